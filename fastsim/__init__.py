@@ -1,0 +1,1 @@
+"""fastsim: one engine for GPU-cluster schedulers."""

@@ -1,0 +1,47 @@
+"""Every error fastsim raises on purpose, and the exit code the command line ends with.
+
+A message always says where, what was found, what was expected and, where it helps, what to do.
+"""
+
+from __future__ import annotations
+
+
+class FastsimError(Exception):
+    """A failed run (exit code 1); base class of every error below."""
+
+    exit_code = 1
+
+
+class _BadInput(FastsimError):
+    """Something the user gave is wrong (exit code 2)."""
+
+    exit_code = 2
+
+    def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
+        self.where, self.found, self.expected, self.do = where, found, expected, do
+        tail = f"; {do}" if do else ""
+        super().__init__(f"{where}: found {found}, expected {expected}{tail}")
+
+    def __reduce__(self) -> tuple[type[_BadInput], tuple[str, object, str, str]]:
+        # Exceptions cross process boundaries when runs are spread over workers.
+        return type(self), (self.where, self.found, self.expected, self.do)
+
+
+class InputError(_BadInput):
+    """A cluster, workload or catalogue file or object is wrong."""
+
+
+class ScenarioError(_BadInput):
+    """A scenario, an option or a combination of them is wrong."""
+
+
+class PolicyError(_BadInput):
+    """A policy name, a parameter of one, or what a policy returned is wrong."""
+
+
+class SolverError(FastsimError):
+    """An optimisation problem could not be solved."""
+
+
+class ResultError(FastsimError):
+    """A result could not be written or read."""

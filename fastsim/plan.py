@@ -1,0 +1,99 @@
+"""The sockets of the online engine: what a placement policy hands over.
+
+A policy looks at the cluster and the workload once and returns an :class:`OnlinePlan`, which is
+data. The engine executes the plan for every pod; it never calls the policy again, except for a
+:class:`Scorer` that the user wrote in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from fastsim.cluster import Cluster
+    from fastsim.workload import Workload
+
+KERNELS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd", "pwr", "simon", "python")
+NORMALISERS = ("none", "min_max_0", "min_max_100")
+GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
+DIMS = ("merge", "share", "divide", "extend")
+NORMS = ("node", "pod", "max")
+QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
+
+
+class Scorer(Protocol):
+    """A user's scoring function: one vectorised call for each pod.
+
+    ``nodes`` has one array per node column (milli-CPU, MiB, milli-GPU), ``pod`` one number per
+    request; the answer is one integer of points for every node, larger is better. Points of nodes
+    that cannot host the pod are ignored.
+    """
+
+    def __call__(self, nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64]:
+        """Points of every node for this pod."""
+
+
+class NodeColumns(Protocol):
+    """Read-only node columns a :class:`Scorer` may look at, in position order."""
+
+    cpu_milli: npt.NDArray[np.int64]
+    cpu_free: npt.NDArray[np.int64]
+    memory_mib: npt.NDArray[np.int64]
+    memory_free: npt.NDArray[np.int64]
+    num_gpu: npt.NDArray[np.int32]
+    gpu_free: npt.NDArray[np.int32]
+    gpu_model: npt.NDArray[np.int32]
+    pods: npt.NDArray[np.int32]
+    feasible: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class PodRequest:
+    """What one pod asks for: milli-CPU, MiB, number of GPUs and milli-GPU of each of them."""
+
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    gpu_milli: int
+    gpu_models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreTerm:
+    """One summand of a node's total: ``weight`` times the normalised integer score of ``kernel``.
+
+    ``dim`` and ``norm`` are read by ``dot_product`` only, ``scorer`` by ``python`` only.
+    """
+
+    kernel: str
+    weight: int = 1
+    normalise: str = "none"
+    dim: str = "merge"
+    norm: str = "max"
+    scorer: Scorer | None = None
+
+
+@dataclass(frozen=True)
+class OnlinePlan:
+    """Everything the nogil loop needs to place pods.
+
+    ``queue`` says what happens to a pod that fits nowhere: ``drop`` it, or keep it in a
+    ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
+    """
+
+    terms: tuple[ScoreTerm, ...]
+    gpu_pick: str = "best"
+    gpu_dim: str = "merge"
+    gpu_norm: str = "max"
+    queue: str = "drop"
+
+
+class OnlinePolicy(Protocol):
+    """A placement policy: looks once and answers with a plan."""
+
+    def plan(self, cluster: Cluster, workload: Workload) -> OnlinePlan:
+        """The plan for this cluster and workload."""

@@ -1,0 +1,1 @@
+"""Policies: small declarative classes that answer with a plan."""

@@ -1,0 +1,1 @@
+"""Workloads: canonical pod streams and what makes them."""

@@ -1,0 +1,1 @@
+"""Compiled floors of fastsim."""
