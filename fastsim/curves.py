@@ -33,7 +33,7 @@ def discrete_table(
     """
     capacity_pct = total_gpus * 10.0
     arrive = np.rint(_floats(arrived_gpu_milli) / capacity_pct).astype(np.int64)
-    alloc = np.round(_floats(gpu_milli_alloc) / capacity_pct, 2)
+    alloc: Floats = np.round(_floats(gpu_milli_alloc) / capacity_pct, 2)
     frag, idle = _floats(frag_milli), _floats(idle_milli)
     ratio = np.round(100 * np.divide(frag, idle, out=np.zeros_like(frag), where=idle > 0), 2)
     percents = np.arange(LAST_PCT + 1)
@@ -56,7 +56,7 @@ def interpolated(
     """
     x, first = np.unique(_floats(arrived_gpu_milli) / capacity_milli, return_index=True)
     y = _floats(values)[first]
-    grid: Floats = np.arange(round(last / GRID_STEP) + 1) * GRID_STEP
+    grid: Floats = np.arange(round(last / GRID_STEP) + 1, dtype=np.float64) * GRID_STEP
     union = np.union1d(x, grid)
     known = np.searchsorted(union, x)
     by_position = np.interp(np.arange(len(union)), known, y)
@@ -73,7 +73,8 @@ def power_saving_pct(reference_w: Numbers, power_w: Numbers) -> Floats:
 def grar(gpu_milli_alloc: Numbers, arrived_gpu_milli: Numbers) -> Floats:
     """GPU resource allocation ratio: allocated over arrived milli-GPU; 1 before any demand has arrived."""
     alloc, arrived = _floats(gpu_milli_alloc), _floats(arrived_gpu_milli)
-    return np.divide(alloc, arrived, out=np.ones_like(alloc), where=arrived > 0)
+    ratio: Floats = np.divide(alloc, arrived, out=np.ones_like(alloc), where=arrived > 0)
+    return ratio
 
 
 def averaged(curves: Sequence[Mapping[str, Numbers]]) -> dict[str, Floats]:
@@ -86,7 +87,7 @@ def _floats(values: Numbers) -> Floats:
 
 
 def _means(values: Floats, arrive: npt.NDArray[np.int64], percents: npt.NDArray[np.int64]) -> Floats:
-    means = np.full(len(percents), np.nan)
+    means: Floats = np.full(len(percents), np.nan)
     for i, percent in enumerate(percents):
         chosen = values[arrive == percent]
         if not chosen.size:

@@ -94,13 +94,14 @@ class Processes(_Context):
         """Wait for running tasks, or end the workers at once with ``abort``."""
         if self._pool is None:
             return
+        started = [child for child in multiprocessing.active_children() if child.pid not in self._others]
+        self._pool.shutdown(wait=not abort, cancel_futures=abort)
+        self._pool = None
         if abort:
-            started = [child for child in multiprocessing.active_children() if child.pid not in self._others]
-            self._pool.shutdown(wait=False, cancel_futures=True)
             for process in started:
                 process.terminate()
-        self._pool.shutdown(wait=True)
-        self._pool = None
+            for process in started:
+                process.join()
 
 
 def executor(workers: int, items: int | None = None) -> Serial | Processes:
