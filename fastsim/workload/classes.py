@@ -72,4 +72,5 @@ def _local_codes(batch: pa.RecordBatch) -> tuple[Codes, Codes]:
 
 def _factorised(column: pa.Array) -> Codes:
     encoded = column.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
