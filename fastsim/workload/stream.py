@@ -83,7 +83,8 @@ class Workload:
 
         if kind not in GENERATORS:
             raise ScenarioError("workload.synth", repr(kind), f"one of: {', '.join(GENERATORS)}")
-        return GENERATORS[kind](**options)
+        workload: Workload = GENERATORS[kind](**options)
+        return workload
 
     # ------------------------------------------------------------------ reading
 
