@@ -95,7 +95,8 @@ def _shared(node: Node, pod: PodRequest, divide: bool) -> list[Group]:
 def _extended(node: Node, pod: PodRequest) -> list[Group]:
     """Each partly used device is a dimension, all idle devices together are the last one."""
     want = demand(pod)
-    dims: list[tuple[int, tuple[int, ...]]] = [(free, (index,)) for index, free in enumerate(node.gpu_free) if 0 < free < WHOLE]
+    dims: list[tuple[int, tuple[int, ...]]] = []
+    dims += [(free, (index,)) for index, free in enumerate(node.gpu_free) if 0 < free < WHOLE]
     if node.idle_devices:
         dims.append((len(node.idle_devices) * WHOLE, lowest_idle(node, want)))
     have = (node.cpu_free, *[free for free, _ in dims])
