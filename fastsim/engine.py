@@ -111,10 +111,14 @@ class OnlineRun:
 
     def play(self, workload: Workload) -> None:
         """Stream the whole workload through the loop."""
+        fed = False
         for batch, last in _with_last(workload.batches()):
             self._feed(batch, last)
             self._advance()
-            self.drain()
+            fed = True
+        if not fed:  # nodes may still come and go
+            self.online.feed(np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros(0, np.int32), True)
+            self._advance()
 
     def _feed(self, batch: Any, last: bool) -> None:
         cls = self.classes.intern(batch)
@@ -152,6 +156,7 @@ class OnlineRun:
                 budget *= 2
             self.drain()
             self._tell()
+        self.drain()
         self._tell()
 
     def _tell(self) -> None:
