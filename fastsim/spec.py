@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, ScenarioError
+from fastsim.spelling import suggestion
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 
@@ -65,7 +66,8 @@ class Scenario:
         known = [item.name for item in fields(cls)]
         unknown = [str(key) for key in values if key not in known]
         if unknown:
-            raise ScenarioError(where, f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}")
+            found, expected = f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}"
+            raise ScenarioError(where, found, expected, suggestion(unknown[0], known))
         given = dict(values)
         if isinstance(given.get("deschedule"), list):
             given["deschedule"] = tuple(given["deschedule"])

@@ -7,7 +7,7 @@ cdef struct Totals:              # exact sums over the nodes that are present
     int64_t gpus_of_used_nodes
     int64_t gpus_used            # devices not fully free
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
-    int64_t cpu_cap, gpu_cap                     # milli-CPU, milli-GPU
+    int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
     int64_t cpu_mw, gpu_mw       # milliwatts
 

@@ -180,6 +180,7 @@ cdef class NodeTable:
         self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
         self.total.gpu_alloc += sign * (node.num_gpu * FULL - free_milli(&node))
         self.total.cpu_cap += sign * node.cpu_cap
+        self.total.mem_cap += sign * node.mem_cap
         self.total.gpu_cap += sign * node.num_gpu * FULL
         for k in range(FRAG_CLASSES):
             self.total.frag[k] += sign * self.frag__nk[n, k]

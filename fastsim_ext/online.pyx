@@ -83,6 +83,16 @@ cdef class Online:
         s.node = -1
         self.counts.running -= 1
 
+    def frag_without(self, int node, slots):
+        """Fragmentation of a node in milli-GPU if these of its pods were gone."""
+        cdef int32_t slot
+        for slot in slots:
+            self.nodes.give(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
+        frag = self.nodes.frag[node]
+        for slot in slots:
+            self.nodes.take(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
+        return frag
+
     def move(self, int32_t slot):
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
         cdef Slot* s = &self.work.slots[slot]
@@ -119,6 +129,11 @@ cdef class Online:
         self.freed = self.work.waiting > 0
         if self.record == 1:
             self.write_row(DESCHEDULE, -1)
+
+    @property
+    def arrived(self):
+        """Pods that have arrived so far."""
+        return self.a_seq
 
     cpdef int verify(self) except -1:
         """Every table's invariants, and: what pods hold plus what is free is the capacity."""

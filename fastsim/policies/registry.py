@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError
+from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     from fastsim.plan import OnlinePolicy
@@ -82,7 +83,7 @@ def policy_class(name: str) -> type[Any]:
         _load_entry_point(name)
     if name in _classes:
         return _classes[name]
-    raise PolicyError(f"policy {name!r}", "an unknown name", f"one of {', '.join(names())}", _suggestion(name, names()))
+    raise PolicyError(f"policy {name!r}", "an unknown name", f"one of {', '.join(names())}", suggestion(name, names()))
 
 
 def classes() -> Iterator[type[Any]]:
@@ -98,7 +99,7 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy:
     for key in parameters:
         if key not in known:
             expected = f"one of {', '.join(known)}" if known else "no parameters"
-            raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, _suggestion(key, known))
+            raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
     try:
         made: OnlinePolicy = cls(**parameters)
     except TypeError as error:
@@ -153,10 +154,3 @@ def _load_entry_point(name: str) -> None:
         found = f"{type(error).__name__}: {error}"
         raise PolicyError(f"policy {name!r} of entry point {point.value}", found, "a class that imports") from error
     _classes.setdefault(name, cls)
-
-
-def _suggestion(word: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else ""

@@ -1,1 +1,7 @@
 """Workloads: canonical pod streams and what makes them."""
+
+from __future__ import annotations
+
+from fastsim.workload.stream import Workload
+
+__all__ = ["Workload"]

@@ -1,0 +1,187 @@
+"""Clusters: a node table and a catalogue of models. The position of a node is its identity and breaks ties."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from fastsim import node_types
+from fastsim.catalog import Catalog
+from fastsim.csv_table import csv_line, read_csv
+from fastsim.errors import InputError, ScenarioError
+from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, watts
+from fastsim.tabular import content_checksum, parquet_table, replacing, write_parquet
+
+PRESETS = {"openb": False, "openb-all": True}
+"""Preset names; the value says whether nodes without GPUs belong to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue their models are looked up in."""
+
+    nodes: pa.Table
+    catalog: Catalog = field(default_factory=Catalog.default)
+    name: str = "cluster"
+    where: InitVar[Where | None] = None
+
+    def __post_init__(self, where: Where | None) -> None:
+        where = where or (lambda row: f"{self.name}:{row + 1}")
+        object.__setattr__(self, "nodes", node_table(self.nodes, self.name, where, self.catalog))
+
+    # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def preset(cls, name: str) -> Cluster:
+        """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. Nodes stand type by type, in table order.
+
+        The recorded cluster's own node order is in the trace, not in the preset: use `from_openb` for that.
+        """
+        return cls.mix(node_types.named_parts(_preset(name)), name=name, max_pods=node_types.OPENB_MAX_PODS)
+
+    @classmethod
+    def scaled(cls, preset: str = "openb", *, nodes: int, seed: int = 0) -> Cluster:
+        """`nodes` nodes in the proportions of a preset (largest remainder), types interleaved by a seeded shuffle."""
+        if nodes < 1:
+            raise ScenarioError("cluster.nodes", nodes, "1 or more")
+        parts = node_types.named_parts(node_types.apportioned(_preset(preset), nodes))
+        return cls.mix(parts, seed=seed, name=f"{preset}-{nodes}", max_pods=node_types.OPENB_MAX_PODS)
+
+    @classmethod
+    def uniform(
+        cls, *, nodes: int, gpu: str | None = None, gpus: int = 8, cpu_milli: int = 96_000, memory_mib: int = 393_216,
+        catalog: Catalog | None = None, **columns: Any,
+    ) -> Cluster:  # fmt: skip
+        """`nodes` equal nodes with `gpus` devices of model `gpu` (none if `gpu` is None); further columns by name."""
+        shape = {"gpu_model": gpu, "num_gpu": gpus if gpu else 0, "cpu_milli": cpu_milli, "memory_mib": memory_mib}
+        return cls.mix([(nodes, {"name": "node", **shape, **columns})], catalog=catalog, name="uniform")
+
+    @classmethod
+    def mix(
+        cls, parts: Sequence[tuple[int, Mapping[str, Any]]] = (), *, seed: int | None = None, name: str = "mix",
+        catalog: Catalog | None = None, max_pods: int | None = None, **counts: int,
+    ) -> Cluster:  # fmt: skip
+        """Nodes of several shapes: `mix(g2=10, t4=4)` by type name, or `mix([(10, {"num_gpu": 8, ...}), ...])`.
+
+        Nodes stand in the order given, or interleaved by a seeded shuffle.
+        """
+        rows = node_types.expanded([*parts, *node_types.named_parts(counts)], seed)
+        if max_pods is not None and "max_pods" not in rows:
+            rows["max_pods"] = [max_pods] * len(rows.get("name", ()))
+        table = pa.table({key: _typed(f"cluster.{name}.{key}", key, values) for key, values in rows.items()})
+        return cls(table, catalog or Catalog.default(), name)
+
+    @classmethod
+    def from_arrow(cls, data: Any, *, catalog: Catalog | None = None, name: str = "cluster") -> Cluster:
+        """Nodes from anything with the Arrow PyCapsule interface."""
+        from fastsim.workload.stream import arrow_table
+
+        return cls(arrow_table(data, name), catalog or Catalog.default(), name)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes from a canonical Parquet file."""
+        return cls(parquet_table(path), catalog or Catalog.default(), str(path))
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes from a CSV file (plain or .gz) with the columns of `NODE_SCHEMA`."""
+        table = read_csv(path, {f.name: f.type for f in NODE_SCHEMA}, REQUIRED)
+        return cls(table, catalog or Catalog.default(), str(path), lambda row: f"{path}:{csv_line(path, row)}")
+
+    @classmethod
+    def from_openb(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes of an openb node list (CSV, CSV.gz or Parquet), in the file's order."""
+        from fastsim.workload.openb import import_nodes
+
+        cluster: Cluster = import_nodes(path, catalog=catalog)
+        return cluster
+
+    # ------------------------------------------------------------------ reading
+
+    def __len__(self) -> int:
+        return int(self.nodes.num_rows)
+
+    @property
+    def total_gpus(self) -> int:
+        """Devices of all nodes, absent or present."""
+        return int(pc.sum(self.nodes["num_gpu"]).as_py())
+
+    @property
+    def total_gpu_milli(self) -> int:
+        """GPU capacity of all nodes, thousandths of a device."""
+        return 1000 * self.total_gpus
+
+    @property
+    def total_cpu_milli(self) -> int:
+        """CPU capacity of all nodes, thousandths of a virtual CPU."""
+        return int(pc.sum(self.nodes["cpu_milli"]).as_py())
+
+    @cached_property
+    def watts(self) -> pa.Table:
+        """Watts of each node's devices and sockets with overrides applied; see `node_table.watts`."""
+        return watts(self.nodes, self.catalog)
+
+    def checksum(self) -> str:
+        """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""
+        table = self._self_contained(everywhere=True)
+        return content_checksum(table.to_batches(), table.schema)
+
+    def reordered(self, order: Sequence[int]) -> Cluster:
+        """The same nodes in another tie-break order: position i holds what was at position `order[i]`."""
+        positions = np.asarray(order, np.int64)
+        if not np.array_equal(np.sort(positions), np.arange(len(self))):
+            raise InputError("cluster.reordered: order", "no permutation", f"each position 0 to {len(self) - 1} once")
+        nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])
+        return Cluster(nodes, self.catalog, self.name)
+
+    def with_catalog(self, catalog: Catalog) -> Cluster:
+        """The same nodes with another catalogue; InputError if a model is missing from it."""
+        return Cluster(self.nodes, catalog, self.name)
+
+    # ------------------------------------------------------------------ writing
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes canonical Parquet, complete or not at all; watts outside the default catalogue become columns."""
+        table = self._self_contained()
+        stamp = {"fastsim.schema": "nodes", "fastsim.schema_version": "1.0", "fastsim.time_unit": "s"}
+        write_parquet(path, table.to_batches(), table.schema, stamp, ("node_id",))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes CSV, complete or not at all; columns without any value are left out."""
+        with replacing(path) as partial:
+            pa.csv.write_csv(self._self_contained(), partial, pa.csv.WriteOptions(quoting_style="needed"))
+
+    def _self_contained(self, everywhere: bool = False) -> pa.Table:
+        """The nodes with every watt spelt out that the default catalogue would not give back; no empty columns."""
+        nodes, default = self.nodes, Catalog.default()
+        if everywhere or self.catalog != default:
+            for index, name in enumerate(NODE_SCHEMA.names):
+                if name in self.watts.column_names:
+                    nodes = nodes.set_column(index, NODE_SCHEMA.field(name), self.watts[name])
+        return nodes.select([f.name for f in NODE_SCHEMA if nodes[f.name].null_count < len(nodes)])
+
+
+def _preset(name: str) -> dict[str, int]:
+    if name not in PRESETS:
+        raise ScenarioError("cluster.preset", repr(name), f"one of: {', '.join(PRESETS)}")
+    return node_types.openb_counts(PRESETS[name])
+
+
+def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
+    if column not in NODE_SCHEMA.names:
+        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
+    kind = NODE_SCHEMA.field(column).type
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        odd = next((value for value in values if not isinstance(value, int | None)), values[0])
+        raise InputError(where, repr(odd), f"a value of type {kind}") from None

@@ -1,0 +1,92 @@
+"""CSV read strictly: a stray field, a bad number or an unknown column is named by file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from collections.abc import Iterable, Mapping
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from fastsim.errors import InputError
+from fastsim.tabular import one_line
+
+
+def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
+    """The columns of `types` that a CSV file (plain or .gz) has; an empty field is null.
+
+    An unreadable file is an InputError naming file, line, column, what was found and what was expected.
+    """
+    header = _header(path, types, set(required))
+    convert = pa.csv.ConvertOptions(
+        column_types={name: types[name] for name in header}, null_values=[""], strings_can_be_null=True
+    )
+    read = pa.csv.ReadOptions(use_threads=False)
+    try:
+        return pa.csv.read_csv(path, read_options=read, convert_options=convert)
+    except (OSError, pa.ArrowException) as error:
+        _raise_csv_fault(path, header, types)
+        raise InputError(str(path), one_line(error), "a readable CSV file") from error
+
+
+def csv_line(path: str | os.PathLike[str], row: int) -> int:
+    """Line number in the file (from 1, header included) of data row `row` (from 0, blank lines not counted)."""
+    with _opened(path) as text:
+        seen = -1
+        for number, line in enumerate(text, start=1):
+            seen += bool(line.strip())
+            if seen == row + 1:
+                return number
+    return row + 2
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[str]:
+    if str(path).endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return open(path, encoding="utf-8", newline="")
+
+
+def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:
+    try:
+        with _opened(path) as text:
+            header = next(csv.reader(text), [])
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a CSV file") from error
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(str(path), one_line(error), "a CSV file, plain or gzipped") from error
+    where, known = f"{path}:1", ", ".join(types)
+    for name in header:
+        if name not in types:
+            raise InputError(f"{where}: {name}", "an unknown column", f"columns from: {known}")
+    if len(set(header)) != len(header) or not required <= set(header):
+        raise InputError(where, f"columns {', '.join(header) or '(none)'}", f"at least: {', '.join(sorted(required))}")
+    return header
+
+
+def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType]) -> None:
+    """Reads again, slowly, to name the first field that does not belong."""
+    try:
+        with _opened(path) as text:
+            reader = csv.reader(text)
+            next(reader)
+            for fields in filter(None, reader):
+                where = f"{path}:{reader.line_num}"
+                if len(fields) != len(header):
+                    raise InputError(where, f"{len(fields)} fields", f"{len(header)} fields: {','.join(header)}")
+                for name, field in zip(header, fields, strict=True):
+                    _raise_field_fault(f"{where}: {name}", field, types[name])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(str(path), one_line(error), "a complete CSV file") from error
+
+
+def _raise_field_fault(where: str, field: str, kind: pa.DataType) -> None:
+    if field == "" or pa.types.is_string(kind):
+        return
+    try:
+        pa.array([field]).cast(kind)
+    except pa.ArrowException as error:
+        name = "an integer" if pa.types.is_integer(kind) else "a number"
+        raise InputError(where, repr(field), f"{name} ({kind})") from error

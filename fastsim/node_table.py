@@ -1,0 +1,184 @@
+"""The canonical node table: its columns with units, and the checks every cluster passes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.catalog import Catalog
+from fastsim.errors import InputError
+
+NODE_SCHEMA = pa.schema(
+    [
+        pa.field("node_id", pa.int64(), nullable=False),  # position, dense from 0; ties go to the smallest
+        pa.field("name", pa.string(), nullable=False),  # unique
+        pa.field("cpu_milli", pa.int64(), nullable=False),  # capacity, thousandths of a virtual CPU
+        pa.field("memory_mib", pa.int64(), nullable=False),  # capacity, MiB
+        pa.field("num_gpu", pa.int16(), nullable=False),  # devices, at most MAX_GPUS
+        pa.field("gpu_model", pa.string()),  # null exactly when there are no devices
+        pa.field("gpu_memory_mib", pa.int64()),  # of each device, MiB
+        pa.field("cpu_model", pa.string()),  # null = the catalogue's default CPU
+        pa.field("max_pods", pa.int32()),  # most pods at once; null = unlimited
+        pa.field("gpu_idle_w", pa.float64()),  # watts of one device; null = the catalogue's
+        pa.field("gpu_peak_w", pa.float64()),
+        pa.field("cpu_idle_w", pa.float64()),  # watts of one socket; null = the catalogue's
+        pa.field("cpu_peak_w", pa.float64()),
+        pa.field("cpu_cores_per_socket", pa.int32()),
+        pa.field("add_s", pa.float64()),  # seconds; null = always there
+        pa.field("remove_s", pa.float64()),  # seconds; null = stays for ever
+    ]
+)
+"""The full node table; every column after `num_gpu` may be null."""
+
+MAX_GPUS = 64
+"""Most devices on one node."""
+
+REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
+"""Columns a node table must have; `node_id` and `name` are numbered when absent."""
+
+_WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
+_LIMIT = 2**40
+
+Where = Callable[[int], str]
+"""Names row `i` (from 0) of the input, as in "nodes.csv:17"."""
+
+
+def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa.Table:
+    """The table with every canonical column, one chunk each, checked; problems are an InputError."""
+    nodes = _complete(table, name, where)
+    for column, mask, expected in _rules(nodes):
+        bad = pc.fill_null(mask, False)
+        if pc.any(bad).as_py():
+            row = int(pc.index(bad, True).as_py())
+            raise InputError(f"{where(row)}: {column}", nodes[column][row].as_py(), expected)
+    _unique_names(nodes, where)
+    _known_models(nodes, where, catalog)
+    return nodes
+
+
+def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
+    names = table.column_names
+    if not table.num_rows:
+        raise InputError(name, "no nodes", "one node or more")
+    for column in REQUIRED:
+        if column not in names:
+            raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column")
+    for column in names:
+        likely = difflib.get_close_matches(column, NODE_SCHEMA.names, n=1, cutoff=0.85)
+        if column not in NODE_SCHEMA.names and likely and likely[0] not in names:
+            raise InputError(f"{name}: {column}", "an unknown column", likely[0], "rename or drop the column")
+    columns = [_column(table, field, where) for field in NODE_SCHEMA]
+    return pa.Table.from_arrays(columns, schema=NODE_SCHEMA)
+
+
+def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
+    if field.name not in table.column_names:
+        return _default_column(field, table.num_rows)
+    column = table[field.name].combine_chunks()
+    try:
+        cast = column.cast(field.type)
+    except (pa.ArrowException, ValueError):
+        row = _unconvertible(column, field.type)
+        raise InputError(f"{where(row)}: {field.name}", repr(column[row].as_py()), f"{field.type}") from None
+    if not field.nullable and cast.null_count:
+        row = int(pc.index(cast.is_null(), True).as_py())
+        raise InputError(f"{where(row)}: {field.name}", "null", f"a value ({field.type})")
+    return cast
+
+
+def _default_column(field: pa.Field, rows: int) -> pa.Array:
+    if field.name == "node_id":
+        return pa.array(np.arange(rows))
+    if field.name == "name":
+        return pa.array([f"node-{i:04d}" for i in range(rows)])
+    return pa.nulls(rows, field.type)
+
+
+def _unconvertible(column: pa.Array, kind: pa.DataType) -> int:
+    for row in range(len(column)):
+        try:
+            column.slice(row, 1).cast(kind)
+        except (pa.ArrowException, ValueError):
+            return row
+    return 0
+
+
+def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
+    """(column, mask of bad rows, what was expected)."""
+    gpus = nodes["num_gpu"]
+    yield "node_id", pc.not_equal(nodes["node_id"], pa.array(np.arange(len(nodes)))), "0, 1, 2, ... in row order"
+    yield "num_gpu", pc.or_(pc.less(gpus, 0), pc.greater(gpus, MAX_GPUS)), f"0 to {MAX_GPUS}"
+    for name in ("cpu_milli", "memory_mib", "gpu_memory_mib"):
+        yield name, pc.or_(pc.less(nodes[name], 0), pc.greater(nodes[name], _LIMIT)), f"0 to {_LIMIT}"
+    yield "gpu_model", pc.and_(pc.greater(gpus, 0), _blank(nodes["gpu_model"])), "a GPU model, because num_gpu > 0"
+    yield "gpu_model", pc.and_(pc.equal(gpus, 0), nodes["gpu_model"].is_valid()), "null, because num_gpu is 0"
+    yield "max_pods", pc.less(nodes["max_pods"], 1), "1 or more; null = unlimited"
+    yield "cpu_cores_per_socket", pc.less(nodes["cpu_cores_per_socket"], 1), "1 or more"
+    for name in _WATTS:
+        yield name, pc.invert(pc.and_(pc.is_finite(nodes[name]), pc.greater_equal(nodes[name], 0.0))), "watts, >= 0"
+    for kind in ("gpu", "cpu"):
+        low = pc.less(nodes[f"{kind}_peak_w"], nodes[f"{kind}_idle_w"])
+        yield f"{kind}_peak_w", low, f"at least {kind}_idle_w"
+    for name in ("add_s", "remove_s"):
+        yield name, pc.invert(pc.is_finite(nodes[name])), "a finite number of seconds; null = never"
+    yield "remove_s", pc.less_equal(nodes["remove_s"], nodes["add_s"]), "later than add_s"
+
+
+def _blank(names: Any) -> Any:
+    return pc.equal(pc.fill_null(names, ""), "")
+
+
+def _unique_names(nodes: pa.Table, where: Where) -> None:
+    names = nodes["name"].to_pylist()
+    if len(set(names)) == len(names) and "" not in names:
+        return
+    seen: set[str] = {""}
+    for row, name in enumerate(names):
+        if name in seen:
+            raise InputError(f"{where(row)}: name", repr(name), "a unique name")
+        seen.add(name)
+
+
+def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
+    """A model outside the catalogue is fine only if the row brings its own watts."""
+    for column, known, own in (
+        ("gpu_model", catalog.gpu, ("gpu_idle_w", "gpu_peak_w")),
+        ("cpu_model", catalog.cpu, ("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket")),
+    ):
+        strange = pc.invert(pc.is_in(nodes[column], value_set=pa.array(sorted(known), pa.string())))
+        strange = pc.and_(strange, nodes[column].is_valid())
+        for name in own:
+            strange_here = pc.and_(strange, nodes[name].is_null())
+            if pc.any(strange_here).as_py():
+                row = int(pc.index(strange_here, True).as_py())
+                do = f"extend the catalogue or fill {', '.join(own)}"
+                models = ", ".join(sorted(filter(None, known)))
+                raise InputError(f"{where(row)}: {column}", repr(nodes[column][row].as_py()), f"one of: {models}", do)
+
+
+def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:
+    """Watts per device and per socket of each node, overrides applied; devices of a node without GPUs draw 0.
+
+    Columns gpu_idle_w, gpu_peak_w, cpu_idle_w, cpu_peak_w (float64) and cpu_cores_per_socket (int32), no nulls.
+    """
+    gpu = _looked_up(nodes["gpu_model"].to_pylist(), catalog.gpu, ("idle_w", "peak_w"))
+    cpu_names = [name or "" for name in nodes["cpu_model"].to_pylist()]
+    cpu = _looked_up(cpu_names, catalog.cpu, ("idle_w", "peak_w", "cores_per_socket"))
+    found = dict(zip(("gpu_idle_w", "gpu_peak_w"), gpu, strict=True))
+    found |= dict(zip(("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"), cpu, strict=True))
+    columns = {
+        name: pc.coalesce(nodes[name].combine_chunks(), pa.array(values, NODE_SCHEMA.field(name).type))
+        for name, values in found.items()
+    }
+    return pa.table(columns)
+
+
+def _looked_up(names: list[str | None], known: Any, fields: tuple[str, ...]) -> list[list[Any]]:
+    table = {name: [getattr(known[name], field) for field in fields] if name in known else [0.0] * len(fields)
+             for name in dict.fromkeys(names)}
+    return [[table[name][i] for name in names] for i in range(len(fields))]

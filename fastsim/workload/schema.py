@@ -1,0 +1,142 @@
+"""The canonical pod table: one named constant per column, its unit and what null means.
+
+Times are float64 seconds from the origin of the trace. Requests are per pod, GPU requests per pod and per device.
+Null means unknown or not applicable; there are no sentinels such as -1, 0 or "".
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+SCHEMA_VERSION = "1.0"
+"""Version of the pod and node tables; readers refuse another major number."""
+
+POD_ID = "pod_id"
+"""Dense number in sort order; the primary key."""
+SUBMIT_S = "submit_s"
+"""Arrival, seconds; zero or negative for a population that is already there when the run begins."""
+DURATION_S = "duration_s"
+"""Service time once placed, seconds; null = runs for ever."""
+CPU_MILLI = "cpu_milli"
+"""CPU request, thousandths of a virtual CPU."""
+MEMORY_MIB = "memory_mib"
+"""Memory request, MiB; zero is a request of zero."""
+NUM_GPU = "num_gpu"
+"""Devices the pod touches; 0 = CPU-only pod."""
+GPU_MILLI = "gpu_milli"
+"""Thousandths of each device: 0 without GPUs, 1-1000 with one, 1000 with several."""
+GPU_MEMORY_MIB = "gpu_memory_mib"
+"""Memory needed on each device, MiB."""
+GPU_MODELS = "gpu_models"
+"""Acceptable GPU models as the source wrote them (order and repeats kept); null = any."""
+JOB_ID = "job_id"
+"""Job or deployment the pod belongs to."""
+GANG_SIZE = "gang_size"
+"""Pods of the job that start together or not at all; null = 1."""
+TASK_ROLE = "task_role"
+"""Role inside the job: worker, ps, ..."""
+QOS = "qos"
+"""Service class in the source's words: LS, BE, Burstable, Guaranteed, ..."""
+PRIORITY = "priority"
+"""Larger is more important."""
+PREEMPTIBLE = "preemptible"
+"""The pod may be stopped for a more important one."""
+TENANT = "tenant"
+"""User, virtual cluster or organisation."""
+GROUP = "group"
+"""Key of recurring work."""
+MAX_PER_NODE = "max_per_node"
+"""Most pods of one `group` on a node."""
+EXTRA_RESOURCES = "extra_resources"
+"""Further additive requests by name."""
+CONSTRAINTS = "constraints"
+"""Node-label expressions: key, operator, values."""
+PINNED_NODE = "pinned_node"
+"""Name of the only node the pod may use."""
+WORKLOAD = "workload"
+"""Key into a throughput table."""
+BATCH_SIZE = "batch_size"
+"""Training batch size, samples."""
+TOTAL_WORK = "total_work"
+"""Work of a job, in the unit the metadata names."""
+MIN_REPLICAS = "min_replicas"
+"""Fewest workers of an elastic job."""
+MAX_REPLICAS = "max_replicas"
+"""Most workers of an elastic job."""
+DEADLINE_S = "deadline_s"
+"""Absolute deadline, seconds."""
+SLO = "slo"
+"""Deadline as a multiple of the ideal run time."""
+EST_DURATION_S = "est_duration_s"
+"""Duration a policy is told, seconds."""
+ORIG_START_S = "orig_start_s"
+"""When the source cluster started the pod, seconds; for validation only."""
+ORIG_END_S = "orig_end_s"
+"""When the source cluster ended the pod, seconds; for validation only."""
+ORIG_STATUS = "orig_status"
+"""Last status in the source."""
+CENSORED = "censored"
+"""The duration is a lower bound: the pod outlived the recording."""
+NATIVE_ID = "native_id"
+"""Name in the source."""
+
+_SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
+_ENUM = pa.dictionary(pa.int32(), pa.string())
+_EXPRESSION = pa.struct([("key", pa.string()), ("op", pa.string()), ("values", pa.list_(pa.string()))])
+
+REQUIRED: dict[str, pa.DataType] = {
+    POD_ID: pa.int64(),
+    SUBMIT_S: pa.float64(),
+    CPU_MILLI: pa.int64(),
+    MEMORY_MIB: pa.int64(),
+    NUM_GPU: pa.int16(),
+    GPU_MILLI: pa.int16(),
+}
+"""Columns every workload has, never null."""
+
+OPTIONAL: dict[str, pa.DataType] = {
+    DURATION_S: pa.float64(),
+    GPU_MEMORY_MIB: pa.int64(),
+    GPU_MODELS: pa.list_(pa.string()),
+    JOB_ID: pa.int64(),
+    GANG_SIZE: pa.int32(),
+    TASK_ROLE: _SMALL_ENUM,
+    QOS: _SMALL_ENUM,
+    PRIORITY: pa.int32(),
+    PREEMPTIBLE: pa.bool_(),
+    TENANT: _ENUM,
+    GROUP: _ENUM,
+    MAX_PER_NODE: pa.int32(),
+    EXTRA_RESOURCES: pa.map_(pa.string(), pa.int64()),
+    CONSTRAINTS: pa.list_(_EXPRESSION),
+    PINNED_NODE: pa.string(),
+    WORKLOAD: _ENUM,
+    BATCH_SIZE: pa.int32(),
+    TOTAL_WORK: pa.float64(),
+    MIN_REPLICAS: pa.int32(),
+    MAX_REPLICAS: pa.int32(),
+    DEADLINE_S: pa.float64(),
+    SLO: pa.float64(),
+    EST_DURATION_S: pa.float64(),
+    ORIG_START_S: pa.float64(),
+    ORIG_END_S: pa.float64(),
+    ORIG_STATUS: _SMALL_ENUM,
+    CENSORED: pa.bool_(),
+    NATIVE_ID: pa.string(),
+}
+"""Columns a workload may have; an absent one is the same as one full of nulls."""
+
+POD_SCHEMA = pa.schema(
+    [pa.field(name, kind, nullable=False) for name, kind in REQUIRED.items()]
+    + [pa.field(name, kind) for name, kind in OPTIONAL.items()]
+)
+"""The full pod table in canonical column order."""
+
+SORTED_BY = (SUBMIT_S, POD_ID)
+"""Sort key of every workload."""
+
+
+def pod_schema(columns: object) -> pa.Schema:
+    """The part of `POD_SCHEMA` named in `columns` (any container of names), in canonical order."""
+    names = set(columns)  # type: ignore[call-overload]
+    return pa.schema([field for field in POD_SCHEMA if field.name in names])

@@ -1,0 +1,172 @@
+"""A workload: pods in order of arrival, read in batches as often as asked, never held in full unless asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.tabular import content_checksum, open_parquet, parquet_batches, rechunked, write_parquet
+from fastsim.workload import schema as s
+from fastsim.workload.rules import checked, required_columns
+
+if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
+
+BATCH_ROWS = 65_536
+"""Rows of a batch unless the caller wants another number."""
+
+Source = Callable[[int], Iterator[pa.RecordBatch]]
+"""Opens the stream anew, in batches of about the given number of rows."""
+
+
+class Workload:
+    """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
+
+    Make one with `scan`, `from_arrow`, `synth` or `from_openb`. It can be read any number of times.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        columns: Sequence[str],
+        *,
+        name: str = "workload",
+        rows: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self._source = source
+        self.name = name
+        self.rows = rows
+        self.metadata: dict[str, str] = dict(metadata or {})
+        required_columns(name, columns)
+        self.schema: pa.Schema = s.pod_schema(columns)
+
+    # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def scan(cls, path: str | os.PathLike[str]) -> Workload:
+        """The pods of a canonical Parquet file, read lazily and in constant memory."""
+        with open_parquet(path) as file:
+            arrow, rows = file.schema_arrow, file.metadata.num_rows
+            raw = file.metadata.metadata or {}
+        metadata = {k.decode(): v.decode() for k, v in raw.items() if k.startswith(b"fastsim.")}
+        _readable(str(path), metadata)
+        columns = [name for name in arrow.names if name in s.POD_SCHEMA.names]
+        required_columns(str(path), arrow.names)
+        source = partial(_file_batches, path, columns)
+        return cls(source, columns, name=str(path), rows=rows, metadata=metadata)
+
+    @classmethod
+    def from_arrow(cls, data: Any, *, name: str = "workload") -> Workload:
+        """The pods of anything with the Arrow PyCapsule interface (polars, pyarrow, duckdb, ...), held in memory."""
+        table = arrow_table(data, name)
+        return cls(partial(_table_batches, table), table.column_names, name=name, rows=table.num_rows)
+
+    @classmethod
+    def from_openb(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The pods of an openb list (CSV, CSV.gz or Parquet); options as in `openb.import_pods`."""
+        from fastsim.workload.openb import import_pods
+
+        return import_pods(path, **options)
+
+    @classmethod
+    def synth(cls, kind: str = "openb", **options: Any) -> Workload:
+        """Generated pods; options as in `synth.synth_openb`."""
+        from fastsim.errors import ScenarioError
+        from fastsim.workload.synth import GENERATORS
+
+        if kind not in GENERATORS:
+            raise ScenarioError("workload.synth", repr(kind), f"one of: {', '.join(GENERATORS)}")
+        workload: Workload = GENERATORS[kind](**options)
+        return workload
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns present, in canonical order."""
+        return list(self.schema.names)
+
+    def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Checked record batches of exactly `rows` rows (the last may be shorter); call again to read again."""
+        return rechunked(checked(self._source(rows), lambda row: f"{self.name}:{row + 1}"), rows)
+
+    def table(self) -> pa.Table:
+        """All pods at once."""
+        return pa.Table.from_batches(self.batches(), schema=self.schema)
+
+    def checksum(self) -> str:
+        """SHA-256 of the rows; the same for the same pods however they are stored."""
+        return content_checksum(self.batches(), self.schema)
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
+        stamp = {"fastsim.schema": "pods", "fastsim.schema_version": s.SCHEMA_VERSION, "fastsim.time_unit": "s"}
+        return write_parquet(path, self.batches(), self.schema, self.metadata | stamp, s.SORTED_BY)
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name!r}, rows={self.rows}, columns={self.columns})"
+
+    # ------------------------------------------------------------------ the FGD protocol
+
+    def ordered(self) -> Workload:
+        """The same pods in the order of their names, one per second, for ever."""
+        from fastsim.workload.tune import ordered
+
+        return ordered(self)
+
+    def shuffled(self, seed: int = 0) -> Workload:
+        """The same pods in a seeded random order, one per second, for ever."""
+        from fastsim.workload.tune import shuffled
+
+        return shuffled(self, seed)
+
+    def tune(self, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
+        """Pods removed or cloned until their GPU request is `ratio` times the cluster's `cluster_gpu_milli`."""
+        from fastsim.workload.tune import tuned
+
+        return tuned(self, ratio, cluster_gpu_milli, seed)
+
+    def inflated(self, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
+        """The pods followed by clones of random ones, up to `ratio` times as many, within the cluster's capacity."""
+        from fastsim.workload.tune import inflated
+
+        return inflated(self, ratio, cluster, seed)
+
+
+def arrow_table(data: Any, where: str) -> pa.Table:
+    """A table from an Arrow stream or array; anything else is an InputError."""
+    if isinstance(data, pa.Table):
+        return data
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data).read_all()
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(data)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
+    expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
+    raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")
+
+
+def _file_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    return parquet_batches(Path(path), columns, rows)
+
+
+def _table_batches(table: pa.Table, rows: int) -> Iterator[pa.RecordBatch]:
+    return iter(table.to_batches(max_chunksize=rows))
+
+
+def _readable(where: str, metadata: Mapping[str, str]) -> None:
+    kind = metadata.get("fastsim.schema", "pods")
+    if kind != "pods":
+        raise InputError(where, f"a table of {kind}", "a table of pods")
+    version = metadata.get("fastsim.schema_version", s.SCHEMA_VERSION)
+    if version.split(".")[0] != s.SCHEMA_VERSION.split(".")[0]:
+        raise InputError(where, f"schema version {version}", f"version {s.SCHEMA_VERSION}", "convert the file again")
