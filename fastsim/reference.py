@@ -108,11 +108,13 @@ class ReferenceEngine:
             NODE: self._node, DEPARTURE: self._departure, RETRY: self._retry, SAMPLE: self._sample,
             ARRIVAL: self._arrival,
         }  # fmt: skip
-        if handler[event.kind](event):
-            self.now = event.t_s
-            if (event.kind == SAMPLE) == (self.sample_s is not None):
-                self._note(event)
-            self.steps += 1
+        if event.kind == RETRY and not self.queue:
+            self.freed = False
+            return True
+        self.now = event.t_s
+        self.steps += 1
+        if handler[event.kind](event) and (event.kind == SAMPLE) == (self.sample_s is not None):
+            self._note(event)
         return True
 
     def _drop_stale(self) -> None:
