@@ -181,7 +181,8 @@ def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
         raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
     kind = NODE_SCHEMA.field(column).type
     try:
-        return pa.array(values, kind)
+        # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
+        return pa.array(values).cast(kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         odd = next((value for value in values if not isinstance(value, int | None)), values[0])
         raise InputError(where, repr(odd), f"a value of type {kind}") from None
