@@ -101,7 +101,7 @@ class OnlineRun:
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
         record = 0 if options.record not in ("timeline", "all") else 1 if options.sample_s is None else 2
-        times = sorted(d.at_s for d in options.deschedule if d.at_s is not None)
+        times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
         return {
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
             "until_s": np.inf if options.until_s is None else options.until_s,

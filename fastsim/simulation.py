@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim import sources, spec
 from fastsim.compat import switches_on
-from fastsim.errors import FastsimError, PolicyError, ScenarioError
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.spec import Scenario

@@ -113,14 +113,19 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         _refuse_options("cluster", options, ("watts",))
         return Cluster.preset(head)
     if head in ("uniform", "mix"):
-        return _called(f"cluster {text!r}", getattr(Cluster, head), options)
+        return _cluster_called(text, getattr(Cluster, head), options)
     kind, _, rest = head.partition(":")
     if kind in ("openb", "openb-all") and rest.isdecimal():
-        return _called(f"cluster {text!r}", Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
+        return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
     if kind == "openb" and Path(rest).is_file():
         _refuse_options("cluster", options, ("watts",))
         return Cluster.from_openb(rest)
     raise _unknown("cluster", head, PRESETS)
+
+
+def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
+    made: Cluster = _called(f"cluster {text!r}", maker, options)
+    return made
 
 
 def _read_pods(head: str, options: dict[str, Any]) -> Workload:
@@ -128,14 +133,20 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
 
     kind, _, rest = head.partition(":")
     if kind == "synth" and rest:
-        return _called(f"workload {head!r}", _generator(rest), options)
+        generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
+        return generated
     path = rest if kind == "openb" and rest else head
     if not Path(path).is_file():
         raise _unknown("workload", path, SYNTHETIC)
     if path.endswith(".parquet") and path == head:
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.scan(path)
-    return _called(f"workload {head!r}", Workload.from_openb, {**options, "path": path})
+    if "drop" in options:
+        options["drop"] = str(options["drop"]).split(",")
+    from fastsim.workload.openb import import_pods
+
+    made: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
+    return made
 
 
 def _generator(kind: str) -> Callable[..., Workload]:
@@ -208,7 +219,7 @@ def _is_typical_file(path: str) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path).metadata.get(b"fastsim.schema") == b"typical_pods"
+        return bool(pq.read_schema(path).metadata.get(b"fastsim.schema") == b"typical_pods")
     except (OSError, pa.ArrowException, AttributeError):
         return False
 
