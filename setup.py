@@ -7,11 +7,22 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-# The checked build trades speed for bounds checks and for verify() after every event.
+# The checked build trades speed for bounds checks, Python division and verify() after every event.
 CHECKED = os.environ.get("FASTSIM_CHECKED", "0") == "1"
+BUILD = "build/checked" if CHECKED else "build/release"
+SHARED = "fastsim_ext._shared"  # one copy of Cython's own support code instead of one per module
 
 # Scores are truncated to integers, so a fused multiply-add could change a placement.
-FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
+if sys.platform == "win32":
+    FLAGS = ["/O2", "/fp:precise"]
+else:
+    FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
+
+MACROS = [
+    ("FASTSIM_CHECKED", str(int(CHECKED))),
+    ("FASTSIM_FLAGS", f'"{" ".join(FLAGS)}"'),
+    ("CYTHON_CLINE_IN_TRACEBACK", "0"),
+]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -23,16 +34,18 @@ DIRECTIVES = {
     "freethreading_compatible": True,
 }
 
+SOURCES = {f"fastsim_ext.{path.stem}": path.as_posix() for path in sorted(Path("fastsim_ext").glob("*.pyx"))}
 MODULES = [
-    Extension(f"fastsim_ext.{path.stem}", [str(path)], extra_compile_args=FLAGS, define_macros=[("CYTHON_CLINE_IN_TRACEBACK", "0")])
-    for path in sorted(Path("fastsim_ext").glob("*.pyx"))
+    Extension(name, [source], extra_compile_args=FLAGS, define_macros=MACROS)
+    for name, source in {**SOURCES, SHARED: SHARED.replace(".", "/") + ".c"}.items()
 ]
 
 setup(
     ext_modules=cythonize(
         MODULES,
-        build_dir="build/checked" if CHECKED else "build/release",
+        build_dir=BUILD,
         compiler_directives=DIRECTIVES,
-        compile_time_env=None,
-    )
+        shared_utility_qualified_name=SHARED,
+    ),
+    options={"build": {"build_base": BUILD}},
 )

@@ -1,1 +1,72 @@
-"""fastsim: one engine for GPU-cluster schedulers."""
+"""fastsim: a GPU-cluster scheduling simulator.
+
+>>> import fastsim as fs
+>>> cluster = fs.Cluster.uniform(nodes=4, gpu="T4", gpus=2)
+>>> pods = fs.Workload.synth("openb", pods=100, seed=1)
+>>> result = fs.simulate(cluster, pods, policy="0.9*fgd + 0.1*pwr")
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastsim import policies as policies
+    from fastsim.catalog import Catalog as Catalog
+    from fastsim.cluster import Cluster as Cluster
+    from fastsim.errors import FastsimError as FastsimError
+    from fastsim.errors import InputError as InputError
+    from fastsim.errors import PolicyError as PolicyError
+    from fastsim.errors import ResultError as ResultError
+    from fastsim.errors import ScenarioError as ScenarioError
+    from fastsim.errors import SolverError as SolverError
+    from fastsim.plots import Comparison as Comparison
+    from fastsim.plots import compare as compare
+    from fastsim.result import Result as Result
+    from fastsim.simulation import PodTooLarge as PodTooLarge
+    from fastsim.simulation import simulate as simulate
+    from fastsim.simulation import simulate_many as simulate_many
+    from fastsim.spec import Scenario as Scenario
+    from fastsim.stages import Deschedule as Deschedule
+    from fastsim.typical import TypicalPods as TypicalPods
+    from fastsim.workload import Workload as Workload
+
+_HOMES = {
+    "catalog": ("Catalog",),
+    "cluster": ("Cluster",),
+    "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
+    "plots": ("Comparison", "compare"),
+    "result": ("Result",),
+    # A scenario finds all its mistakes only where the floors above have told it what texts mean.
+    "simulation": ("PodTooLarge", "Scenario", "simulate", "simulate_many"),
+    "stages": ("Deschedule",),
+    "typical": ("TypicalPods",),
+    "workload": ("Workload",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [*sorted(_HOME_OF), "__version__", "policies"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "policies":
+        return import_module("fastsim.policies")
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("fastsim-gpu")
+        except PackageNotFoundError:
+            return "0+unknown"
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'fastsim' has no attribute {name!r}")
+    value = getattr(import_module(f"fastsim.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

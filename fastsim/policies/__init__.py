@@ -1,1 +1,41 @@
-"""Policies: small declarative classes that answer with a plan."""
+"""Placement policies: ``fastsim.policies.FGD()``, ``0.9 * FGD() + 0.1 * PWR()``, ``parse("fgd")``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastsim.policies.online.best_fit import BestFit as BestFit
+    from fastsim.policies.online.dot_product import DotProduct as DotProduct
+    from fastsim.policies.online.fgd import FGD as FGD
+    from fastsim.policies.online.gpu_clustering import GpuClustering as GpuClustering
+    from fastsim.policies.online.gpu_packing import GpuPacking as GpuPacking
+    from fastsim.policies.online.pwr import PWR as PWR
+    from fastsim.policies.online.random import Random as Random
+    from fastsim.policies.online.simon import Simon as Simon
+    from fastsim.policies.online.user import PythonScorer as PythonScorer
+    from fastsim.policies.registry import describe as describe
+    from fastsim.policies.registry import names as names
+    from fastsim.policies.registry import parse as parse
+    from fastsim.policies.registry import policy as policy
+
+_REGISTRY = ("describe", "names", "parse", "policy")
+
+
+def __getattr__(name: str) -> Any:
+    # A `from fastsim.policies import registry` here would ask this very function for "registry".
+    registry = import_module("fastsim.policies.registry")
+    if name in _REGISTRY:
+        return getattr(registry, name)
+    if not name[:1].isupper():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for cls in registry.classes():
+        if cls.__name__ == name:
+            return cls
+    raise AttributeError(f"no policy class {name!r}; fastsim.policies.names() lists the policies")
+
+
+def __dir__() -> list[str]:
+    registry = import_module("fastsim.policies.registry")
+    return sorted([*_REGISTRY, "registry", *(cls.__name__ for cls in registry.classes())])

@@ -1,0 +1,100 @@
+"""The command line. Every verb is a thin call of a public function; failures end here, in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from fastsim.cli_data import import_, synth
+from fastsim.cli_list import describe, list_
+from fastsim.cli_run import compare, demo, run
+from fastsim.errors import FastsimError
+
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+
+@click.group(
+    commands=[run, demo, compare, import_, synth, list_, describe],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
+def commands() -> None:
+    """Simulate GPU-cluster schedulers: published policies, one fast engine, every metric.
+
+    Start with: fastsim demo
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def exit_code(arguments: Sequence[str]) -> int:
+    """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted."""
+    warnings.showwarning = _show_warning
+    try:
+        code = _invoke(list(arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _drop_output()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return _fail("interrupted, nothing written", INTERRUPTED)
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except FastsimError as error:
+        return _fail(str(error), error.exit_code)
+    except OSError as error:
+        _drop_output()
+        return _fail(_os_error(error), 1)
+    except Exception as error:
+        if os.environ.get("FASTSIM_TRACEBACK"):
+            raise
+        told = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
+        return _fail(told, 1)
+
+
+def _invoke(arguments: list[str]) -> int:
+    # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
+    try:
+        with commands.make_context("fastsim", arguments) as context:
+            commands.invoke(context)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return 2
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _fail(text: str, code: int) -> int:
+    line = " ".join(text.split())
+    print(f"fastsim: {line}", file=sys.stderr)
+    return code
+
+
+def _os_error(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
+
+
+def _drop_output() -> None:
+    # Whatever is still buffered cannot be written either; without this, Python would say so at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"fastsim: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

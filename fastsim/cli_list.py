@@ -1,0 +1,57 @@
+"""Verbs that tell what there is: list, describe."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+
+KINDS = ("policies", "clusters", "workloads", "importers")
+IMPORTERS = {"openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023"}
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_(kind: str, as_json: bool) -> None:
+    """Names that the other verbs understand."""
+    found = _listed(kind)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    width = max(map(len, found))
+    for name, text in found.items():
+        click.echo(f"{name:<{width}}  {text}")
+
+
+@click.command()
+@click.argument("policy")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def describe(policy: str, as_json: bool) -> None:
+    """Idea, formula, parameters and citation of a policy."""
+    from fastsim.policies import registry
+
+    told = registry.describe(policy)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(told), indent=2, default=str))
+        return
+    click.echo(f"{told.name}\n\n{told.text}\n\nparameters")
+    for parameter in told.parameters:
+        unit = f" [{parameter.unit}]" if parameter.unit else ""
+        choices = f" ({', '.join(parameter.choices)})" if parameter.choices else ""
+        click.echo(f"  {parameter.name}={parameter.default}{unit}: {parameter.text}{choices}")
+    if told.citation:
+        click.echo(f"\n{told.citation}")
+
+
+def _listed(kind: str) -> dict[str, str]:
+    if kind == "importers":
+        return IMPORTERS
+    if kind == "policies":
+        from fastsim.policies import registry
+
+        return {name: registry.describe(name).title for name in registry.names()}
+    from fastsim import sources
+
+    return sources.PRESETS if kind == "clusters" else sources.SYNTHETIC

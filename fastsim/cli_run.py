@@ -1,0 +1,103 @@
+"""Verbs that run or look at runs: run, demo, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+# Written out, because importing their homes would cost every command the time to load the engine's floor.
+QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
+GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
+RECORDS = ("none", "summary", "timeline", "placements", "all")
+
+
+@click.command()
+@click.option("--cluster", metavar="C", help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.")
+@click.option("--workload", metavar="W", help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.")
+@click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
+@click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
+@click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
+@click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
+@click.option("--queue", type=click.Choice(QUEUES), help="What a pod that fits nowhere does.  [default: drop]")
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
+@click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
+@click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
+@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
+@click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
+@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def run(scenario: str | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Place a workload on a cluster and sum up what happened."""
+    from fastsim import show, simulation
+    from fastsim.progress import progress_bar
+    from fastsim.spec import Scenario
+
+    _check_folder(out, force)
+    given = {name: value for name, value in options.items() if value is not None and value != ()}
+    base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    if "record" not in given and not scenario:
+        base = base.with_(record="all" if out else "summary")
+    with progress_bar("pods") as progress:
+        result = simulation.run(base, progress)
+    if out:
+        result.save(out, overwrite=force)
+    click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Report with table and charts, one file.")
+@click.option("--png", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
+@click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
+    """Compare saved runs: a table, and charts over the demand that has arrived."""
+    from fastsim import plots, show
+    from fastsim.result import Result
+
+    comparison = plots.compare([Result.load(folder) for folder in folders], _labels(folders))
+    for kind, path in files.items():
+        if path is not None:
+            getattr(comparison, f"to_{kind}")(path, *([metrics] if metrics else []))
+    click.echo(show.table_json(comparison.table) if as_json else show.comparison_text(comparison.table), nl=as_json)
+
+
+@click.command()
+@click.option("--nodes", type=click.IntRange(1), help="Size of the cluster.  [default: openb's 1213 nodes]")
+@click.option("--pods", type=click.IntRange(1), default=8152, show_default=True, help="Pods before tuning to 1.3.")
+@click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
+@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Compare the published placement policies on an openb-like cluster; needs no files."""
+    from fastsim import demo as showcase
+    from fastsim import show
+    from fastsim.progress import progress_bar
+
+    folder = out or Path("fastsim-demo")
+    _check_folder(folder, force or out is None)
+    with progress_bar("runs", showcase.runs()) as progress:
+        comparison = showcase.played(**options, progress=progress)
+    showcase.saved(comparison, folder)
+    click.echo(show.table_json(comparison.table) if as_json else show.demo_text(comparison.table, folder), nl=as_json)
+
+
+def _check_folder(out: Path | None, force: bool) -> None:
+    from fastsim.errors import ScenarioError
+
+    if out is None or force or not out.exists():
+        return
+    if not out.is_dir() or any(out.iterdir()):
+        raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
+
+
+def _labels(folders: tuple[Path, ...]) -> list[str] | None:
+    names = [folder.name for folder in folders]
+    return names if len(set(names)) == len(names) else [str(folder) for folder in folders]

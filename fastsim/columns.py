@@ -1,0 +1,147 @@
+"""What the compiled tables are made from: numpy columns of a cluster, a target workload and a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastsim.errors import InputError
+from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
+
+if TYPE_CHECKING:
+    from fastsim.catalog import Catalog
+    from fastsim.cluster import Cluster
+    from fastsim.typical import TypicalPods
+
+Columns = dict[str, Any]
+LANES = 8
+"""Device rows are padded to a multiple of this; the kernels' loops rely on it."""
+POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
+"""Node columns that decide its power draw."""
+MAX_MODELS = 63
+"""Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
+
+
+class ModelIds:
+    """GPU model names of one cluster as small numbers, and sets of them as 64-bit masks."""
+
+    def __init__(self, names: Iterable[str | None]) -> None:
+        self.number = {name: i for i, name in enumerate(dict.fromkeys(n for n in names if n is not None))}
+        if len(self.number) > MAX_MODELS:
+            raise InputError("cluster: gpu_model", f"{len(self.number)} distinct models", f"at most {MAX_MODELS}")
+
+    def mask(self, models: Iterable[str]) -> int:
+        """Bits of the models; 0 for an empty list (any model)."""
+        bits = 0
+        for model in models:
+            bits |= 1 << self.number.get(model, MAX_MODELS)
+        return bits
+
+
+def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
+    """Capacity, power and an empty state for every node, in position order."""
+    table = cluster.nodes
+    n = table.num_rows
+    num_gpu = _ints(table, "num_gpu", np.int32)
+    width = max(LANES, -(-int(num_gpu.max(initial=0)) // LANES) * LANES)
+    cap = np.where(np.arange(width) < num_gpu[:, None], 1000, 0).astype(np.int32)
+    models = table["gpu_model"].to_pylist()
+    present = table["add_s"].is_null().to_numpy(zero_copy_only=False) if n else np.zeros(0, bool)
+    cpu, mem = _ints(table, "cpu_milli", np.int64), _ints(table, "memory_mib", np.int64)
+    return {
+        "cpu_cap": cpu, "mem_cap": mem, "num_gpu": num_gpu,
+        "model": np.array([-1 if m is None else ids.number[m] for m in models], np.int32),
+        "max_pods": _ints(table, "max_pods", np.int32, missing=np.iinfo(np.int32).max),
+        **power_columns(cluster),
+        "cpu_left": cpu.copy(), "mem_left": mem.copy(), "pods": np.zeros(n, np.int32),
+        "gpu_left": cap, "tags": np.zeros((n, int(num_gpu.max(initial=0)) + 1), np.int32),
+        "present": present.astype(np.uint8),
+        "frag": np.zeros(n), "frag_classes": np.zeros((n, 7), np.int64),
+        "cpu_mw": np.zeros(n, np.int64), "gpu_mw": np.zeros(n, np.int64),
+    }  # fmt: skip
+
+
+def power_columns(cluster: Cluster) -> Columns:
+    """Milliwatts of one device and one CPU socket, and cores of a socket, for every node."""
+    rows = [node_power(row, cluster.catalog) for row in cluster.nodes.select(POWER).to_pylist()]
+    names = ("gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw")
+    columns = {name: np.array([round(1000 * row[k]) for row in rows], np.int64) for k, name in enumerate(names)}
+    columns["cores"] = np.array([row[4] for row in rows], np.int32)
+    return columns
+
+
+def node_power(row: Mapping[str, Any], catalog: Catalog) -> tuple[float, float, float, float, int]:
+    """Watts of one idle and one used device, of one idle and one used socket, and cores of a socket.
+
+    What the node says of itself goes before what the catalogue says of its models.
+    """
+
+    def first(column: str, default: Any) -> Any:
+        return default if row[column] is None else row[column]
+
+    gpu = catalog.gpu.get(row["gpu_model"])
+    cpu = catalog.cpu[first("cpu_model", "")] if row["cpu_model"] in catalog.cpu else catalog.cpu[""]
+    return (
+        first("gpu_idle_w", gpu.idle_w if gpu else 0.0), first("gpu_peak_w", gpu.peak_w if gpu else 0.0),
+        first("cpu_idle_w", cpu.idle_w), first("cpu_peak_w", cpu.peak_w),
+        first("cpu_cores_per_socket", cpu.cores_per_socket),
+    )  # fmt: skip
+
+
+def change_columns(cluster: Cluster) -> Columns:
+    """Nodes that appear or disappear during the run, by (time in s, position, appearance first)."""
+    rows = []
+    for n, row in enumerate(cluster.nodes.select(["add_s", "remove_s"]).to_pylist()):
+        rows += [(row["add_s"], n, 0)] if row["add_s"] is not None else []
+        rows += [(row["remove_s"], n, 1)] if row["remove_s"] is not None else []
+    rows.sort()
+    return {
+        "change_t": np.array([t for t, _, _ in rows], np.float64),
+        "change_node": np.array([n for _, n, _ in rows], np.int32),
+        "change_adds": np.array([1 - kind for _, _, kind in rows], np.int32),
+    }
+
+
+def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
+    """The target workload in its own order, with its distinct device requests numbered."""
+    milli = np.array(typical.gpu_milli, np.int32)
+    levels = np.unique(milli[milli > 0])
+    return {
+        "cpu": np.array(typical.cpu_milli, np.int64), "count": np.array(typical.count, np.int64),
+        "milli": milli, "num": np.array(typical.num_gpu, np.int32),
+        "level": np.searchsorted(levels, milli).astype(np.int32), "level_milli": levels.astype(np.int32),
+        "models": np.array([ids.mask(m) for m in typical.gpu_models], np.uint64),
+        "freq": np.array(typical.frequency, np.float64),
+        "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
+    }  # fmt: skip
+
+
+def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
+    """The plan's terms as parallel columns, and the scratch a decision over ``nodes`` nodes needs."""
+
+    def code(names: tuple[str, ...], field: str) -> Any:
+        return np.array([names.index(getattr(term, field)) for term in plan.terms], np.int32)
+
+    return {
+        "kernel": code(KERNELS, "kernel"), "normalise": code(NORMALISERS, "normalise"),
+        "dim": code(DIMS, "dim"), "norm": code(NORMS, "norm"),
+        "weight": np.array([term.weight for term in plan.terms], np.int64),
+        "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
+        "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
+        "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
+    }  # fmt: skip
+
+
+def read_only(columns: Mapping[str, Any]) -> Columns:
+    """Views of the columns that cannot be written through, for eyes outside the engine."""
+    views = {}
+    for name, column in columns.items():
+        views[name] = column.view()
+        views[name].flags.writeable = False
+    return views
+
+
+def _ints(table: Any, name: str, kind: type, missing: int = 0) -> Any:
+    return table[name].fill_null(missing).to_numpy().astype(kind)

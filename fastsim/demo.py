@@ -1,0 +1,62 @@
+"""The demo: the published placement policies on an openb-like cluster, under the FGD paper's protocol."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastsim.errors import ResultError
+from fastsim.spec import Scenario
+
+if TYPE_CHECKING:
+    from fastsim.plots import Comparison
+
+POLICIES = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd", "pwr", "0.9*fgd + 0.1*pwr")
+RATIO = 1.3
+"""GPU demand offered, relative to the cluster's GPUs."""
+
+
+def runs() -> int:
+    """How many runs the demo makes."""
+    return len(POLICIES)
+
+
+def scenarios(nodes: int | None = None, pods: int = 8152, seed: int = 42) -> list[Scenario]:
+    """One scenario for each policy: the same cluster, and the same pods tuned to 1.3 times its GPUs."""
+    cluster = "openb" if nodes is None else f"openb:{nodes}?seed={seed}"
+    workload = f"synth:openb?pods={pods}&seed={seed}&tune={RATIO}&tune_seed={seed}"
+    return [Scenario(cluster, workload, policy, seed=seed, record="timeline", name=policy) for policy in POLICIES]
+
+
+def played(
+    nodes: int | None = None, pods: int = 8152, seed: int = 42, workers: int = 2,
+    progress: Callable[[int], None] | None = None,
+) -> Comparison:  # fmt: skip
+    """Run every policy and compare them."""
+    from fastsim.plots import compare
+    from fastsim.simulation import simulate_many
+
+    return compare(simulate_many(scenarios(nodes, pods, seed), workers, progress))
+
+
+def saved(comparison: Comparison, folder: Path) -> Path:
+    """Write report, picture and every run to a folder, which appears complete or not at all."""
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    try:
+        partial.mkdir(parents=True)
+        for name, result in zip(comparison.names, comparison.results, strict=True):
+            result.save(partial / "runs" / name.replace("*", "").replace(" ", ""))
+        comparison.table.write_csv(partial / "table.csv")
+        comparison.to_html(partial / "report.html")
+        comparison.to_png(partial / "report.png")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(partial, folder)
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder

@@ -1,0 +1,117 @@
+"""Where many runs are spread: this process, or worker processes. Results come back in order.
+
+An executor has three methods (``open``, ``map``, ``close``). Workers are spawned, never forked, so a
+run sees the same fresh interpreter everywhere and its bytes do not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from fastsim.errors import FastsimError, ScenarioError
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+MAX_WORKERS = 1024
+
+
+class Executor(Protocol):
+    """Runs one task for many items; use it as a context manager."""
+
+    def open(self) -> None:
+        """Start what is needed to run tasks."""
+
+    def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+        """Answers in the order of the items; the first failure is raised at its place."""
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks, or end them at once with ``abort``."""
+
+
+class _Context:
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close(abort=kind is not None)
+
+    def open(self) -> None:
+        """Start what is needed to run tasks."""
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks, or end them at once with ``abort``."""
+
+
+class Serial(_Context):
+    """Everything in this process, one after the other."""
+
+    def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+        """Answers in the order of the items, each computed when it is asked for."""
+        return map(task, items)
+
+
+class Processes(_Context):
+    """``workers`` spawned processes on this machine."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+        self._others: set[int | None] = set()
+
+    def open(self) -> None:
+        """Prepare the pool; processes start with the first tasks."""
+        context = multiprocessing.get_context("spawn")
+        self._others = {process.pid for process in multiprocessing.active_children()}
+        self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_leave_interrupts_to_parent)
+
+    def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+        """Answers in the order of the items; at most two tasks for each worker wait at a time."""
+        if self._pool is None:
+            raise FastsimError("an executor runs tasks only inside its 'with' block")
+        waiting: deque[Future[Answer]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._pool.submit(task, item))
+                if len(waiting) > 2 * self.workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise FastsimError(
+                "a worker process died (out of memory, or the call is not under: if __name__ == '__main__':)"
+            ) from error
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks, or end the workers at once with ``abort``."""
+        if self._pool is None:
+            return
+        started = [child for child in multiprocessing.active_children() if child.pid not in self._others]
+        self._pool.shutdown(wait=not abort, cancel_futures=abort)
+        self._pool = None
+        if abort:
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.join()
+
+
+def executor(workers: int, items: int | None = None) -> Serial | Processes:
+    """The executor for this many workers: no processes for one worker or one item."""
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS:
+        raise ScenarioError("workers", repr(workers), f"a whole number from 1 to {MAX_WORKERS}")
+    count = workers if items is None else min(workers, items)
+    return Serial() if count <= 1 else Processes(count)
+
+
+def _leave_interrupts_to_parent(*_: Any) -> None:
+    # Ctrl-C reaches the whole process group; only the parent may answer it, by ending the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

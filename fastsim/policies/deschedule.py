@@ -1,0 +1,100 @@
+"""Which running pods to take off their nodes, so that placing them again leaves less behind."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastsim.stages import RunningPod, RunView
+
+
+@dataclass(frozen=True)
+class CosSim:
+    """Evict the pod that resembles its node least, from nodes out of CPU that still have GPUs to give.
+
+    similarity = cos(free + pod, pod) over (milli-CPU, milli-GPU); one pod of each node with less than
+    ``cpu_free_milli`` CPU left and a device with more than ``gpu_free_milli`` left, most free GPU first.
+    """
+
+    cpu_free_milli: int = 2000
+    gpu_free_milli: int = 500
+
+    def victims(self, view: RunView, limit: int) -> list[RunningPod]:
+        """At most ``limit`` pods, in the order of their nodes."""
+        cpu, gpu = view.nodes.cpu_free, view.nodes.gpu_free.sum(axis=1)
+        pods = view.pods_by_node()
+        starved = [
+            n for n in pods
+            if cpu[n] < self.cpu_free_milli and view.nodes.gpu_free[n].max() > self.gpu_free_milli
+        ]  # fmt: skip
+        starved.sort(key=lambda n: (-gpu[n], view.names[n]))
+        chosen = (min(pods[n], key=lambda pod: _similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved)
+        return list(islice(chosen, limit))
+
+
+def _similarity(pod: RunningPod, cpu_free: int, gpu_free: int) -> float:
+    cpu, gpu = pod.request.cpu_milli, pod.request.num_gpu * pod.request.gpu_milli
+    length = math.hypot(cpu_free + cpu, gpu_free + gpu) * math.hypot(cpu, gpu)
+    return ((cpu_free + cpu) * cpu + (gpu_free + gpu) * gpu) / length if length else 1.0
+
+
+def _relief(view: RunView, node: int, gone: Sequence[RunningPod], pods: Sequence[RunningPod]) -> tuple[int, int]:
+    """(whole milli-GPU of fragmentation saved, index) of the pod whose leaving helps most; the first on ties."""
+    before = view.fragmentation(node, gone)
+    saved = [math.trunc(before - view.fragmentation(node, [*gone, pod])) for pod in pods]
+    best = max(saved, default=0)
+    return best, saved.index(best) if saved else -1
+
+
+@dataclass(frozen=True)
+class FragOnePod:
+    """Evict from each node, most fragmented first, the one pod whose leaving saves most fragmentation.
+
+    saved = trunc(F_before - F_after) in milli-GPU; nodes where no pod saves anything are passed over.
+    """
+
+    def victims(self, view: RunView, limit: int) -> list[RunningPod]:
+        """At most ``limit`` pods, in the order of their nodes."""
+        return list(islice(self._choices(view), limit))
+
+    def _choices(self, view: RunView) -> Iterator[RunningPod]:
+        pods = view.pods_by_node()
+        for node in sorted(pods, key=lambda n: (-view.fragmentation(n), n)):
+            saved, index = _relief(view, node, (), pods[node])
+            if saved > 0:
+                yield pods[node][index]
+
+
+@dataclass(frozen=True)
+class FragMultiPod:
+    """Evict again and again, from the node that is most fragmented then, the pod that saves most.
+
+    Like :class:`FragOnePod`, but a node that was relieved stands in line again with what is left of it.
+    """
+
+    def victims(self, view: RunView, limit: int) -> list[RunningPod]:
+        """At most ``limit`` pods, in the order of their choice."""
+        return list(islice(self._choices(view), limit))
+
+    def _choices(self, view: RunView) -> Iterator[RunningPod]:
+        pods = view.pods_by_node()
+        gone: dict[int, list[RunningPod]] = {node: [] for node in pods}
+        line = [(-view.fragmentation(node), node) for node in pods]
+        heapq.heapify(line)
+        while line:
+            _, node = heapq.heappop(line)
+            saved, index = _relief(view, node, gone[node], pods[node])
+            if saved > 0:
+                pod = pods[node].pop(index)
+                gone[node].append(pod)
+                heapq.heappush(line, (-view.fragmentation(node, gone[node]), node))
+                yield pod
+
+
+DESCHEDULERS = {"cos_sim": CosSim, "frag_one_pod": FragOnePod, "frag_multi_pod": FragMultiPod}
+"""Deschedule policies by name."""

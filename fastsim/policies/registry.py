@@ -1,0 +1,156 @@
+"""Policies by name: registration, discovery, description and the text form ``"0.9*fgd + 0.1*pwr"``.
+
+A policy class registers itself with ``@policy("dotted.name")``. Built-in families are the modules of
+``fastsim.policies.online``; other packages add theirs through the entry-point group
+``fastsim.policies``. Nothing here imports numpy, so the command line can list policies quickly.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastsim.errors import PolicyError
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    from fastsim.plan import OnlinePolicy
+
+ENTRY_POINT_GROUP = "fastsim.policies"
+FAMILIES = "fastsim.policies.online"
+
+T = TypeVar("T")
+
+_classes: dict[str, type[Any]] = {}
+
+
+def policy(name: str) -> Callable[[type[T]], type[T]]:
+    """Register the decorated class under a stable dotted name."""
+
+    def register(cls: type[T]) -> type[T]:
+        known = _classes.get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise PolicyError(f"policy {name!r}", f"a second class {cls.__qualname__}", "one class for each name")
+        cls.policy_name = name  # type: ignore[attr-defined]
+        _classes[name] = cls
+        return cls
+
+    return register
+
+
+def about(text: str, *, unit: str = "", choices: tuple[str, ...] = ()) -> dict[str, object]:
+    """Metadata of a parameter field: what it means, its unit and the values it may take."""
+    return {"text": text, "unit": unit, "choices": choices}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a policy, as :func:`describe` reports it."""
+
+    name: str
+    default: object
+    text: str
+    unit: str
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a policy does, its parameters and the publication it comes from (BibTeX)."""
+
+    name: str
+    title: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    citation: str
+
+
+def names() -> list[str]:
+    """Every policy name, sorted, entry points of other packages included."""
+    _discover()
+    return sorted({*_classes, *_entry_points()})
+
+
+def policy_class(name: str) -> type[Any]:
+    """The class registered under ``name``; unknown names are a :class:`PolicyError` with a suggestion."""
+    _discover()
+    if name not in _classes:
+        _load_entry_point(name)
+    if name in _classes:
+        return _classes[name]
+    raise PolicyError(f"policy {name!r}", "an unknown name", f"one of {', '.join(names())}", suggestion(name, names()))
+
+
+def classes() -> Iterator[type[Any]]:
+    """The built-in policy classes and those other packages have registered so far."""
+    _discover()
+    yield from (_classes[name] for name in sorted(_classes))
+
+
+def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy:
+    """The policy ``name`` with these parameters."""
+    cls = policy_class(name)
+    known = [field.name for field in dataclasses.fields(cls) if field.init]
+    for key in parameters:
+        if key not in known:
+            expected = f"one of {', '.join(known)}" if known else "no parameters"
+            raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
+    try:
+        made: OnlinePolicy = cls(**parameters)
+    except TypeError as error:
+        raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
+    return made
+
+
+def describe(name: str) -> Description:
+    """Idea, formula, parameters with units and defaults, and citation of the policy ``name``."""
+    cls = policy_class(name)
+    text = inspect.cleandoc(cls.__doc__ or "")
+    fields = tuple(
+        Parameter(
+            field.name,
+            None if field.default is dataclasses.MISSING else field.default,
+            field.metadata.get("text", ""),
+            field.metadata.get("unit", ""),
+            field.metadata.get("choices", ()),
+        )
+        for field in dataclasses.fields(cls)
+        if field.init
+    )
+    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""))
+
+
+def parse(text: str) -> OnlinePolicy:
+    """The policy written as ``"fgd"``, ``"0.9*fgd + 0.1*pwr"`` or ``"dot_product(dim=share, norm=node)"``."""
+    from fastsim.policies.expression import policy_from_text
+
+    return policy_from_text(text, create)
+
+
+def _discover() -> None:
+    package = importlib.import_module(FAMILIES)
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{FAMILIES}.{module.name}")
+
+
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _load_entry_point(name: str) -> None:
+    point = _entry_points().get(name)
+    if point is None:
+        return
+    try:
+        cls = point.load()
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+        raise PolicyError(f"policy {name!r} of entry point {point.value}", found, "a class that imports") from error
+    _classes.setdefault(name, cls)

@@ -1,0 +1,144 @@
+"""Nodes of the reference engine: plain values, the feasibility filter, taking and giving back.
+
+The reference engine is the slow, readable spelling of the compiled one. Its nodes are immutable;
+placing a pod makes a new node. Units are milli-CPU, MiB, milli-GPU and milliwatts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fastsim.plan import PodRequest
+
+WHOLE = 1000
+"""Milli-GPU of a device nobody uses."""
+
+STAGES = ("no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot")
+"""Why a node cannot host a pod, in the order the filter looks."""
+
+
+class Shape(NamedTuple):
+    """What never changes about a node; ``None`` in ``max_pods`` means any number."""
+
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    gpu_model: str | None
+    max_pods: int | None
+    gpu_idle_mw: int
+    gpu_peak_mw: int
+    cpu_idle_mw: int
+    cpu_peak_mw: int
+    cpu_cores_per_socket: int
+
+
+class Node(NamedTuple):
+    """A node at one moment; ``tags`` counts its GPU pods by the tag of :func:`tag`."""
+
+    shape: Shape
+    cpu_free: int
+    memory_free: int
+    gpu_free: tuple[int, ...]
+    tags: tuple[tuple[str, int], ...] = ()
+    pods: int = 0
+
+    @property
+    def gpu_total(self) -> int:
+        """Free milli-GPU of all devices together."""
+        return sum(self.gpu_free)
+
+    @property
+    def idle_devices(self) -> list[int]:
+        """Indices of the devices nobody uses."""
+        return [index for index, free in enumerate(self.gpu_free) if free == WHOLE]
+
+
+def empty_node(shape: Shape) -> Node:
+    """A node without pods."""
+    return Node(shape, shape.cpu_milli, shape.memory_mib, (WHOLE,) * shape.num_gpu)
+
+
+def asks_nothing(pod: PodRequest) -> bool:
+    """Whether the pod has no request at all."""
+    return pod.cpu_milli == pod.memory_mib == pod.gpu_milli == 0
+
+
+def shares(pod: PodRequest) -> bool:
+    """Whether the pod takes a part of one device."""
+    return pod.num_gpu == 1 and pod.gpu_milli < WHOLE
+
+
+def demand(pod: PodRequest) -> int:
+    """Milli-GPU the pod takes on all its devices."""
+    return pod.num_gpu * pod.gpu_milli
+
+
+def tag(pod: PodRequest) -> str:
+    """Class of a GPU pod: ``share-gpu`` or ``<n>-gpu``."""
+    return "share-gpu" if shares(pod) else f"{pod.num_gpu}-gpu"
+
+
+def accepts(models: tuple[str, ...], model: str | None) -> bool:
+    """Whether a list of GPU models allows a node's model; an empty list allows every node."""
+    return not models or model in models
+
+
+def units(gpu_free: Iterable[int], milli: int) -> int:
+    """How many requests of ``milli`` the devices can serve, several on one device allowed."""
+    return sum(free // milli for free in gpu_free)
+
+
+def stage(node: Node, pod: PodRequest) -> int:
+    """Index in :data:`STAGES` of the first check that fails, ``len(STAGES)`` if the pod fits."""
+    shape = node.shape
+    checks = (
+        pod.gpu_milli == 0 or accepts(pod.gpu_models, shape.gpu_model),
+        pod.gpu_milli == 0 or units(node.gpu_free, pod.gpu_milli) >= pod.num_gpu,
+        pod.cpu_milli <= node.cpu_free,
+        pod.memory_mib <= node.memory_free,
+        shape.max_pods is None or node.pods + 1 <= shape.max_pods,
+    )
+    return checks.index(False) if False in checks else len(STAGES)
+
+
+def fits(node: Node, pod: PodRequest) -> bool:
+    """Whether the node can host the pod."""
+    return stage(node, pod) == len(STAGES)
+
+
+def fitting_devices(node: Node, pod: PodRequest) -> list[int]:
+    """Indices of the devices with room for one device's share of the pod."""
+    return [index for index, free in enumerate(node.gpu_free) if free >= pod.gpu_milli]
+
+
+def sub_devices(node: Node, pod: PodRequest) -> tuple[int, ...]:
+    """Devices served by rising free milli-GPU, lower index first, until the pod is satisfied."""
+    rising = sorted(fitting_devices(node, pod), key=lambda index: node.gpu_free[index])
+    return tuple(sorted(rising[: pod.num_gpu]))
+
+
+def taken(node: Node, pod: PodRequest, devices: tuple[int, ...]) -> Node:
+    """The node after the pod was placed on these devices."""
+    return _moved(node, pod, devices, -1)
+
+
+def given_back(node: Node, pod: PodRequest, devices: tuple[int, ...]) -> Node:
+    """The node after the pod on these devices has left."""
+    return _moved(node, pod, devices, +1)
+
+
+def _moved(node: Node, pod: PodRequest, devices: tuple[int, ...], sign: int) -> Node:
+    gpu_free = list(node.gpu_free)
+    for index in devices:
+        gpu_free[index] += sign * pod.gpu_milli
+    tags = dict(node.tags)
+    if pod.num_gpu > 0:
+        tags[tag(pod)] = tags.get(tag(pod), 0) - sign
+    return node._replace(
+        cpu_free=node.cpu_free + sign * pod.cpu_milli,
+        memory_free=node.memory_free + sign * pod.memory_mib,
+        gpu_free=tuple(gpu_free),
+        tags=tuple(sorted((name, count) for name, count in tags.items() if count > 0)),
+        pods=node.pods - sign,
+    )

@@ -1,0 +1,200 @@
+"""The reference engine's inputs as plain values and its outputs as frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fastsim.plan import PodRequest
+from fastsim.reference_frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
+from fastsim.reference_nodes import WHOLE, Node, Shape, demand
+from fastsim.typical import PodBatches
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.cluster import Cluster
+
+EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
+"""Kinds of timeline rows; at equal times events happen in this order."""
+STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted")
+"""What may become of a pod."""
+REASONS = (
+    "finished", "running", "node_lost", "evicted", "pending", "too_large",
+    "no_node", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot",
+)  # fmt: skip
+"""How an interval of a pod ended, or why it never began."""
+
+
+@dataclass
+class Outcome:
+    """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran."""
+
+    pod_id: int
+    native_id: str | None
+    request: PodRequest
+    submit_s: float
+    duration_s: float | None
+    priority: int
+    sequence: int
+    reason: str = "pending"
+    node: int | None = None
+    devices: tuple[int, ...] = ()
+    start_s: float | None = None
+    end_s: float | None = None
+
+    @property
+    def state(self) -> str:
+        """What became of the pod, without the reason why it found no place."""
+        return self.reason if self.reason in STATES else "unplaced"
+
+
+@dataclass
+class Tally:
+    """Running counts of a run: pods by state and demand that has arrived."""
+
+    running: int = 0
+    pending: int = 0
+    finished: int = 0
+    unplaced: int = 0
+    lost: int = 0
+    arrived_cpu_milli: int = 0
+    arrived_gpu_milli: int = 0
+
+
+@dataclass
+class ReferenceRun:
+    """What the reference engine answers with: rows of the three result tables, and their frames."""
+
+    timeline_rows: list[dict[str, Any]] = field(default_factory=list)
+    placement_rows: list[dict[str, Any]] = field(default_factory=list)
+    job_rows: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def timeline(self) -> pl.DataFrame:
+        """One row per event or sample."""
+        import polars as pl
+
+        kinds: dict[str, Any] = {"t_s": pl.Float64, "event": pl.Enum(EVENTS), "frag_milli": pl.Float64}
+        kinds |= dict.fromkeys((*CLASSES, "power_cpu_w", "power_gpu_w", "power_w"), pl.Float64)
+        schema = {name: kinds.get(name, pl.Int64) for name in self.timeline_rows[0]}
+        return pl.DataFrame(self.timeline_rows, schema=schema)
+
+    @property
+    def placements(self) -> pl.DataFrame:
+        """One row per pod, placed or not."""
+        import polars as pl
+
+        return pl.DataFrame(self.placement_rows, schema={
+            "pod_id": pl.Int64, "native_id": pl.String, "attempt": pl.Int16, "node_id": pl.Int64, "node": pl.String,
+            "gpu_ids": pl.List(pl.Int16), "start_s": pl.Float64, "end_s": pl.Float64, "reason": pl.Enum(REASONS),
+        })  # fmt: skip
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """One row per pod: waiting time, completion time and final state."""
+        import polars as pl
+
+        return pl.DataFrame(self.job_rows, schema={
+            "pod_id": pl.Int64, "native_id": pl.String, "submit_s": pl.Float64, "start_s": pl.Float64,
+            "end_s": pl.Float64, "wait_s": pl.Float64, "jct_s": pl.Float64, "state": pl.Enum(STATES),
+            "reason": pl.Enum(REASONS), "attempts": pl.Int16,
+        })  # fmt: skip
+
+
+def shapes(cluster: Cluster) -> list[Shape]:
+    """The nodes in position order; what a node says of its power goes before its models' catalogue entry."""
+    return [_shape(row, cluster) for row in cluster.nodes.to_pylist()]
+
+
+def _shape(row: dict[str, Any], cluster: Cluster) -> Shape:
+    def milliwatts(column: str, model: Any, name: str) -> int:
+        watts = row[column] if row[column] is not None else getattr(model, name) if model else 0.0
+        return round(1000 * watts)
+
+    gpu = cluster.catalog.gpu.get(row["gpu_model"])
+    cpu = cluster.catalog.cpu.get(row["cpu_model"] or "", cluster.catalog.cpu[""])
+    return Shape(
+        cpu_milli=row["cpu_milli"], memory_mib=row["memory_mib"], num_gpu=row["num_gpu"],
+        gpu_model=row["gpu_model"], max_pods=row["max_pods"],
+        gpu_idle_mw=milliwatts("gpu_idle_w", gpu, "idle_w"), gpu_peak_mw=milliwatts("gpu_peak_w", gpu, "peak_w"),
+        cpu_idle_mw=milliwatts("cpu_idle_w", cpu, "idle_w"), cpu_peak_mw=milliwatts("cpu_peak_w", cpu, "peak_w"),
+        cpu_cores_per_socket=row["cpu_cores_per_socket"] or cpu.cores_per_socket,
+    )  # fmt: skip
+
+
+def pods(workload: PodBatches) -> list[Outcome]:
+    """The pods in submission order, each with an outcome still to be filled in."""
+    rows = [row for batch in workload.batches() for row in batch.to_pylist()]
+    return [_pod(sequence, row) for sequence, row in enumerate(rows)]
+
+
+def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
+    request = PodRequest(
+        row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], tuple(row.get("gpu_models") or ())
+    )
+    duration = row.get("duration_s")
+    endless = duration is None or math.isnan(duration)
+    return Outcome(
+        row["pod_id"], row.get("native_id"), request, row["submit_s"], None if endless else duration,
+        row.get("priority") or 0, sequence,
+    )  # fmt: skip
+
+
+def timeline_row(
+    t_s: float, sequence: int, event: str, pod_id: int | None, tally: Tally, nodes: Sequence[Node], frag: Fragmentation
+) -> dict[str, Any]:
+    """State of the cluster after one event; ``nodes`` are those present."""
+    classes = [sum(column) for column in zip(*map(frag.counted, nodes), strict=True)] or [0] * len(CLASSES)
+    kept = max(frag.typical.kept, 1)
+    cpu_mw, gpu_mw = sum(map(cpu_power, nodes)), sum(map(gpu_power, nodes))
+    used = [node for node in nodes if _active_devices(node) or node.cpu_free < node.shape.cpu_milli]
+    return {
+        "t_s": t_s, "event_seq": sequence, "event": event, "pod_id": pod_id,
+        "pods_running": tally.running, "pods_pending": tally.pending, "pods_finished": tally.finished,
+        "pods_unplaced": tally.unplaced, "pods_lost": tally.lost,
+        "active_nodes": len(used), "active_node_gpus": sum(node.shape.num_gpu for node in used),
+        "active_gpus": sum(map(_active_devices, nodes)),
+        "cpu_milli_alloc": sum(node.shape.cpu_milli - node.cpu_free for node in nodes),
+        "memory_mib_alloc": sum(node.shape.memory_mib - node.memory_free for node in nodes),
+        "gpu_milli_alloc": sum(node.shape.num_gpu * WHOLE - node.gpu_total for node in nodes),
+        "cpu_milli_capacity": sum(node.shape.cpu_milli for node in nodes),
+        "gpu_milli_capacity": sum(node.shape.num_gpu * WHOLE for node in nodes),
+        "arrived_cpu_milli": tally.arrived_cpu_milli, "arrived_gpu_milli": tally.arrived_gpu_milli,
+        **{name: milli / kept for name, milli in zip(CLASSES, classes, strict=True)},
+        "frag_milli": (sum(classes) - classes[Q3]) / kept,
+        "power_cpu_w": cpu_mw / 1000, "power_gpu_w": gpu_mw / 1000, "power_w": (cpu_mw + gpu_mw) / 1000,
+    }  # fmt: skip
+
+
+def _active_devices(node: Node) -> int:
+    return len(node.gpu_free) - len(node.idle_devices)
+
+
+def placement_row(pod: Outcome, names: Sequence[str]) -> dict[str, Any]:
+    """The interval a pod held a node, or an empty one."""
+    return {
+        "pod_id": pod.pod_id, "native_id": pod.native_id, "attempt": 0,
+        "node_id": pod.node, "node": None if pod.node is None else names[pod.node],
+        "gpu_ids": list(pod.devices), "start_s": pod.start_s, "end_s": pod.end_s, "reason": pod.reason,
+    }  # fmt: skip
+
+
+def job_row(pod: Outcome) -> dict[str, Any]:
+    """Times in seconds; a pod that did not finish has no completion time."""
+    finished = pod.reason == "finished" and pod.end_s is not None
+    return {
+        "pod_id": pod.pod_id, "native_id": pod.native_id, "submit_s": pod.submit_s,
+        "start_s": pod.start_s, "end_s": pod.end_s,
+        "wait_s": None if pod.start_s is None else pod.start_s - pod.submit_s,
+        "jct_s": pod.end_s - pod.submit_s if finished and pod.end_s is not None else None,
+        "state": pod.state, "reason": pod.reason, "attempts": 0 if pod.start_s is None else 1,
+    }  # fmt: skip
+
+
+def arrived(tally: Tally, request: PodRequest) -> None:
+    """Count the demand of a pod that has arrived, placed or not."""
+    tally.arrived_cpu_milli += request.cpu_milli
+    tally.arrived_gpu_milli += demand(request)

@@ -1,0 +1,114 @@
+"""Results as text for terminals and as JSON for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.result import Result
+
+FIGURES = (
+    ("pods", "pods", "", 0),
+    ("pods_unplaced", "pods that fitted nowhere", "", 0),
+    ("pods_pending", "pods still waiting", "", 0),
+    ("gpu_alloc_pct", "GPU allocation", "%", 2),
+    ("cpu_alloc_pct", "CPU allocation", "%", 2),
+    ("memory_alloc_pct", "memory allocation", "%", 2),
+    ("frag_pct", "fragmented GPU", "%", 2),
+    ("eopc_w", "power at the end", "kW", 1),
+    ("energy_kwh", "energy", "kWh", 1),
+    ("grar", "allocated over arrived GPU (GRAR)", "", 4),
+    ("wait_mean_s", "mean wait", "s", 1),
+    ("jct_mean_s", "mean completion time", "s", 1),
+    ("makespan_s", "simulated time", "s", 0),
+)
+"""Lines of a run's summary: column, what it is, unit, decimals."""
+
+COLUMNS = (
+    ("name", "policy", 0),
+    ("at_capacity_gpu_alloc_pct", "GPU alloc % at 100 % demand", 2),
+    ("gpu_alloc_pct", "GPU alloc % at end", 2),
+    ("pods_unplaced", "failed pods", 0),
+    ("frag_pct", "fragmented GPU %", 2),
+    ("eopc_w", "power kW", 1),
+    ("grar", "GRAR", 4),
+    ("pods_per_s", "pods/s", 0),
+)
+"""Columns of a comparison: name in the table, heading, decimals."""
+
+
+def summary_text(result: Result, out: Path | None = None) -> str:
+    """The main figures of a run, one per line."""
+    row = result.summary.row(0, named=True)
+    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in FIGURES]
+    lines.append(("simulation speed", f"{result.timing['pods_per_s']:,.0f} pods/s"))
+    shown = [(text, figure) for text, figure in lines if figure]
+    width = max(len(text) for text, _ in shown)
+    told = "".join(f"{text:<{width}}  {figure}\n" for text, figure in shown)
+    return told + (f"saved to {out}\n" if out else "")
+
+
+def comparison_text(table: pl.DataFrame) -> str:
+    """A comparison as a table for the terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD)
+    for name, heading, _ in COLUMNS:
+        drawn.add_column(heading, justify="left" if name == "name" else "right", overflow="fold")
+    for row in table.iter_rows(named=True):
+        drawn.add_row(*(_cell(row.get(name), places) for name, _, places in COLUMNS))
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get()
+
+
+def demo_text(table: pl.DataFrame, folder: Path) -> str:
+    """The demo's table and where its report is."""
+    return f"{comparison_text(table)}report: {folder / 'report.html'}   picture: {folder / 'report.png'}\n"
+
+
+def result_json(result: Result) -> str:
+    """The summary row, the timing and the provenance of a run as JSON."""
+    record = {"summary": result.summary.row(0, named=True), "timing": result.timing, "provenance": result.provenance}
+    return json.dumps(record, indent=2, default=str)
+
+
+def table_json(table: pl.DataFrame) -> str:
+    """A table as a JSON list of rows."""
+    return json.dumps(table.to_dicts(), indent=2, default=str)
+
+
+def table_html(table: pl.DataFrame) -> str:
+    """A comparison as an HTML table."""
+    from html import escape
+
+    text = io.StringIO()
+    text.write("<table><thead><tr>" + "".join(f"<th>{escape(h)}</th>" for _, h, _ in COLUMNS) + "</tr></thead><tbody>")
+    for row in table.iter_rows(named=True):
+        cells = (escape(_cell(row.get(name), places)) for name, _, places in COLUMNS)
+        text.write("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    text.write("</tbody></table>")
+    return text.getvalue()
+
+
+def _figure(value: Any, unit: str, places: int) -> str:
+    if value is None:
+        return ""
+    scaled = value / 1000 if unit == "kW" else value
+    return f"{scaled:,.{places}f} {unit}".rstrip()
+
+
+def _cell(value: Any, places: int) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.{places}f}"

@@ -1,0 +1,218 @@
+"""A scenario: everything that decides a run, as one frozen value that can be written down.
+
+Nothing here knows how to run anything. What a cluster, workload or policy text means is checked by
+:data:`CHECKS`, which the floors above fill in when they are loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.spelling import suggestion
+
+RECORDS = ("none", "summary", "timeline", "placements", "all")
+
+CHECKS: dict[str, Callable[[Any], object]] = {}
+"""For each field, a function that raises a :class:`FastsimError` if its value means nothing."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: where in the scenario it is, and what is wrong."""
+
+    path: str
+    text: str
+    error: FastsimError | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text if self.text.startswith(self.path) else f"{self.path}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Cluster, workload, policy, options and seed of one run.
+
+    ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.sources``) or objects.
+    Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
+    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. ``name`` is a label and decides nothing.
+    """
+
+    cluster: Any = "openb"
+    workload: Any = ""
+    policy: Any = "fgd"
+    seed: int = 0
+    typical: Any = None
+    queue: str = "drop"
+    gpu_pick: str | None = None
+    sample_s: float | None = None
+    until_s: float | None = None
+    record: str = "all"
+    deschedule: tuple[str, ...] = ()
+    inflation: float | None = None
+    retarget: Any = None
+    compat: str = ""
+    name: str = ""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "scenario") -> Scenario:
+        """The scenario with these fields; unknown ones are an error that names them all."""
+        known = [item.name for item in fields(cls)]
+        unknown = [str(key) for key in values if key not in known]
+        if unknown:
+            found, expected = f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}"
+            raise ScenarioError(where, found, expected, suggestion(unknown[0], known))
+        given = dict(values)
+        if isinstance(given.get("deschedule"), list):
+            given["deschedule"] = tuple(given["deschedule"])
+        return cls(**given)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """The scenario in a TOML file."""
+        import tomllib
+
+        text = _text(path)
+        try:
+            return cls.from_dict(tomllib.loads(text), str(path))
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(str(path), str(error), "a TOML file") from None
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "scenario") -> Scenario:
+        """The scenario in a JSON text."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ScenarioError(where, str(error), "a JSON object") from None
+        if not isinstance(values, dict):
+            raise ScenarioError(where, type(values).__name__, "a JSON object")
+        return cls.from_dict(values, where)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, and cluster, workload and policy in any case."""
+        return {name: _plain(name, value) for name, value in self._given()}
+
+    def to_json(self) -> str:
+        """This scenario as a JSON text; :meth:`from_json` reads it."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_toml(self) -> str:
+        """This scenario as a TOML text; :meth:`from_toml` reads it."""
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.to_dict().items())
+
+    @property
+    def id(self) -> str:
+        """Sixteen hex digits that depend on what is run, not on ``name`` or on how the file was written."""
+        values = {name: _identity(value) for name, value in self._given() if name != "name"}
+        canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def problems(self) -> list[Problem]:
+        """Every mistake in this scenario; an empty list if it can be run."""
+        found = list(self._malformed())
+        wrong = {problem.path for problem in found}
+        for name, check in CHECKS.items():
+            if name not in wrong:
+                try:
+                    check(getattr(self, name))
+                except FastsimError as error:
+                    found.append(Problem(name, str(error), error))
+        return found
+
+    def check(self) -> None:
+        """Raise if there are mistakes: the one mistake itself, or one :class:`ScenarioError` that lists them."""
+        found = self.problems()
+        if len(found) == 1 and found[0].error is not None:
+            raise found[0].error
+        if found:
+            raise ScenarioError("scenario", _counted(len(found)), "none", "; ".join(map(str, found)))
+
+    def with_(self, **changes: Any) -> Scenario:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in ("cluster", "workload", "policy") or not _same(value, item.default):
+                yield item.name, value
+
+    def _malformed(self) -> Iterator[Problem]:
+        if isinstance(self.workload, str) and not self.workload:
+            yield _problem("workload", "nothing", "a file, or for example 'synth:openb?pods=1000'")
+        if not _is_number(self.seed, int) or not 0 <= self.seed < 2**64:
+            yield _problem("seed", repr(self.seed), "a whole number from 0 to 2**64 - 1")
+        if self.record not in RECORDS:
+            yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
+        if self.sample_s is not None and not (_is_number(self.sample_s) and 0 < self.sample_s < math.inf):
+            yield _problem("sample_s", repr(self.sample_s), "seconds above 0")
+        if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
+            yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
+        if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
+            yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
+        if not isinstance(self.deschedule, tuple):
+            yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
+        for name in ("name", "compat", "queue"):
+            if not isinstance(getattr(self, name), str):
+                yield _problem(name, repr(getattr(self, name)), "a text")
+
+
+def _problem(path: str, found: str, expected: str) -> Problem:
+    error = ScenarioError(path, found, expected)
+    return Problem(path, str(error), error)
+
+
+def _counted(mistakes: int) -> str:
+    return "1 mistake" if mistakes == 1 else f"{mistakes} mistakes"
+
+
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _same(value: object, default: object) -> bool:
+    # Tables compare element by element, so only plain values are compared at all.
+    return value is default or (
+        type(value) is type(default) and isinstance(value, str | int | float | tuple | bool) and value == default
+    )
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, tuple):
+        return [str(item) for item in value]
+    if name == "policy":
+        return str(value)
+    found = f"an object in memory ({type(value).__name__})"
+    raise ScenarioError(name, found, "a text that can be written down", "save it to a file and give its path")
+
+
+def _toml(value: Any) -> str:
+    # JSON and TOML spell values alike, but for two kinds of characters: TOML knows no surrogate pairs, and DEL
+    # must be escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _identity(value: Any) -> Any:
+    checksum = getattr(value, "checksum", None)
+    if callable(checksum):
+        return f"sha256:{checksum()}"
+    if value is None or isinstance(value, str | int | float | bool):
+        return value.strip() if isinstance(value, str) else value
+    return [_identity(item) for item in value] if isinstance(value, tuple) else str(value)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
+        raise ScenarioError(str(path), reason or str(error), "a readable file") from None

@@ -1,0 +1,1 @@
+"""Random numbers without state; kernels only, reached by cimport."""

@@ -1,0 +1,67 @@
+"""The order of events and the heap of departures."""
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, realloc
+
+
+cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
+    return a.t < b.t or (a.t == b.t and a.seq < b.seq)
+
+
+cdef class DepartureHeap:
+    """A binary heap by (time, sequence); the soonest departure is ``items[0]``."""
+
+    def __dealloc__(self):
+        free(self.items)
+
+    cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil:
+        """Schedule a departure; its sequence is the order of the calls."""
+        cdef int64_t i = self.size
+        cdef int64_t up
+        cdef Departure new
+        cdef Departure* grown
+        if self.size == self.room:
+            grown = <Departure*> realloc(self.items, (2 * self.room + 64) * sizeof(Departure))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            self.items = grown
+            self.room = 2 * self.room + 64
+        new.t, new.seq, new.slot, new.turn = t, self.scheduled, slot, turn
+        self.scheduled += 1
+        self.size += 1
+        while i > 0:
+            up = (i - 1) // 2
+            if not sooner(&new, &self.items[up]):
+                break
+            self.items[i] = self.items[up]
+            i = up
+        self.items[i] = new
+        return 0
+
+    cdef void pop(self) noexcept nogil:
+        """Drop the soonest departure."""
+        cdef int64_t i = 0
+        cdef int64_t child
+        cdef Departure last
+        self.size -= 1
+        last = self.items[self.size]
+        while True:
+            child = 2 * i + 1
+            if child >= self.size:
+                break
+            if child + 1 < self.size and sooner(&self.items[child + 1], &self.items[child]):
+                child += 1
+            if not sooner(&self.items[child], &last):
+                break
+            self.items[i] = self.items[child]
+            i = child
+        if self.size > 0:
+            self.items[i] = last
+
+    cpdef int verify(self) except -1:
+        """No departure is later than its children."""
+        cdef int64_t i
+        for i in range(1, self.size):
+            assert not sooner(&self.items[i], &self.items[(i - 1) // 2]), f"heap order broken at {i}"
+        return 0

@@ -1,0 +1,48 @@
+# Node columns and their running totals; the only writer of node state.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
+
+cdef struct Totals:              # exact sums over the nodes that are present
+    int64_t nodes_used           # nodes with a device in use or CPU taken
+    int64_t gpus_of_used_nodes
+    int64_t gpus_used            # devices not fully free
+    int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
+    int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
+    int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
+    int64_t cpu_mw, gpu_mw       # milliwatts
+
+cdef class TypicalTable:
+    cdef const int64_t[::1] cpu, count
+    cdef const int32_t[::1] milli, num, level, level_milli
+    cdef const uint64_t[::1] models
+    cdef const double[::1] freq
+    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level
+    cdef int64_t[::1] small
+    cdef Typical typical
+
+cdef class NodeTable:
+    cdef readonly int count, width, n_tags
+    # capacity, by node
+    cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
+    cdef const int32_t[::1] num_gpu, model, max_pods, cores
+    # state, by node
+    cdef int64_t[::1] cpu_left, mem_left
+    cdef int32_t[::1] pods
+    cdef int32_t[:, ::1] gpu_left__ng, tags__nt
+    cdef uint8_t[::1] present
+    # what follows from the state of one node, refreshed when it changes
+    cdef double[::1] frag
+    cdef int64_t[:, ::1] frag__nk
+    cdef int64_t[::1] cpu_mw, gpu_mw
+    cdef Totals total
+    cdef TypicalTable target
+    cdef Node at(self, int n) noexcept nogil
+    cdef bint could_host(self, const Pod* pod) noexcept nogil
+    cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
+    cdef void give(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
+    cdef void shift(self, int n, const Pod* pod, uint64_t gpus, int sign) noexcept nogil
+    cdef void bring(self, int n) noexcept nogil
+    cdef void withdraw(self, int n) noexcept nogil
+    cdef void weigh(self, int n, int64_t sign) noexcept nogil
+    cdef void refresh(self, int n) noexcept nogil
+    cpdef int verify(self) except -1

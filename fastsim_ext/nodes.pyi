@@ -1,0 +1,31 @@
+"""Node columns and their running totals; the only writer of node state."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+class TypicalTable:
+    """The target workload as columns."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None: ...
+
+class NodeTable:
+    """All nodes of a cluster; a node's position is its identity."""
+
+    count: int
+    width: int
+    n_tags: int
+    def __init__(self, columns: Mapping[str, Any], target: TypicalTable) -> None: ...
+    def enter_all(self) -> None:
+        """Count the nodes that are present from the start."""
+    def retarget(self, target: TypicalTable) -> None:
+        """Measure fragmentation against another target workload from now on."""
+    def totals(self) -> dict[str, Any]:
+        """The running sums; units as in the pxd."""
+    def load(self, n: int, cpu_left: int, mem_left: int, gpu_left: Sequence[int], tags: Mapping[int, int]) -> None:
+        """Put node ``n`` into a given state (GPU milli by device, pods by tag)."""
+    def figures(self, n: int) -> tuple[list[int], float, int, int]:
+        """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
+    def frag_shares(self, n: int) -> list[float]:
+        """Fragmentation by class of one node in float64 milli-GPU, summed as scores are."""
+    def verify(self) -> int:
+        """Recompute every total and check the bounds of every node."""

@@ -1,0 +1,209 @@
+"""Node columns and their running totals; the only writer of node state.
+
+A placement changes one node, so every cluster-wide figure is a running sum that is corrected by
+the difference of that node. All sums are integers and therefore never drift.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcmp, memset
+from fastsim_ext.frag cimport frag_amount, frag_classes
+from fastsim_ext.pack cimport free_milli, idle_count
+from fastsim_ext.power cimport power_cpu, power_gpu
+from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
+
+
+cdef class TypicalTable:
+    """The target workload as columns; see types.pxd for their units."""
+
+    def __init__(self, columns):
+        self.cpu, self.count = columns["cpu"], columns["count"]
+        self.milli, self.num = columns["milli"], columns["num"]
+        self.level, self.level_milli = columns["level"], columns["level_milli"]
+        self.models, self.freq = columns["models"], columns["freq"]
+        self.fit, self.small = columns["fit"], columns["small"]
+        cdef int n = self.cpu.shape[0]
+        self.typical.n = n
+        self.typical.n_levels = self.level_milli.shape[0]
+        if n == 0:
+            return
+        self.typical.cpu, self.typical.count = &self.cpu[0], &self.count[0]
+        self.typical.milli, self.typical.num = &self.milli[0], &self.num[0]
+        self.typical.models, self.typical.freq = &self.models[0], &self.freq[0]
+        self.typical.level = &self.level[0]
+        if self.typical.n_levels > 0:
+            self.typical.level_milli = &self.level_milli[0]
+            self.typical.fit, self.typical.small = &self.fit[0], &self.small[0]
+
+
+cdef class NodeTable:
+    """All nodes of a cluster; a node's position is its identity."""
+
+    def __init__(self, columns, TypicalTable target):
+        self.cpu_cap, self.mem_cap = columns["cpu_cap"], columns["mem_cap"]
+        self.gpu_idle_mw, self.gpu_peak_mw = columns["gpu_idle_mw"], columns["gpu_peak_mw"]
+        self.cpu_idle_mw, self.cpu_peak_mw = columns["cpu_idle_mw"], columns["cpu_peak_mw"]
+        self.num_gpu, self.model = columns["num_gpu"], columns["model"]
+        self.max_pods, self.cores = columns["max_pods"], columns["cores"]
+        self.cpu_left, self.mem_left, self.pods = columns["cpu_left"], columns["mem_left"], columns["pods"]
+        self.gpu_left__ng, self.tags__nt = columns["gpu_left"], columns["tags"]
+        self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
+        self.cpu_mw, self.gpu_mw = columns["cpu_mw"], columns["gpu_mw"]
+        self.count = self.cpu_cap.shape[0]
+        self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
+        memset(&self.total, 0, sizeof(Totals))
+        self.target = target
+        self.enter_all()
+
+    def enter_all(self):
+        """Count the nodes that are present from the start."""
+        cdef int n
+        for n in range(self.count):
+            if self.present[n]:
+                self.refresh(n)
+                self.weigh(n, 1)
+
+    def retarget(self, TypicalTable target):
+        """Measure fragmentation against another target workload from now on."""
+        cdef int n
+        for n in range(self.count):
+            if self.present[n]:
+                self.weigh(n, -1)
+        self.target = target
+        self.enter_all()
+
+    def totals(self):
+        """The running sums as a dict; units as in the pxd."""
+        return self.total
+
+    def load(self, int n, int64_t cpu_left, int64_t mem_left, gpu_left, tags):
+        """Put node ``n`` into a given state (GPU milli by device, pods by tag)."""
+        cdef int g
+        self.weigh(n, -1)
+        self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
+        for g in range(self.num_gpu[n]):
+            self.gpu_left__ng[n, g] = gpu_left[g]
+        for g in range(self.n_tags):
+            self.tags__nt[n, g] = tags.get(g, 0)
+        self.refresh(n)
+        self.weigh(n, 1)
+
+    def figures(self, int n):
+        """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
+        return [self.frag__nk[n, k] for k in range(FRAG_CLASSES)], self.frag[n], self.cpu_mw[n], self.gpu_mw[n]
+
+    def frag_shares(self, int n):
+        """Fragmentation by class of one node in float64 milli-GPU, summed as scores are."""
+        cdef double[FRAG_CLASSES] out
+        cdef Node node = self.at(n)
+        frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.freq, &out[0])
+        return [out[k] for k in range(FRAG_CLASSES)]
+
+    cdef Node at(self, int n) noexcept nogil:
+        """The state of node ``n`` as kernels see it."""
+        cdef Node node
+        node.cpu_cap, node.cpu_left = self.cpu_cap[n], self.cpu_left[n]
+        node.mem_cap, node.mem_left = self.mem_cap[n], self.mem_left[n]
+        node.gpu_left = &self.gpu_left__ng[n, 0]
+        node.num_gpu, node.width, node.model = self.num_gpu[n], self.width, self.model[n]
+        node.gpu_idle_mw, node.gpu_peak_mw = self.gpu_idle_mw[n], self.gpu_peak_mw[n]
+        node.cpu_idle_mw, node.cpu_peak_mw = self.cpu_idle_mw[n], self.cpu_peak_mw[n]
+        node.cores = self.cores[n]
+        node.tags, node.n_tags = &self.tags__nt[n, 0], self.n_tags
+        node.frag = self.frag[n]
+        return node
+
+    cdef bint could_host(self, const Pod* pod) noexcept nogil:
+        """Whether any node of the table, when empty and present, could host the pod."""
+        cdef int n
+        for n in range(self.count):
+            if pod.num_gpu > 0 and pod.models != 0 and (
+                    self.model[n] < 0 or not (pod.models >> self.model[n]) & 1):
+                continue
+            if (self.num_gpu[n] >= pod.num_gpu and self.cpu_cap[n] >= pod.cpu and self.mem_cap[n] >= pod.mem
+                    and self.max_pods[n] > 0):
+                return True
+        return False
+
+    cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
+        """Give ``pod`` its CPU, memory and the devices ``gpus`` of node ``n``."""
+        self.shift(n, pod, gpus, -1)
+
+    cdef void give(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
+        """Take back what ``pod`` held on node ``n``."""
+        self.shift(n, pod, gpus, 1)
+
+    cdef void shift(self, int n, const Pod* pod, uint64_t gpus, int sign) noexcept nogil:
+        cdef int g
+        self.weigh(n, -1)
+        self.cpu_left[n] += sign * pod.cpu
+        self.mem_left[n] += sign * pod.mem
+        self.pods[n] -= sign
+        if pod.num_gpu > 0:
+            self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
+            for g in range(self.num_gpu[n]):
+                if (gpus >> g) & 1:
+                    self.gpu_left__ng[n, g] += sign * pod.milli
+        self.refresh(n)
+        self.weigh(n, 1)
+
+    cdef void bring(self, int n) noexcept nogil:
+        """An empty node appears."""
+        if not self.present[n]:
+            self.present[n] = 1
+            self.refresh(n)
+            self.weigh(n, 1)
+
+    cdef void withdraw(self, int n) noexcept nogil:
+        """An empty node disappears."""
+        if self.present[n]:
+            self.weigh(n, -1)
+            self.present[n] = 0
+
+    cdef void refresh(self, int n) noexcept nogil:
+        """Recompute what follows from the state of node ``n``."""
+        cdef Node node = self.at(n)
+        self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
+        self.gpu_mw[n] = power_gpu(&node)
+        self.frag[n] = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
+        frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
+                     &self.frag__nk[n, 0])
+
+    cdef void weigh(self, int n, int64_t sign) noexcept nogil:
+        """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
+        cdef Node node = self.at(n)
+        cdef int k, idle = idle_count(&node)
+        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
+        self.total.nodes_used += sign * used
+        self.total.gpus_of_used_nodes += sign * used * node.num_gpu
+        self.total.gpus_used += sign * (node.num_gpu - idle)
+        self.total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
+        self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
+        self.total.gpu_alloc += sign * (node.num_gpu * FULL - free_milli(&node))
+        self.total.cpu_cap += sign * node.cpu_cap
+        self.total.mem_cap += sign * node.mem_cap
+        self.total.gpu_cap += sign * node.num_gpu * FULL
+        for k in range(FRAG_CLASSES):
+            self.total.frag[k] += sign * self.frag__nk[n, k]
+        self.total.cpu_mw += sign * self.cpu_mw[n]
+        self.total.gpu_mw += sign * self.gpu_mw[n]
+
+    cpdef int verify(self) except -1:
+        """Recompute every total from the columns and check the bounds of every node."""
+        cdef int n, g
+        cdef double frag
+        cdef Totals kept = self.total
+        memset(&self.total, 0, sizeof(Totals))
+        for n in range(self.count):
+            if not self.present[n]:
+                continue
+            assert 0 <= self.cpu_left[n] <= self.cpu_cap[n], f"node {n}: cpu_left {self.cpu_left[n]}"
+            assert 0 <= self.mem_left[n] <= self.mem_cap[n], f"node {n}: mem_left {self.mem_left[n]}"
+            assert 0 <= self.pods[n] <= self.max_pods[n], f"node {n}: pods {self.pods[n]}"
+            for g in range(self.width):
+                assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
+            frag = self.frag[n]
+            self.refresh(n)
+            assert frag == self.frag[n], f"node {n}: cached fragmentation {frag} is not {self.frag[n]}"
+            self.weigh(n, 1)
+        assert memcmp(&kept, &self.total, sizeof(Totals)) == 0, f"totals drifted: {kept} is not {self.total}"
+        return 0

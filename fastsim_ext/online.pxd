@@ -1,0 +1,59 @@
+# The online engine: arrivals, departures and node changes in time order, one decision a pod.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.events cimport DepartureHeap
+from fastsim_ext.nodes cimport NodeTable, Totals
+from fastsim_ext.select cimport Choice, Selector
+from fastsim_ext.work cimport WorkTable
+
+cdef enum:  # Queue: order of fastsim.plan.QUEUES
+    DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP
+
+cdef enum:  # Status: why advance() came back
+    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW
+
+cdef struct Counts:      # running counts and exact sums of demand
+    int64_t running, pending, finished, unplaced, lost
+    int64_t arrived_cpu, arrived_gpu     # milli-CPU, milli-GPU, failed pods included
+    int64_t unplaced_cpu, unplaced_gpu   # of the pods never placed
+
+cdef struct Row:         # the state after one event; 8-byte fields only, so numpy reads it as it is
+    double t             # seconds
+    int64_t seq, kind, pod
+    Counts counts
+    Totals total
+
+cdef class Online:
+    cdef readonly NodeTable nodes
+    cdef readonly WorkTable work
+    cdef readonly Selector select
+    cdef readonly DepartureHeap departures
+    cdef Counts counts
+    cdef readonly double now
+    cdef readonly int64_t events         # processed so far
+    cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
+    cdef bint freed, checked, last_batch
+    cdef double until, sample_s, next_sample, area_from
+    # arrivals of the present batch, node changes of the whole run
+    cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
+    cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
+    cdef int64_t a_next, a_seq, change_next, deschedule_next
+    cdef Row* rows
+    cdef readonly int64_t n_rows
+    cdef int64_t row_room
+    cdef Row at_capacity                 # the last row with arrived demand within capacity
+    cdef double[6] area                  # integrals over time, in seconds x unit; see AREAS
+    cpdef int verify(self) except -1
+    cdef int loop(self, int64_t budget) except -1 nogil
+    cdef void skip_void_departures(self) noexcept nogil
+    cdef void clock(self, double t) noexcept nogil
+    cdef int happen(self, int kind) except -1 nogil
+    cdef int64_t arrive(self) except -1 nogil
+    cdef int refuse(self, int32_t slot, int reason) except -1 nogil
+    cdef int place(self, int32_t slot) except -1 nogil
+    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil
+    cdef int64_t depart(self) except -1 nogil
+    cdef int release(self, int32_t slot, int reason) except -1 nogil
+    cdef int change_node_now(self) except -1 nogil
+    cdef bint retry(self) except -1 nogil
+    cdef void fill_row(self, Row* row, int kind, int64_t pod) noexcept nogil
+    cdef int write_row(self, int kind, int64_t pod) except -1 nogil

@@ -1,0 +1,51 @@
+"""The online engine: arrivals, departures and node changes in time order, one decision a pod."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastsim_ext.events import DepartureHeap
+from fastsim_ext.nodes import NodeTable
+from fastsim_ext.select import Selector
+from fastsim_ext.work import WorkTable
+
+AREAS: tuple[str, ...]
+"""Names of the integrals over time that state() answers."""
+
+class Online:
+    """One run: feed() arrivals, advance() until it wants more, then finish()."""
+
+    nodes: NodeTable
+    work: WorkTable
+    select: Selector
+    departures: DepartureHeap
+    now: float
+    events: int
+    n_rows: int
+    def __init__(self, nodes: NodeTable, work: WorkTable, select: Selector, options: Mapping[str, Any]) -> None: ...
+    @property
+    def arrived(self) -> int:
+        """Pods that have arrived so far."""
+    def feed(self, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
+        """The next batch of arrivals, in time order; ``last`` if there are no more."""
+    def advance(self, budget: int) -> int:
+        """Process up to ``budget`` events; says why it came back (a Status)."""
+    def finish(self) -> None:
+        """Close the run: running and waiting pods leave as they are, the last row is written."""
+    def drain_rows(self) -> bytes:
+        """The timeline rows so far; they are forgotten here."""
+    def state(self) -> tuple[bytes, bytes, dict[str, float]]:
+        """(row of now, last row with arrived demand within capacity, integrals over time by AREAS)."""
+    def evict(self, slot: int) -> None:
+        """Take a running pod off its node; it keeps its slot and departure for move()."""
+    def frag_without(self, node: int, slots: Sequence[int]) -> float:
+        """Fragmentation of a node in milli-GPU if these of its pods were gone."""
+    def move(self, slot: int) -> bool:
+        """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
+    def trial(self, cls: int) -> int:
+        """Place a pod that leaves no trace in the counts; its slot for discard(), or -1."""
+    def discard(self, slot: int) -> None:
+        """Take back a trial()."""
+    def note_deschedule(self) -> None:
+        """Close a deschedule event: its timeline row, and waiting pods may fit now."""
+    def verify(self) -> int:
+        """Every table's invariants, and: what pods hold plus what is free is the capacity."""

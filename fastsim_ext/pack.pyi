@@ -1,0 +1,1 @@
+"""Packing scores and device choice; kernels only, reached by cimport."""

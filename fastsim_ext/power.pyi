@@ -1,0 +1,1 @@
+"""Power draw of a node and the score that comes from it; kernels only, reached by cimport."""

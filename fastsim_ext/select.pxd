@@ -1,0 +1,28 @@
+# One pod, one decision: filter, score, normalise, weigh, pick the node, pick its devices.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.nodes cimport NodeTable
+from fastsim_ext.types cimport Node, Pod
+from fastsim_ext.work cimport WorkTable
+
+cdef struct Choice:
+    int node             # position, or -1
+    int reason           # work.Reason of a failure
+    uint64_t gpus        # devices, as bits
+
+cdef class Selector:
+    cdef NodeTable nodes
+    cdef WorkTable work
+    cdef const int32_t[::1] kernel, normalise, dim, norm       # by term of the plan
+    cdef const int64_t[::1] weight
+    cdef int gpu_pick, gpu_dim, gpu_norm
+    cdef uint64_t seed
+    cdef readonly uint64_t attempts
+    cdef object scorer   # asks the user's scorers: (term, class) -> int64 points of every node
+    cdef int32_t[::1] feasible__f        # positions of the f-th feasible node
+    cdef int64_t[::1] raw__f, total__f
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil
+    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
+    cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
+    cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil
+    cdef int ask(self, int term, int cls, int count) except -1
+    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil

@@ -1,0 +1,204 @@
+"""One pod, one decision: filter, score, normalise, weigh, pick the node, pick its devices.
+
+This is the plain spelling, which looks at every node for every pod. Any faster spelling has to
+answer the same ``Choice`` for the same state.
+"""
+
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+from fastsim_ext.dot cimport dot_points
+from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
+from fastsim_ext.frag cimport frag_growth
+from fastsim_ext.nodes cimport NodeTable
+from fastsim_ext.pack cimport (
+    fitting_devices, idle_devices, loosest_device, nth_fitting_device, pack_best_fit, pack_clusters, pack_gpus,
+    pack_simon, tightest_device,
+)
+from fastsim_ext.power cimport power_saved
+from fastsim_ext.types cimport (
+    BEST_FIT, DOT_PRODUCT, FGD, FULL, GPU_CLUSTERING, GPU_PACKING, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD,
+    PICK_PWR, PICK_RANDOM, PICK_WORST, PWR, PYTHON, RANDOM, Node, Pod, Typical,
+)
+from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
+
+
+cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
+    """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
+    if pod.num_gpu > 0:
+        if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
+            return NO_GPU_MODEL
+        if fitting_devices(node, pod.milli) < pod.num_gpu:
+            return NO_GPU
+    if node.cpu_left < pod.cpu:
+        return NO_CPU
+    if node.mem_left < pod.mem:
+        return NO_MEMORY
+    return NO_POD_SLOT if pods >= max_pods else 0
+
+
+cdef inline int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
+                               uint64_t* gpus) noexcept nogil:
+    """Raw integer points of one kernel on one node, and the devices it would use, if it says."""
+    gpus[0] = 0
+    if kernel == FGD:
+        return frag_growth(node, pod, typical, gpus)
+    if kernel == PWR:
+        return power_saved(node, pod, gpus)
+    if kernel == DOT_PRODUCT:
+        return dot_points(node, pod, dim, norm, gpus)
+    if kernel == BEST_FIT:
+        return pack_best_fit(node, pod)
+    if kernel == GPU_PACKING:
+        return pack_gpus(node, pod)
+    if kernel == GPU_CLUSTERING:
+        return pack_clusters(node, pod)
+    return pack_simon(node, pod)
+
+
+@cython.cdivision(True)
+cdef inline void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
+    """Stretch raw points over the feasible nodes to 0..100; equal points become 0 or 100."""
+    cdef int f
+    cdef int64_t low = raw__f[0]
+    cdef int64_t high = raw__f[0]
+    for f in range(1, count):
+        low = min(low, raw__f[f])
+        high = max(high, raw__f[f])
+    for f in range(count):
+        if low == high:
+            raw__f[f] = 100 if normalise == MIN_MAX_100 else 0
+        else:
+            raw__f[f] = (raw__f[f] - low) * 100 / (high - low)
+
+
+cdef class Selector:
+    """Executes a plan: its terms, the device pick and the tie rule (smallest position)."""
+
+    def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
+        self.nodes, self.work, self.seed, self.scorer = nodes, work, seed, scorer
+        self.kernel, self.normalise, self.weight = plan["kernel"], plan["normalise"], plan["weight"]
+        self.dim, self.norm = plan["dim"], plan["norm"]
+        self.gpu_pick, self.gpu_dim, self.gpu_norm = plan["gpu_pick"], plan["gpu_dim"], plan["gpu_norm"]
+        self.feasible__f, self.raw__f, self.total__f = plan["feasible"], plan["raw"], plan["total"]
+
+    def raw(self, int kernel, int dim, int norm, int n, int cls):
+        """(raw points, devices as bits) of one kernel on node ``n`` as it is now."""
+        cdef uint64_t gpus
+        cdef Node node = self.nodes.at(n)
+        points = raw_points(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
+        return points, gpus
+
+    def pick(self, int gpu_pick, int n, int cls):
+        """The devices, as bits, that a pick rule takes on node ``n`` as it is now."""
+        cdef Node node = self.nodes.at(n)
+        return self.devices(&node, &self.work.classes[cls], gpu_pick)
+
+    def hosts(self, int cls):
+        """Whether any node could host the class when empty."""
+        return bool(self.nodes.could_host(&self.work.classes[cls]))
+
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil:
+        """Decide where a pod of class ``cls`` goes; counts as one attempt."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef int f, stage, best = 0
+        cdef int count = self.feasible(pod, &stage)
+        cdef Node node
+        choice.node = -1
+        choice.gpus = 0
+        choice.reason = stage
+        if count > 1:
+            self.rank(cls, pod, count)
+            for f in range(1, count):
+                if self.total__f[f] > self.total__f[best]:   # ties: the smallest position
+                    best = f
+        if count > 0:
+            choice.node = self.feasible__f[best]
+            node = self.nodes.at(choice.node)
+            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+        self.attempts += 1
+        return 0
+
+    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
+        """List the nodes that can host the pod; ``stage`` is the furthest check any node failed."""
+        cdef int n, reason, count = 0
+        cdef Node node
+        stage[0] = NO_NODE
+        for n in range(self.nodes.count):
+            if not self.nodes.present[n]:
+                continue
+            node = self.nodes.at(n)
+            reason = misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n])
+            if reason == 0:
+                self.feasible__f[count] = n
+                count += 1
+            else:
+                stage[0] = max(stage[0], reason)
+        return count
+
+    cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
+        """Sum weight times normalised points over the terms, for every feasible node."""
+        cdef int term, f
+        for f in range(count):
+            self.total__f[f] = 0
+        for term in range(self.kernel.shape[0]):
+            self.score(term, cls, pod, count)
+            if self.normalise[term] != NORM_NONE:
+                normalised(self.raw__f, count, self.normalise[term])
+            for f in range(count):
+                self.total__f[f] += self.weight[term] * self.raw__f[f]
+        return 0
+
+    cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
+        """Raw points of one term on every feasible node."""
+        cdef int f
+        cdef int kernel = self.kernel[term]
+        cdef uint64_t gpus
+        cdef Node node
+        if kernel == RANDOM:
+            for f in range(count):
+                self.raw__f[f] = 0
+            self.raw__f[draw_below(count, self.seed, STREAM_SCORE, self.attempts)] = 100
+        elif kernel == PYTHON:
+            with gil:
+                self.ask(term, cls, count)
+        else:
+            for f in range(count):
+                node = self.nodes.at(self.feasible__f[f])
+                self.raw__f[f] = raw_points(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
+                                            self.norm[term], &gpus)
+        return 0
+
+    cdef int ask(self, int term, int cls, int count) except -1:
+        """Ask a user's scorer once for all nodes."""
+        cdef const int64_t[::1] points
+        cdef int f
+        cdef object mask = self.scorer.feasible
+        cdef unsigned char[::1] marks = mask
+        marks[:] = 0
+        for f in range(count):
+            marks[self.feasible__f[f]] = 1
+        points = self.scorer(term, cls)
+        for f in range(count):
+            self.raw__f[f] = points[self.feasible__f[f]]
+        return 0
+
+    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+        """The devices a pod gets on its node; whole devices are always the lowest free ones."""
+        cdef uint64_t gpus = 0
+        if pod.num_gpu == 0:
+            return 0
+        if pod.num_gpu > 1 or pod.milli == FULL:
+            return idle_devices(node, pod.num_gpu)
+        if pick == PICK_WORST:
+            return loosest_device(node, pod.milli)
+        if pick == PICK_RANDOM:
+            return nth_fitting_device(node, pod.milli, draw_below(fitting_devices(node, pod.milli), self.seed,
+                                                                  STREAM_GPU, self.attempts))
+        if pick == PICK_FGD:
+            frag_growth(node, pod, &self.nodes.target.typical, &gpus)
+        elif pick == PICK_PWR:
+            power_saved(node, pod, &gpus)
+        elif pick == PICK_DOT:
+            dot_points(node, pod, self.gpu_dim, self.gpu_norm, &gpus)
+        # Merging all devices into one vector names no device: then, and for `best`, the tightest.
+        return gpus if gpus != 0 else tightest_device(node, pod.milli)

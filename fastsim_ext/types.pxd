@@ -1,0 +1,56 @@
+# C widths, enums and the three structs every kernel speaks.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+cdef enum:
+    MAX_GPUS = 64        # GPUs of one node; a set of them is one 64-bit mask
+    LANES = 8            # GPU rows are padded with 0 to a multiple of this many devices
+    FULL = 1000          # milli-GPU of one whole device
+
+cdef enum:  # FragClass: where a node's free GPUs go for one typical pod
+    Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, NO_ACCESS
+    FRAG_CLASSES
+
+cdef enum:  # Kernel: order of fastsim.plan.KERNELS
+    RANDOM, DOT_PRODUCT, GPU_CLUSTERING, GPU_PACKING, BEST_FIT, FGD, PWR, SIMON, PYTHON
+
+cdef enum:  # Normaliser: order of fastsim.plan.NORMALISERS
+    NORM_NONE, MIN_MAX_0, MIN_MAX_100
+
+cdef enum:  # GpuPick: order of fastsim.plan.GPU_PICKS
+    PICK_BEST, PICK_WORST, PICK_RANDOM, PICK_FGD, PICK_PWR, PICK_DOT
+
+cdef enum:  # DotDim: order of fastsim.plan.DIMS
+    MERGE, SHARE, DIVIDE, EXTEND
+
+cdef enum:  # DotNorm: order of fastsim.plan.NORMS
+    BY_NODE, BY_POD, BY_MAX
+
+cdef struct Node:        # the state of one node; *_left is what is free
+    int64_t cpu_cap, cpu_left              # milli-CPU
+    int64_t mem_cap, mem_left              # MiB
+    const int32_t* gpu_left                # milli of each device, padded with 0
+    int num_gpu, width, model              # devices; padded devices; model id or -1
+    int64_t gpu_idle_mw, gpu_peak_mw       # milliwatts of one device
+    int64_t cpu_idle_mw, cpu_peak_mw       # milliwatts of one socket
+    int cores                              # physical cores of one socket
+    const int32_t* tags                    # pods on the node by GPU tag: 0 shared, k whole k GPUs
+    int n_tags
+    double frag                            # cached fragmentation, milli-GPU
+
+cdef struct Pod:         # the request of one pod class
+    int64_t cpu, mem                       # milli-CPU, MiB
+    int num_gpu, milli                     # devices; milli of each
+    uint64_t models                        # allowed model ids as bits, 0 = any
+
+cdef struct Typical:     # the target workload M, column by column, in its given order
+    int n, n_levels
+    const int64_t* cpu                     # milli-CPU
+    const int32_t* milli                   # milli of each device
+    const int32_t* num                     # devices
+    const uint64_t* models                 # as in Pod
+    const double* freq                     # share of the workload
+    const int64_t* count                   # the same share as an exact integer
+    const int32_t* level                   # index of milli among the distinct ones
+    const int32_t* level_milli             # the distinct milli values
+    int32_t* fit                           # scratch: devices with at least level_milli left
+    int64_t* small                         # scratch: milli on devices with less than that

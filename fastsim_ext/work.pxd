@@ -1,0 +1,38 @@
+# Pod classes, the pods in the system, the waiting line and the outcomes; the only writer of pod state.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.types cimport Pod
+
+cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.REASONS
+    FINISHED, RUNNING, NODE_LOST, EVICTED, PENDING, TOO_LARGE
+    NO_NODE, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_POD_SLOT
+
+cdef struct Slot:        # one pod that waits or runs
+    int64_t seq          # arrival number
+    double submit, duration, start       # seconds; duration NaN = for ever
+    uint64_t gpus        # devices held, as bits
+    int32_t cls, node    # class; node or -1
+    int32_t priority, attempt
+    int32_t turn         # counts the uses of the slot, so that stale departures are recognised
+    int32_t before, after                # neighbours in the waiting line, or the next free slot
+
+cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is
+    int64_t seq, node, attempt, reason
+    uint64_t gpus
+    double submit, start, end            # seconds; NaN = not
+
+cdef class WorkTable:
+    cdef Pod* classes
+    cdef Slot* slots
+    cdef Outcome* outcomes
+    cdef readonly int n_classes
+    cdef int class_room
+    cdef int32_t slot_room, free_slot, n_slots
+    cdef readonly int64_t n_outcomes, waiting
+    cdef int64_t outcome_room
+    cdef int32_t head, tail              # the waiting line, or -1
+    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration, int32_t priority) except -1 nogil
+    cdef void leave(self, int32_t slot) noexcept nogil
+    cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil
+    cdef void unqueue(self, int32_t slot) noexcept nogil
+    cdef int note(self, int32_t slot, int reason, double end) except -1 nogil
+    cpdef int verify(self) except -1

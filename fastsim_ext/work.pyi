@@ -1,0 +1,16 @@
+"""Pod classes, the pods in the system, the waiting line and the outcomes."""
+
+class WorkTable:
+    """Owner of classes, slots, the waiting line and outcomes."""
+
+    n_classes: int
+    n_outcomes: int
+    waiting: int
+    def add_class(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int) -> int:
+        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any)."""
+    def drain(self) -> bytes:
+        """The outcome rows so far; they are forgotten here."""
+    def running(self) -> list[tuple[int, int, int, int, int, float]]:
+        """(slot, seq, class, node, devices as bits, start in s) of every running pod, by seq."""
+    def verify(self) -> int:
+        """Check the waiting line."""

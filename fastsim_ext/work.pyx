@@ -1,0 +1,145 @@
+"""Pod classes, the pods in the system, the waiting line and the outcomes.
+
+Pods that ask for the same are one class. A pod lives in a slot while it waits or runs; what became
+of it leaves as an outcome row, so memory follows the pods in the system and not the trace.
+"""
+
+from libc.math cimport NAN
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, realloc
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.types cimport Pod
+
+
+cdef void* grown(void* items, int64_t room, size_t size) except NULL nogil:
+    """``items`` with room for ``room`` entries of ``size`` bytes."""
+    cdef void* fresh = realloc(items, room * size)
+    if fresh == NULL:
+        with gil:
+            raise MemoryError()
+    return fresh
+
+
+cdef class WorkTable:
+    """Owner of classes, slots, the waiting line (a linked list of slots) and outcomes."""
+
+    def __cinit__(self):
+        self.free_slot = self.head = self.tail = -1
+
+    def __dealloc__(self):
+        free(self.classes)
+        free(self.slots)
+        free(self.outcomes)
+
+    def add_class(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
+        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any)."""
+        cdef Pod* pod
+        if self.n_classes == self.class_room:
+            self.classes = <Pod*> grown(self.classes, 2 * self.class_room + 64, sizeof(Pod))
+            self.class_room = 2 * self.class_room + 64
+        pod = &self.classes[self.n_classes]
+        pod.cpu, pod.mem, pod.num_gpu, pod.milli, pod.models = cpu, mem, num_gpu, milli, models
+        self.n_classes += 1
+        return self.n_classes - 1
+
+    def drain(self):
+        """The outcome rows so far, as bytes; they are forgotten here."""
+        cdef int64_t n = self.n_outcomes
+        self.n_outcomes = 0
+        return PyBytes_FromStringAndSize(<char*> self.outcomes, n * sizeof(Outcome))
+
+    def running(self):
+        """(slot, seq, class, node, devices as bits, start in s) of every running pod, by seq."""
+        rows = []
+        cdef int32_t s
+        for s in range(self.n_slots):
+            if self.slots[s].seq >= 0 and self.slots[s].node >= 0:
+                rows.append((s, self.slots[s].seq, self.slots[s].cls, self.slots[s].node, self.slots[s].gpus,
+                             self.slots[s].start))
+        return sorted(rows, key=lambda row: row[1])
+
+    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration,
+                       int32_t priority) except -1 nogil:
+        """A slot for a pod that has arrived; its node is -1 until it is placed."""
+        cdef int32_t slot = self.free_slot
+        cdef Slot* s
+        if slot >= 0:
+            self.free_slot = self.slots[slot].after
+        else:
+            if self.n_slots == self.slot_room:
+                self.slots = <Slot*> grown(self.slots, 2 * self.slot_room + 64, sizeof(Slot))
+                self.slot_room = 2 * self.slot_room + 64
+            slot = self.n_slots
+            self.n_slots += 1
+            self.slots[slot].turn = 0
+        s = &self.slots[slot]
+        s.seq, s.submit, s.duration, s.start = seq, submit, duration, NAN
+        s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
+        s.before = s.after = -1
+        return slot
+
+    cdef void leave(self, int32_t slot) noexcept nogil:
+        """Free the slot of a pod that has left the system."""
+        cdef Slot* s = &self.slots[slot]
+        s.turn += 1
+        s.seq = -1
+        s.after = self.free_slot
+        self.free_slot = slot
+
+    cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil:
+        """Join the waiting line: at its end, or behind the last pod of at least this priority."""
+        cdef Slot* s = &self.slots[slot]
+        cdef int32_t at = self.tail
+        while by_priority and at >= 0 and self.slots[at].priority < s.priority:
+            at = self.slots[at].before
+        s.before = at
+        if at >= 0:
+            s.after = self.slots[at].after
+            self.slots[at].after = slot
+        else:
+            s.after = self.head
+            self.head = slot
+        if s.after >= 0:
+            self.slots[s.after].before = slot
+        else:
+            self.tail = slot
+        self.waiting += 1
+
+    cdef void unqueue(self, int32_t slot) noexcept nogil:
+        """Leave the waiting line."""
+        cdef Slot* s = &self.slots[slot]
+        if s.before >= 0:
+            self.slots[s.before].after = s.after
+        else:
+            self.head = s.after
+        if s.after >= 0:
+            self.slots[s.after].before = s.before
+        else:
+            self.tail = s.before
+        s.before = s.after = -1
+        self.waiting -= 1
+
+    cdef int note(self, int32_t slot, int reason, double end) except -1 nogil:
+        """Write the outcome row of the pod's present attempt, ending at ``end`` seconds."""
+        cdef Slot* s = &self.slots[slot]
+        cdef Outcome* row
+        if self.n_outcomes == self.outcome_room:
+            self.outcomes = <Outcome*> grown(self.outcomes, 2 * self.outcome_room + 1024, sizeof(Outcome))
+            self.outcome_room = 2 * self.outcome_room + 1024
+        row = &self.outcomes[self.n_outcomes]
+        row.seq, row.node, row.attempt, row.reason, row.gpus = s.seq, s.node, s.attempt, reason, s.gpus
+        row.submit, row.start, row.end = s.submit, s.start, end
+        self.n_outcomes += 1
+        return 0
+
+    cpdef int verify(self) except -1:
+        """The waiting line is linked both ways, and only pods without a node stand in it."""
+        cdef int32_t at = self.head
+        cdef int32_t last = -1
+        cdef int64_t n = 0
+        while at >= 0:
+            assert self.slots[at].before == last, f"waiting line broken at slot {at}"
+            assert self.slots[at].node < 0, f"slot {at} waits and runs"
+            last, at, n = at, self.slots[at].after, n + 1
+        assert last == self.tail and n == self.waiting, f"{n} pods in a line of {self.waiting}"
+        return 0

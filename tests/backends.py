@@ -1,0 +1,193 @@
+"""The spellings of the same scores that one test is run against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Protocol
+
+import pyarrow as pa
+
+from fastsim.cluster import Cluster
+from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
+from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.reference_dot import best_group
+from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
+from fastsim.reference_gpu import devices
+from fastsim.reference_nodes import Node, Shape, sub_devices, taken
+from fastsim.reference_scores import raw_score
+from fastsim.typical import TypicalPods
+from fastsim_ext.nodes import NodeTable, TypicalTable
+from fastsim_ext.select import Selector
+from fastsim_ext.work import WorkTable
+
+GPU_WATTS = {
+    "T4": (10, 70), "A10": (30, 150), "P100": (25, 250), "V100M16": (30, 300), "V100M32": (30, 300),
+    "A100": (50, 400), "G2": (30, 150), "G3": (50, 400), None: (0, 0),
+}  # fmt: skip
+"""Idle and peak watts of one device."""
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node at one moment: milli-CPU, MiB, milli-GPU of each device, GPU pods by tag."""
+
+    gpu_model: str | None
+    cpu_milli: int
+    cpu_free: int
+    memory_free: int
+    gpu_free: tuple[int, ...]
+    tags: tuple[tuple[str, int], ...] = ()
+
+
+class Backend(Protocol):
+    """One spelling of scores, device choice, fragmentation and power."""
+
+    def __init__(self, typical: TypicalPods) -> None:
+        """Scores are made against these typical pods."""
+
+    def raw(self, kernel: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> int:
+        """Raw score of a node that can host the pod."""
+
+    def gpu_pick(self, method: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> tuple[int, ...]:
+        """Ascending indices of the devices the pod gets."""
+
+    def frag(self, state: NodeState) -> tuple[float, ...]:
+        """Expected milli-GPU of the seven classes."""
+
+    def frag_after(self, state: NodeState, pod: PodRequest, device: int | None) -> float:
+        """Sum of all classes but q3 after the pod was placed, for sharing pods on this device."""
+
+    def power(self, state: NodeState) -> tuple[int, int]:
+        """Milliwatts of CPU and GPUs."""
+
+
+class Twin:
+    """The plain Python reference."""
+
+    def __init__(self, typical: TypicalPods) -> None:
+        self._frag = Fragmentation(typical)
+
+    def raw(self, kernel: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> int:
+        """Raw score of a node that can host the pod."""
+        return raw_score(ScoreTerm(kernel, dim=dim, norm=norm), self.node(state), pod, self._frag)
+
+    def gpu_pick(self, method: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> tuple[int, ...]:
+        """Ascending indices of the devices the pod gets."""
+        plan = OnlinePlan((), gpu_pick=method, gpu_dim=dim, gpu_norm=norm)
+        return devices(self.node(state), pod, plan, self._frag, seed=0, attempt=0)
+
+    def frag(self, state: NodeState) -> tuple[float, ...]:
+        """Expected milli-GPU of the seven classes."""
+        return self._frag.classes(self.node(state))
+
+    def frag_after(self, state: NodeState, pod: PodRequest, device: int | None) -> float:
+        """Sum of all classes but q3 after the pod was placed, for sharing pods on this device."""
+        node = self.node(state)
+        return self._frag.fragment(taken(node, pod, sub_devices(node, pod) if device is None else (device,)))
+
+    def power(self, state: NodeState) -> tuple[int, int]:
+        """Milliwatts of CPU and GPUs."""
+        node = self.node(state)
+        return cpu_power(node), gpu_power(node)
+
+    @staticmethod
+    def names_devices(dim: str, norm: str, state: NodeState, pod: PodRequest) -> tuple[int, ...]:
+        """Devices of the best dot-product group, none if the group stands for the whole node."""
+        best = best_group(Twin.node(state), pod, dim, norm)
+        return () if best is None else best[1]
+
+    @staticmethod
+    def node(state: NodeState) -> Node:
+        """The twin's node in this state; the default CPU draws 15 to 120 W per socket of 16 cores."""
+        idle, peak = GPU_WATTS[state.gpu_model]
+        shape = Shape(
+            state.cpu_milli, state.memory_free, len(state.gpu_free), state.gpu_model, None,
+            idle * 1000, peak * 1000, 15_000, 120_000, 16,
+        )  # fmt: skip
+        return Node(shape, state.cpu_free, state.memory_free, state.gpu_free, state.tags)
+
+
+class Compiled:
+    """The compiled kernels, on a table of one node."""
+
+    def __init__(self, typical: TypicalPods) -> None:
+        self._typical = typical
+
+    def raw(self, kernel: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> int:
+        """Raw score of a node that can host the pod."""
+        _, select = self._tables(state, pod)
+        return select.raw(KERNELS.index(kernel), DIMS.index(dim), NORMS.index(norm), 0, 0)[0]
+
+    def gpu_pick(self, method: str, dim: str, norm: str, state: NodeState, pod: PodRequest) -> tuple[int, ...]:
+        """Ascending indices of the devices the pod gets."""
+        _, select = self._tables(state, pod, dim, norm)
+        return bits(select.pick(GPU_PICKS.index(method), 0, 0))
+
+    def frag(self, state: NodeState) -> tuple[float, ...]:
+        """Expected milli-GPU of the seven classes."""
+        nodes, _ = self._tables(state, None)
+        return tuple(nodes.frag_shares(0))
+
+    def frag_after(self, state: NodeState, pod: PodRequest, device: int | None) -> float:
+        """Sum of all classes but q3 after the pod was placed, for sharing pods on this device."""
+        chosen = sub_devices(Twin.node(state), pod) if device is None else (device,)
+        after = tuple(left - pod.gpu_milli * (g in chosen) for g, left in enumerate(state.gpu_free))
+        nodes, _ = self._tables(replace(state, cpu_free=state.cpu_free - pod.cpu_milli, gpu_free=after), None)
+        return nodes.figures(0)[1]
+
+    def power(self, state: NodeState) -> tuple[int, int]:
+        """Milliwatts of CPU and GPUs."""
+        nodes, _ = self._tables(state, None)
+        return nodes.figures(0)[2:]
+
+    @staticmethod
+    def names_devices(dim: str, norm: str, state: NodeState, pod: PodRequest) -> tuple[int, ...]:
+        """Devices of the best dot-product group, none if the group stands for the whole node."""
+        _, select = without_typical()._tables(state, pod)
+        return bits(select.raw(KERNELS.index("dot_product"), DIMS.index(dim), NORMS.index(norm), 0, 0)[1])
+
+    def _tables(
+        self, state: NodeState, pod: PodRequest | None, dim: str = "merge", norm: str = "max"
+    ) -> tuple[NodeTable, Selector]:
+        nodes, select = self._shape(
+            state.gpu_model, state.cpu_milli, state.memory_free, len(state.gpu_free), pod, dim, norm
+        )
+        tags = {0 if tag == "share-gpu" else int(tag.partition("-")[0]): count for tag, count in state.tags}
+        nodes.load(0, state.cpu_free, state.memory_free, state.gpu_free, tags)
+        return nodes, select
+
+    @cache  # noqa: B019 - a backend lives as long as the test that made it
+    def _shape(
+        self, model: str | None, cpu: int, memory: int, gpus: int, pod: PodRequest | None, dim: str, norm: str
+    ) -> tuple[NodeTable, Selector]:
+        ids = ModelIds([model])
+        columns = node_columns(one_node(model, cpu, memory, gpus), ids)
+        nodes = NodeTable(columns, TypicalTable(typical_columns(self._typical, ids)))
+        work = WorkTable()
+        if pod is not None:
+            models = ids.mask(pod.gpu_models)
+            work.add_class(pod.cpu_milli, pod.memory_mib, pod.num_gpu, pod.gpu_milli, models)
+        plan = plan_columns(OnlinePlan((), gpu_dim=dim, gpu_norm=norm), 1)
+        return nodes, Selector(nodes, work, plan, 0, None)
+
+
+@cache
+def one_node(model: str | None, cpu: int, memory: int, gpus: int) -> Cluster:
+    """A cluster of one node."""
+    row = {"name": ["n"], "cpu_milli": [cpu], "memory_mib": [memory], "num_gpu": [gpus]}
+    return Cluster.from_arrow(pa.table({**row, "gpu_model": pa.array([model], pa.string())}))
+
+
+@cache
+def without_typical() -> Compiled:
+    """A back-end for scores that need no typical pods."""
+    return Compiled(TypicalPods((), (), (), (), (), ()))
+
+
+def bits(mask: int) -> tuple[int, ...]:
+    """Positions of the bits that are set."""
+    return tuple(g for g in range(64) if mask >> g & 1)
+
+
+BACKENDS: dict[str, type[Backend]] = {"twin": Twin, "compiled": Compiled}

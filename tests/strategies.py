@@ -1,0 +1,182 @@
+"""Random small scenarios: mixed clusters, workloads with ties and departures, plans and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis.strategies as st
+import polars as pl
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from fastsim.catalog import Catalog, GpuModel
+from fastsim.cluster import Cluster
+from fastsim.plan import DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, ScoreTerm
+from fastsim.typical import TypicalPods
+from fastsim.workload import Workload
+
+MODELS = ("T4", "G2", "V100M16", "Odd")
+"""Models of the random clusters; the last one draws a fraction of a watt more when used."""
+CATALOG = Catalog.default().extended(gpu={"Odd": GpuModel(idle_w=10.25, peak_w=10.75)})
+DETERMINISTIC = ("dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd", "pwr", "simon")
+"""Kernels whose raw scores depend on nothing but node and pod."""
+KERNELS = (*DETERMINISTIC, "random")
+"""All kernels but the user's own."""
+SECONDS = st.integers(0, 12).map(float)
+"""Few distinct times, so that many events happen at once."""
+POD_SCHEMA: dict[str, Any] = {
+    "pod_id": pl.Int64, "submit_s": pl.Float64, "duration_s": pl.Float64, "cpu_milli": pl.Int64,
+    "memory_mib": pl.Int64, "num_gpu": pl.Int16, "gpu_milli": pl.Int16, "gpu_models": pl.List(pl.String),
+    "priority": pl.Int32, "native_id": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario:
+    """Everything one run needs."""
+
+    cluster: Cluster
+    workload: Workload
+    plan: OnlinePlan
+    typical: TypicalPods
+    seed: int
+    sample_s: float | None
+    until_s: float | None
+
+    def __repr__(self) -> str:
+        """The rows themselves, so that a failing example can be read."""
+        tables = (self.cluster.nodes, self.workload.table())
+        rows = ["\n".join(str(_filled(row)) for row in table.to_pylist()) for table in tables]
+        options = f"seed={self.seed} sample_s={self.sample_s} until_s={self.until_s}"
+        return "\n".join(["Scenario", *rows, str(self.plan), str(self.typical), options])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+def _filled(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@st.composite
+def node_rows(draw: DrawFn, churn: bool) -> dict[str, Any]:
+    """One kind of node; with ``churn`` it may appear or disappear during the run."""
+    gpus = draw(st.sampled_from((0, 1, 2, 2, 4, 8, 8, 11)))
+    add_s = draw(st.none() | SECONDS) if churn else None
+    stays = draw(st.none() | st.integers(1, 8)) if churn else None
+    return {
+        "cpu_milli": draw(st.sampled_from((2000, 8000, 9500, 32_000, 96_000, 140_000))),
+        "memory_mib": draw(st.sampled_from((0, 4096, 262_144))),
+        "num_gpu": gpus,
+        "gpu_model": draw(st.sampled_from(MODELS)) if gpus else None,
+        "max_pods": draw(st.sampled_from((None, None, None, 1, 2, 3))),
+        "gpu_peak_w": draw(st.sampled_from((None, None, 777.5))) if gpus else None,
+        "cpu_idle_w": draw(st.sampled_from((None, None, 0.4))),
+        "cpu_model": draw(st.sampled_from((None, None, "Intel-Xeon-8369B"))),
+        "cpu_cores_per_socket": draw(st.sampled_from((None, None, 3))),
+        "add_s": add_s,
+        "remove_s": None if stays is None else (add_s or 0.0) + stays,
+    }
+
+
+@st.composite
+def clusters(draw: DrawFn, churn: bool = True) -> Cluster:
+    """2 to 8 nodes of at most 4 kinds, so that ties are common."""
+    kinds = draw(st.lists(node_rows(churn), min_size=1, max_size=4))
+    rows = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=8))
+    return Cluster.mix([(1, {"name": f"n{i}", **row}) for i, row in enumerate(rows)], catalog=CATALOG)
+
+
+@st.composite
+def requests(draw: DrawFn) -> dict[str, Any]:
+    """What a pod asks for: nothing, CPU only, a part of a device, or whole devices."""
+    gpus, milli = draw(
+        st.sampled_from(((0, 0), (0, 0), (1, 1), (1, 100), (1, 330), (1, 330), (1, 500), (1, 999), (1, 1000), (1, 1000),
+                         (2, 1000), (3, 1000), (4, 1000), (8, 1000), (9, 1000)))
+    )  # fmt: skip
+    models = st.sampled_from((["T4"], ["G2", "T4"], ["V100M16", "V100M16"], ["Odd"], ["Unheard"], ["Unheard", "G2"]))
+    return {
+        "cpu_milli": draw(st.sampled_from((0, 0, 500, 1999, 2000, 4000, 9000, 200_000))),
+        "memory_mib": draw(st.sampled_from((0, 0, 0, 2048, 300_000))),
+        "num_gpu": gpus,
+        "gpu_milli": milli,
+        "gpu_models": draw(st.none() | st.none() | models),
+        "priority": draw(st.sampled_from((None, 0, 0, 1, -2))),
+    }
+
+
+@st.composite
+def workloads(draw: DrawFn, departures: bool = True, pods: int = 40) -> Workload:
+    """5 to ``pods`` pods of at most 6 classes, many of them at the same time."""
+    classes = draw(st.lists(requests(), min_size=1, max_size=6))
+    rows = draw(st.lists(st.sampled_from(classes), min_size=5, max_size=pods))
+    times = sorted(draw(st.lists(SECONDS, min_size=len(rows), max_size=len(rows))))
+    ends = st.sampled_from((None, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0, 7.0)) if departures else st.none()
+    durations = draw(st.lists(ends, min_size=len(rows), max_size=len(rows)))
+    gap = draw(st.sampled_from((1, 3)))
+    extra = [
+        {"pod_id": 7 + gap * i, "submit_s": t, "duration_s": d, "native_id": f"pod-{i}"}
+        for i, (t, d) in enumerate(zip(times, durations, strict=True))
+    ]
+    frame = pl.DataFrame([row | more for row, more in zip(rows, extra, strict=True)], schema=POD_SCHEMA)
+    return Workload.from_arrow(frame.select(draw(_column_sets())))
+
+
+def _column_sets() -> SearchStrategy[list[str]]:
+    """All columns, or all but one of the optional ones."""
+    optional = ("native_id", "priority", "gpu_models", "duration_s")
+    return st.sampled_from([list(POD_SCHEMA)] * 6 + [[c for c in POD_SCHEMA if c != left_out] for left_out in optional])
+
+
+@st.composite
+def terms(draw: DrawFn, kernels: tuple[str, ...] = KERNELS) -> ScoreTerm:
+    """One weighted score."""
+    return ScoreTerm(
+        draw(st.sampled_from(kernels)),
+        weight=draw(st.sampled_from((1, 1, 3, 100, 900))),
+        normalise=draw(st.sampled_from(NORMALISERS)),
+        dim=draw(st.sampled_from(DIMS)),
+        norm=draw(st.sampled_from(NORMS)),
+    )
+
+
+@st.composite
+def plans(draw: DrawFn, queues: tuple[str, ...] = QUEUES, kernels: tuple[str, ...] = KERNELS) -> OnlinePlan:
+    """One to three scores and every way to pick devices and to queue."""
+    return OnlinePlan(
+        tuple(draw(st.lists(terms(kernels), min_size=1, max_size=3))),
+        gpu_pick=draw(st.sampled_from(GPU_PICKS)),
+        gpu_dim=draw(st.sampled_from(DIMS)),
+        gpu_norm=draw(st.sampled_from(NORMS)),
+        queue=draw(st.sampled_from(queues)),
+    )
+
+
+@st.composite
+def typicals(draw: DrawFn, workload: Workload) -> TypicalPods:
+    """Typical pods of the workload itself, with any options."""
+    return TypicalPods.of(
+        workload,
+        threshold=draw(st.sampled_from((95, 100, 50, 1))),
+        step=draw(st.sampled_from((1, 1, 3))),
+        cpu_pods=draw(st.sampled_from((True, True, True, False))),
+        gpu_weight=draw(st.sampled_from((0, 0, 2))),
+    )
+
+
+@st.composite
+def scenarios(
+    draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = QUEUES,
+    kernels: tuple[str, ...] = KERNELS, horizon: bool = True,
+) -> Scenario:  # fmt: skip
+    """A whole random run."""
+    workload = draw(workloads(departures=departures))
+    return Scenario(
+        cluster=draw(clusters(churn)),
+        workload=workload,
+        plan=draw(plans(queues, kernels)),
+        typical=draw(typicals(workload)),
+        seed=draw(st.sampled_from((0, 1, 42, 2**40))),
+        sample_s=draw(st.sampled_from((None, None, None, 1.0, 2.5))),
+        until_s=draw(st.sampled_from((None, None, None, 4.0, 9.0))) if horizon else None,
+    )

@@ -1,0 +1,86 @@
+"""The naming law of CONTRIBUTING.md, docstrings, and what may stand where."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.style.cython_text import signatures
+from tests.style.tree import ROOT, functions, ignored, parsed, short, sources, tracked
+
+TOP_LEVEL = {"fastsim", "fastsim_ext", "traces", "bench", "tests", ".ci", ".github"}
+EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "stuff"}
+VARIANT = re.compile(r"_(v\d+|new|old|fix|copy|final|tmp)$")
+ACT = re.compile(r"_*(get|set|compute|calculate|calc|do)_")
+MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?Users")
+PACKAGES = ("fastsim", "fastsim_ext")
+
+
+def public(node: ast.Module | ast.ClassDef, where: str) -> Iterator[tuple[str, ast.AST]]:
+    """Public classes, functions and methods with their dotted names."""
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef) and not child.name.startswith("_"):
+            yield f"{where}.{child.name}", child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child, f"{where}.{child.name}")
+
+
+def test_no_other_top_level_folder() -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not ignored(path.name)}
+    assert folders - TOP_LEVEL == set()
+
+
+def test_file_names_say_something() -> None:
+    stems = {short(path): path.stem.lower() for path in tracked()}
+    assert [name for name, stem in stems.items() if stem in EMPTY_NAMES or VARIANT.search(stem)] == []
+
+
+def test_functions_are_named_after_quantities() -> None:
+    findings = [
+        f"{short(path)}:{node.lineno} {node.name}"
+        for path in sources(*PACKAGES, "bench", "tests", suffix=".py")
+        for node in functions(path)
+        if ACT.match(node.name) or VARIANT.search(node.name)
+    ]
+    findings += [
+        f"{short(path)}:{found.line} {found.name}"
+        for path in sources("fastsim_ext", suffix=".pyx")
+        for found in signatures(path)
+        if ACT.match(found.name) or VARIANT.search(found.name)
+    ]
+    assert findings == []
+
+
+def test_public_python_names_have_docstrings() -> None:
+    findings = []
+    for path in sources(*PACKAGES, "bench", suffix=".py"):
+        module = parsed(path)
+        if ast.get_docstring(module) is None:
+            findings.append(f"{short(path)}: module")
+        for name, node in public(module, short(path)):
+            if ast.get_docstring(node) is None:  # type: ignore[arg-type]
+                findings.append(name)
+    assert findings == []
+
+
+def test_public_compiled_names_have_docstrings() -> None:
+    findings = []
+    for path in sources("fastsim_ext", suffix=".pyx"):
+        if not path.read_text(encoding="utf-8").startswith('"""'):
+            findings.append(f"{short(path)}: module")
+        for found in signatures(path):
+            if found.kind != "cdef" and not found.name.startswith("_") and not found.docstring:
+                findings.append(f"{short(path)}:{found.line} {found.name}")
+    assert findings == []
+
+
+def test_no_path_of_one_machine() -> None:
+    findings = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        findings += [f"{short(path)}: {found.group(0)}" for found in MACHINE_PATH.finditer(text)]
+    assert findings == []

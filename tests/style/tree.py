@@ -1,0 +1,56 @@
+"""The files of this tree, as the style tests read them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ignored(name: str) -> bool:
+    """Whether git would not look at a file or folder of this name."""
+    patterns = (ROOT / ".gitignore").read_text().split()
+    return name == ".git" or any(fnmatch(name, pattern.rstrip("/")) for pattern in patterns)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if ignored(path.name):
+            continue
+        if path.is_dir():
+            yield from _walk(path)
+        else:
+            yield path
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Every file that belongs to the tree."""
+    return tuple(_walk(ROOT))
+
+
+def sources(*folders: str, suffix: str) -> list[Path]:
+    """Files of one kind under these top-level folders."""
+    return [p for p in tracked() if p.suffix == suffix and p.relative_to(ROOT).parts[0] in folders]
+
+
+def short(path: Path) -> str:
+    """The path as a reader of a finding wants it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a Python file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function of a Python file, methods and inner ones included."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node

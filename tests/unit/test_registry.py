@@ -1,0 +1,148 @@
+"""Policies by name, their descriptions and their text form."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import fastsim.policies
+from fastsim.errors import PolicyError
+from fastsim.policies import registry
+
+BUILT_IN = ["best_fit", "dot_product", "fgd", "gpu_clustering", "gpu_packing", "pwr", "python", "random", "simon"]
+
+
+def test_every_family_is_registered() -> None:
+    assert set(BUILT_IN) <= set(registry.names())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_descriptions_are_complete(name: str) -> None:
+    described = registry.describe(name)
+    assert described.title.endswith(".")
+    assert "score =" in described.text or "raw =" in described.text
+    assert all(parameter.text for parameter in described.parameters)
+    assert described.citation.startswith("@") or name in ("random", "python")
+
+
+def test_classes_are_found_by_their_name_and_listed_for_type_checkers() -> None:
+    names = {cls.__name__ for cls in registry.classes() if cls.__module__.startswith("fastsim.")}
+    assert all(getattr(fastsim.policies, name).__name__ == name for name in names)
+    tree = ast.parse(Path(fastsim.policies.__file__).read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert names <= imported
+    assert names <= set(dir(fastsim.policies))
+    with pytest.raises(AttributeError):
+        _ = fastsim.policies.Missing
+
+
+def test_the_registry_does_not_import_numpy() -> None:
+    code = (
+        "import sys; from fastsim.policies import registry;"
+        "registry.parse('0.9*fgd + 0.1*pwr'); registry.describe('fgd');"
+        "assert not {'numpy', 'polars', 'pyarrow'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("fgd", "fgd"),
+        ("0.9*fgd + 0.1*pwr", "9*fgd + pwr"),
+        ("900*fgd+100*pwr", "9*fgd + pwr"),
+        ("pwr*100 + 9e2*fgd", "9*fgd + pwr"),
+        ("0.3*fgd + 0.1*pwr + 0.6*fgd", "9*fgd + pwr"),
+        ("(fgd*9 + pwr)/10", "9*fgd + pwr"),
+        ("1/3*fgd + 2/3*pwr", "fgd + 2*pwr"),
+        ("fgd + 0*pwr", "fgd"),
+        ("0.1*dot_product(dim=share, norm='node')", "dot_product(dim=share, norm=node)"),
+        ("dot_product(dim=merge)", "dot_product"),
+        ("fgd(gpu_pick=best)", "fgd(gpu_pick=best)"),
+        ("python(scorer='math:hypot', normalise=min_max_0)", "python(scorer='math:hypot', normalise=min_max_0)"),
+    ],
+)
+def test_text_is_read_into_one_canonical_form(text: str, canonical: str) -> None:
+    policy = registry.parse(text)
+    assert str(policy) == canonical
+    assert str(registry.parse(str(policy))) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("fdg", "did you mean 'fgd'?"),
+        ("nothing.like_it", "unknown name"),
+        ("dot_product(dim=diagonal)", "one of merge, share, divide, extend"),
+        ("dot_product(dmi=share)", "did you mean 'dim'?"),
+        ("dot_product('share')", "named parameters"),
+        ("0*fgd", "sum to nothing"),
+        ("0*fgd + 0.0*pwr", "sum to nothing"),
+        ("-1*fgd", "0 or more"),
+        ("fgd - pwr", "expected a sum"),
+        ("fgd*pwr", "expected a sum"),
+        ("fgd + 1", "expected a sum"),
+        ("1 + fgd", "expected a sum"),
+        ("fgd/0", "expected a sum"),
+        ("2/fgd", "expected a sum"),
+        ("1e999*fgd", "finite"),
+        ("True*fgd", "expected a sum"),
+        ("9**9**9*fgd", "expected a sum"),
+        ("", "cannot be read"),
+        ("fgd(", "cannot be read"),
+        ("(" * 5000, "cannot be read"),
+        ("3", "a number alone"),
+        ("fgd(gpu_pick=best) + pwr(gpu_pick=worst)", "one gpu_pick"),
+        ("python", "module:function"),
+        ("python(scorer='math:nothing_there')", "module:function"),
+        ("python(scorer='math:pi')", "module:function"),
+        ("1e-30*fgd + 1e30*pwr", "64-bit"),
+        ("fgd[0]", "expected a sum"),
+        ("fgd(gpu_pick=[])", "a word, a number"),
+        ("(fgd)(gpu_pick=best)(x=1)", "a policy name"),
+    ],
+)
+def test_bad_text_is_one_clear_error(text: str, part: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        registry.parse(text)
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_belongs_to_one_class() -> None:
+    with pytest.raises(PolicyError, match="one class for each name"):
+
+        @registry.policy("fgd")
+        class Another:
+            """A second claim on the name."""
+
+
+def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "lab_policies.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from fastsim.plan import ScoreTerm\n"
+        "from fastsim.policies.online.weighted import Summand\n"
+        "from fastsim.policies.registry import policy\n"
+        "@policy('lab.mine')\n"
+        "@dataclass(frozen=True)\n"
+        "class Mine(Summand):\n"
+        "    '''Best fit under another name.'''\n"
+        "    def term(self): return ScoreTerm('best_fit', normalise='min_max_0')\n"
+    )
+    points = {
+        "lab.mine": EntryPoint("lab.mine", "lab_policies:Mine", registry.ENTRY_POINT_GROUP),
+        "lab.gone": EntryPoint("lab.gone", "no_such_module:Gone", registry.ENTRY_POINT_GROUP),
+    }
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
+    monkeypatch.setattr(registry, "_classes", dict(registry._classes))
+    assert {"lab.mine", "lab.gone"} <= set(registry.names())
+    assert str(registry.parse("0.5*lab.mine + 0.5*fgd")) == "lab.mine + fgd"
+    assert registry.describe("lab.mine").title == "Best fit under another name."
+    with pytest.raises(PolicyError, match="no_such_module"):
+        registry.parse("lab.gone")
