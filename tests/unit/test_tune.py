@@ -14,6 +14,7 @@ from fastsim.cluster import Cluster
 from fastsim.errors import ScenarioError
 from fastsim.streams import Ints, Stream
 from fastsim.workload import Workload
+from fastsim.workload.schema import REQUIRED
 from fastsim.workload.tune import DRAWS, tune_rows
 
 
@@ -25,6 +26,7 @@ class Scripted(Stream):
         self._rows = rows
 
     def below(self, bound: int, count: int) -> Ints:
+        """The script, then row 0."""
         drawn = np.array((self._rows + [0] * count)[:count])
         self._rows = self._rows[count:]
         return drawn
@@ -152,7 +154,7 @@ def test_no_ratio_keeps_everything_and_nonsense_is_refused() -> None:
     assert pods(made().tune(0, 10_000))["cpu_milli"] == [1000, 2000, 3000, 4000]
     with pytest.raises(ScenarioError, match="finite"):
         made().tune(float("nan"), 10_000)
-    cpu_only = pa.table({**{n: [0] for n in ("pod_id", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")}, "submit_s": [0.0]})
+    cpu_only = pa.table({name: [0] for name in REQUIRED})
     with pytest.raises(ScenarioError, match="no pod that asks for a GPU"):
         Workload.from_arrow(cpu_only).tune(1.0, 1000)
     with pytest.raises(ScenarioError, match="1 or more"):
