@@ -68,7 +68,7 @@ def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], 
 
 
 @click.command()
-@click.option("--nodes", type=click.IntRange(1), help="Size of the cluster.  [default: openb's 1213 nodes]")
+@click.option("--nodes", type=click.IntRange(1), default=1213, show_default=True, help="Size of the cluster.")
 @click.option("--pods", type=click.IntRange(1), default=8152, show_default=True, help="Pods before tuning to 1.3.")
 @click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")

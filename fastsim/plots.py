@@ -74,6 +74,10 @@ METRICS = {
 AXES = {"demand": "arrived GPU demand (% of capacity)", "time": "time (h)"}
 REPORT = ("allocation", "fragmentation", "power", "failed")
 """Charts of a report unless others are asked for."""
+SATURATION = 70.0
+"""Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
+WIDTH, HEIGHT = 420, 260
+"""Size of one chart in pixels."""
 
 
 def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
@@ -110,11 +114,13 @@ class Comparison:
         pairs = zip(self.names, self.results, strict=True)
         return pl.concat([_thinned(name, result.timeline, chosen, over) for name, result in pairs])
 
-    def plot(self, metric: str = "allocation", over: str = "demand", width: int = 420, height: int = 260) -> alt.Chart:
-        """One quantity over arrived demand, or over time in hours; width and height in pixels."""
+    def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.Chart:
+        """One quantity over arrived demand (%), or over time (h), from ``start`` on if a curve gets there."""
         altair = _altair()
         chosen, points = _metric(metric), self.curve(metric, over)
-        y_scale = altair.Scale(zero=chosen.zero)
+        from_start = points.filter(pl.col("x") >= start)
+        points = points if from_start.is_empty() else from_start
+        y_scale = altair.Scale(zero=chosen.zero and start == 0)
         colour = altair.Color(
             "name:N", title=None, sort=list(self.names), legend=altair.Legend(labelLimit=320, symbolStrokeWidth=3)
         )
@@ -126,13 +132,15 @@ class Comparison:
                      altair.Tooltip("y:Q", title=chosen.axis, format=",.2f")],
         )  # fmt: skip
         line = encoded.mark_line(strokeWidth=1.8, clip=True)
-        chart: alt.Chart = line.properties(title=chosen.title, width=width, height=height)
+        chart: alt.Chart = line.properties(title=chosen.title, width=WIDTH, height=HEIGHT)
         return chart
 
     def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:
-        """Several charts with one legend, two in a row."""
+        """Several charts with one legend, two in a row; what only differs near saturation from 70 % demand on."""
         altair = _altair()
-        charts: alt.ConcatChart = altair.concat(*(self.plot(metric, over) for metric in metrics), columns=2)
+        starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
+        drawn = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
+        charts: alt.ConcatChart = altair.concat(*drawn, columns=2)
         return charts
 
     def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:

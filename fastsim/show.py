@@ -30,16 +30,16 @@ FIGURES = (
 """Lines of a run's summary: column, what it is, unit, decimals."""
 
 COLUMNS = (
-    ("name", "policy", 0),
-    ("at_capacity_gpu_alloc_pct", "GPU alloc % at 100 % demand", 2),
-    ("gpu_alloc_pct", "GPU alloc % at end", 2),
-    ("pods_unplaced", "failed pods", 0),
-    ("frag_pct", "fragmented GPU %", 2),
-    ("eopc_w", "power kW", 1),
-    ("grar", "GRAR", 4),
-    ("pods_per_s", "pods/s", 0),
+    ("name", "policy", 1, 0),
+    ("at_capacity_gpu_alloc_pct", "alloc % at 100 % demand", 1, 2),
+    ("gpu_alloc_pct", "alloc % at end", 1, 2),
+    ("pods_unplaced", "failed pods", 1, 0),
+    ("frag_pct", "frag %", 1, 2),
+    ("eopc_w", "power kW", 1000, 1),
+    ("grar", "GRAR", 1, 4),
+    ("pods_per_s", "pods/s", 1, 0),
 )
-"""Columns of a comparison: name in the table, heading, decimals."""
+"""Columns of a comparison: name in the table, heading, divisor, decimals."""
 
 
 def summary_text(result: Result, out: Path | None = None) -> str:
@@ -60,10 +60,11 @@ def comparison_text(table: pl.DataFrame) -> str:
     from rich.table import Table
 
     drawn = Table(box=box.SIMPLE_HEAD)
-    for name, heading, _ in COLUMNS:
-        drawn.add_column(heading, justify="left" if name == "name" else "right", overflow="fold")
+    for name, heading, *_ in COLUMNS:
+        label = name == "name"
+        drawn.add_column(heading, justify="left" if label else "right", no_wrap=label, max_width=None if label else 9)
     for row in table.iter_rows(named=True):
-        drawn.add_row(*(_cell(row.get(name), places) for name, _, places in COLUMNS))
+        drawn.add_row(*_cells(row))
     console = Console()
     with console.capture() as captured:
         console.print(drawn)
@@ -91,10 +92,9 @@ def table_html(table: pl.DataFrame) -> str:
     from html import escape
 
     text = io.StringIO()
-    text.write("<table><thead><tr>" + "".join(f"<th>{escape(h)}</th>" for _, h, _ in COLUMNS) + "</tr></thead><tbody>")
+    text.write("<table><thead><tr>" + "".join(f"<th>{escape(h)}</th>" for _, h, *_ in COLUMNS) + "</tr></thead><tbody>")
     for row in table.iter_rows(named=True):
-        cells = (escape(_cell(row.get(name), places)) for name, _, places in COLUMNS)
-        text.write("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        text.write("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>")
     text.write("</tbody></table>")
     return text.getvalue()
 
@@ -106,9 +106,11 @@ def _figure(value: Any, unit: str, places: int) -> str:
     return f"{scaled:,.{places}f} {unit}".rstrip()
 
 
-def _cell(value: Any, places: int) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    return f"{value:,.{places}f}"
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A row of a comparison, as text in the order of its columns."""
+    cells = []
+    for name, _, divisor, places in COLUMNS:
+        value = row.get(name)
+        number = "-" if value is None else value if isinstance(value, str) else f"{value / divisor:,.{places}f}"
+        cells.append(number)
+    return cells
