@@ -85,11 +85,11 @@ class Result:
         source = Path(folder)
         try:
             record = json.loads((source / "run.json").read_text())
-        except (OSError, ValueError) as error:
+            known = {name: record[name] for name in ("provenance", "timing")} | {"citations": (*record["citations"],)}
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
         frames = {name: pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet"))) for name in FRAMES}
-        return cls(**frames, provenance=record["provenance"], timing=record["timing"],
-                   citations=tuple(record["citations"]))  # fmt: skip
+        return cls(**frames, **known)
 
 
 def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Result:
