@@ -66,7 +66,7 @@ def placements_frame(out: Array, pod_ids: Array, natives: pl.Series | None, name
         "native_id": _natives(natives, out["seq"]),
         "attempt": out["attempt"].astype(np.int16),
         "node_id": out["node"],
-        "node": pl.Series(names, dtype=pl.String).gather(where) if names else pl.Series([None] * len(out), dtype=pl.String),
+        "node": pl.Series(names or [None], dtype=pl.String).gather(where),
         "gpu_ids": pl.Series(device_lists(out["gpus"])),
         "start_s": pl.Series(out["start"]).fill_nan(None),
         "end_s": pl.Series(out["end"]).fill_nan(None),

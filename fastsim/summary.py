@@ -12,7 +12,9 @@ from fastsim.frames import FRAG_COLUMNS, REASONS
 Row = Any
 
 
-def summary_frame(final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: int, out: Any) -> pl.DataFrame:  # fmt: skip
+def summary_frame(
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: int, out: Any
+) -> pl.DataFrame:
     """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits.
 
     ``seconds`` is the time between the first and the last event; means over time are null without it.

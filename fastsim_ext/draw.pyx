@@ -11,8 +11,8 @@ cdef uint64_t draw_bits(uint64_t seed, uint64_t stream, uint64_t counter) noexce
     """64 well-mixed bits: two rounds of the splitmix64 finaliser over the three keys."""
     cdef uint64_t z = (seed * <uint64_t> 0x9E3779B97F4A7C15 + stream * <uint64_t> 0xBF58476D1CE4E5B9
                        + counter * <uint64_t> 0x94D049BB133111EB)
-    cdef int turn
-    for turn in range(2):
+    cdef int _turn
+    for _turn in range(2):
         z ^= z >> 30
         z *= <uint64_t> 0xBF58476D1CE4E5B9
         z ^= z >> 27

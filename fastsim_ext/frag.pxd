@@ -8,6 +8,7 @@ ctypedef fused share_t:   # float64 frequencies for scores, exact integers for m
 
 cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* node, const Typical* typical,
                        const share_t* share, share_t* out__k) noexcept nogil
-cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil
+cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node,
+                        const Typical* typical) noexcept nogil
 cdef int frag_points(double before, double after) noexcept nogil
 cdef int frag_growth(const Node* node, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil

@@ -68,7 +68,8 @@ cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* no
                 out__k[Q4_LACK_CPU] += share[i] * <share_t> free
 
 
-cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
+cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node,
+                        const Typical* typical) noexcept nogil:
     """Fragmentation F in milli-GPU: every class but the satisfied one, summed in class order."""
     cdef double[FRAG_CLASSES] k
     frag_classes(cpu_left, gpu_left, node, typical, typical.freq, &k[0])

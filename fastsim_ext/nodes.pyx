@@ -4,7 +4,7 @@ A placement changes one node, so every cluster-wide figure is a running sum that
 the difference of that node. All sums are integers and therefore never drift.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.pack cimport free_milli, idle_count

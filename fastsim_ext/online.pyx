@@ -6,7 +6,6 @@ One total order of events holds: (time, kind, sequence), kinds as in events.Even
 from libc.math cimport INFINITY, NAN, ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals

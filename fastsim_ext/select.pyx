@@ -5,7 +5,7 @@ answer the same ``Choice`` for the same state.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.frag cimport frag_growth

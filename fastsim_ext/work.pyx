@@ -58,7 +58,8 @@ cdef class WorkTable:
                              self.slots[s].start))
         return sorted(rows, key=lambda row: row[1])
 
-    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration, int32_t priority) except -1 nogil:
+    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration,
+                       int32_t priority) except -1 nogil:
         """A slot for a pod that has arrived; its node is -1 until it is placed."""
         cdef int32_t slot = self.free_slot
         cdef Slot* s

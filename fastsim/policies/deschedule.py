@@ -27,14 +27,13 @@ class CosSim:
     def victims(self, view: RunView, limit: int) -> list[RunningPod]:
         """At most ``limit`` pods, in the order of their nodes."""
         cpu, gpu = view.nodes.cpu_free, view.nodes.gpu_free.sum(axis=1)
+        pods = view.pods_by_node()
         starved = [
-            n for n in view.pods_by_node()
+            n for n in pods
             if cpu[n] < self.cpu_free_milli and view.nodes.gpu_free[n].max() > self.gpu_free_milli
         ]  # fmt: skip
         starved.sort(key=lambda n: (-gpu[n], view.names[n]))
-        chosen = (
-            min(view.pods_by_node()[n], key=lambda pod: _similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved
-        )
+        chosen = (min(pods[n], key=lambda pod: _similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved)
         return list(islice(chosen, limit))
 
 
