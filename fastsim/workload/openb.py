@@ -174,7 +174,7 @@ def _check(path: str | os.PathLike[str], table: pa.Table, source: pa.Table) -> N
         found, expected = f"{found} (duration {fault.found:g} s)", "no earlier than creation and scheduling"
     else:
         expected = fault.expected
-    raise InputError(f"{_row(path, fault.row)}: {column}", found, expected)
+    raise InputError(f"{_row(path, fault.row)}: {column}", "nothing" if found is None else found, expected)
 
 
 def _null_fault(batch: pa.RecordBatch) -> Fault | None:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from fastsim.workload import Workload
 from fastsim.workload.classes import PodClasses
 
+Pod = tuple[int, int, int, int]
+"""CPU, memory, devices and a position in MODELS."""
 MODELS = [None, ["A"], ["A", "B"], ["B", "A"], ["A", "B", "B"], ["A|B"]]
 POD = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([0, 1, 4]), st.integers(0, 5))
 
 
-def batch(pods: list[tuple[int, int, int, int]]) -> pa.RecordBatch:
+def batch(pods: list[Pod]) -> pa.RecordBatch:
     milli = [0 if g == 0 else 1000 if g > 1 else 500 + c for c, _, g, _ in pods]
     columns: dict[str, Any] = {
         "cpu_milli": [c for c, _, _, _ in pods],
@@ -29,8 +31,9 @@ def batch(pods: list[tuple[int, int, int, int]]) -> pa.RecordBatch:
 
 @given(st.lists(st.lists(POD, min_size=1, max_size=20), max_size=4))
 @settings(max_examples=80, deadline=None)
-def test_ids_are_dense_by_first_appearance_and_give_back_the_request(pieces: list[list[tuple[int, int, int, int]]]) -> None:
-    classes, seen = PodClasses(), {}
+def test_ids_are_dense_by_first_appearance_and_give_back_the_request(pieces: list[list[Pod]]) -> None:
+    classes = PodClasses()
+    seen: dict[tuple[str, ...], int] = {}
     for pods in pieces:
         piece = batch(pods)
         ids = classes.intern(piece)

@@ -17,7 +17,7 @@ from fastsim.catalog import Catalog, GpuModel
 from fastsim.cluster import Cluster
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.node_table import NODE_SCHEMA
-from fastsim.node_types import apportioned, node_types, openb_counts
+from fastsim.node_types import apportioned, named_parts, node_types, openb_counts
 
 
 def column(cluster: Cluster, name: str) -> list[Any]:
@@ -101,7 +101,7 @@ def test_scaled_keeps_the_mix_and_hides_the_type_from_the_position() -> None:
 
 
 def test_every_named_type_makes_a_cluster() -> None:
-    cluster = Cluster.mix(**dict.fromkeys(node_types(), 1))
+    cluster = Cluster.mix(named_parts(dict.fromkeys(node_types(), 1)))
     assert len(cluster) == len(node_types()) == 27
 
 
@@ -182,15 +182,15 @@ def test_missing_column_and_broken_files(tmp_path: Path) -> None:
 
 
 def test_bad_builder_arguments() -> None:
-    with pytest.raises(ScenarioError, match="'openc'.*openb, openb-all"):
+    with pytest.raises(ScenarioError, match=r"'openc'.*openb, openb-all"):
         Cluster.preset("openc")
     with pytest.raises(ScenarioError, match=r"cluster.nodes: found 0"):
         Cluster.scaled(nodes=0)
-    with pytest.raises(InputError, match="mix.v9"):
+    with pytest.raises(InputError, match=r"mix\.v9"):
         Cluster.mix(v9=1)
     with pytest.raises(InputError, match="-1 nodes"):
         Cluster.mix(g2=-1)
-    with pytest.raises(InputError, match="uniform.max_pod: found an unknown column"):
+    with pytest.raises(InputError, match=r"uniform\.max_pod: found an unknown column"):
         Cluster.uniform(nodes=1, max_pod=3)
     with pytest.raises(InputError, match=r"cpu_milli: found 1.5"):
         Cluster.uniform(nodes=1, cpu_milli=1.5)  # type: ignore[arg-type]
