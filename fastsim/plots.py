@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 POINTS = 500
 """Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""
 
-FIGURES = ("pods", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct", "cpu_alloc_pct",
-           "frag_pct", "frag_ratio_pct", "eopc_w", "energy_kwh", "grar", "wait_mean_s", "jct_mean_s")  # fmt: skip
+FIGURES = (
+    "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
+    "mean_gpu_alloc_pct", "cpu_alloc_pct", "frag_pct", "frag_ratio_pct", "eopc_w", "mean_power_w", "energy_kwh", "grar",
+    "wait_mean_s", "jct_mean_s",
+)  # fmt: skip
 """Summary columns that a comparison lists."""
 
 
