@@ -150,7 +150,8 @@ class Comparison:
         """A report in one file that needs no network: table, interactive charts, citations."""
         from fastsim.page import report_page
 
-        return _written(path, report_page(self, self.charts(metrics)).encode())
+        scripts = _converter().javascript_bundle()
+        return _written(path, report_page(self, self.charts(metrics), scripts).encode())
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""
