@@ -74,7 +74,8 @@ def test_five_columns_keep_file_order_and_have_no_durations(tmp_path: Path) -> N
         ({"drop": ["never_scheduled"]}, ["00002", "10003", "00000"], [0, 5, 10], [0, 90, 12_902_900]),
         ({"drop": ["cpu_only", "zero_duration"]}, ["10003", "00000"], [0, 5], [90, 12_902_900]),
         ({"drop": ["zero_duration"]}, ["00001", "10003", "00000"], [0, 5, 10], [94, 90, 12_902_900]),
-        ({"on_missing_duration": "null"}, ["00001", "00002", "10003", "00000"], [0, 0, 5, 10], [None, 0, 90, 12_902_900]),
+        ({"on_missing_duration": "null", "drop": ["zero_duration"]}, ["00001", "10003", "00000"], [0, 5, 10],
+         [None, 90, 12_902_900]),
         ({"on_missing_duration": "drop", "origin": "keep"}, ["00002", "10003", "00000"], [40, 45, 50], None),
         ({"duration": "lifetime"}, ["00001", "00002", "10003", "00000"], [0, 0, 5, 10], [94, 60, 100, 12_902_910]),
         ({"time_scale": 0.5}, ["00001", "00002", "10003", "00000"], [0, 0, 2.5, 5], [47, 0, 45, 6_451_450]),
@@ -199,7 +200,8 @@ def test_published_totals(
 
 
 def test_recorded_default_list_in_numbers(shared: Shared) -> None:
-    pods = pl.DataFrame(Workload.from_openb(shared("data/openb") / "openb_pod_list_default.parquet").table())
+    path = shared("data/openb") / "openb_pod_list_default.parquet"
+    pods = pl.DataFrame(Workload.from_openb(path, on_missing_duration="null").table())
     assert pods["duration_s"].null_count() == 897 and pods["censored"].sum() == 34
     assert pods["duration_s"].median() == 616 and (pods["memory_mib"] == 0).sum() == 1
 
