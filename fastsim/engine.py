@@ -65,6 +65,7 @@ class UserScorers:
         self.requests: list[PodRequest] = []
 
     def __call__(self, term: int, cls: int) -> Any:
+        """Integer points of every node from the scorer of one term, for a pod of one class."""
         scorer = self.plan.terms[term].scorer
         assert scorer is not None
         points = np.asarray(scorer(self.nodes, self.requests[cls]))

@@ -98,14 +98,13 @@ class Processes(_Context):
         """Wait for running tasks, or end the workers at once with ``abort``."""
         if self._pool is None:
             return
-        started = [child for child in multiprocessing.active_children() if child.pid not in self._others]
-        self._pool.shutdown(wait=not abort, cancel_futures=abort)
-        self._pool = None
         if abort:
-            for process in started:
-                process.terminate()
-            for process in started:
-                process.join()
+            for child in multiprocessing.active_children():
+                if child.pid not in self._others:
+                    child.terminate()
+        # Waiting for the pool's own thread, which joins the ended workers too, leaves no process behind.
+        self._pool.shutdown(wait=True, cancel_futures=abort)
+        self._pool = None
 
 
 def executor(workers: int, items: int | None = None) -> Serial | Processes:

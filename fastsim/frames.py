@@ -21,8 +21,8 @@ FRAG_COLUMNS = (
 """Free milli-GPU by what a typical pod finds there; all but ``q3_satisfied`` is fragmented."""
 COUNTS = ("running", "pending", "finished", "unplaced", "lost", "arrived_cpu", "arrived_gpu", "unplaced_cpu",
           "unplaced_gpu")  # fmt: skip
-TOTALS = ("nodes_used", "gpus_of_used_nodes", "gpus_used", "cpu_alloc", "mem_alloc", "gpu_alloc", "cpu_cap", "mem_cap", "gpu_cap",
-          *FRAG_COLUMNS, "cpu_mw", "gpu_mw")  # fmt: skip
+TOTALS = ("nodes_used", "gpus_of_used_nodes", "gpus_used", "cpu_alloc", "mem_alloc", "gpu_alloc", "cpu_cap", "mem_cap",
+          "gpu_cap", *FRAG_COLUMNS, "cpu_mw", "gpu_mw")  # fmt: skip
 ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((name, "i8") for name in COUNTS + TOTALS)])
 """One timeline row as the compiled loop writes it."""
 OUTCOME = np.dtype([("seq", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"), ("gpus", "u8"),

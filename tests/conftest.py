@@ -1,15 +1,23 @@
-"""Fixtures every test folder may use."""
+"""Fixtures every test folder may use, and what the environment may ask of a run."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
+QUICK_CASES = 2
+
+# A loaded machine is slow, not wrong; and CI must fail for the change, not for the day's random numbers.
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("here", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +31,17 @@ def shared() -> Callable[[str], Path]:
         return path
 
     return folder
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With FASTSIM_QUICK set, keep the first cases of each golden test: the checked build is slow."""
+    if not os.environ.get("FASTSIM_QUICK"):
+        return
+    seen: Counter[tuple[Path, str]] = Counter()
+    kept, dropped = [], []
+    for item in items:
+        test = (item.path, getattr(item, "originalname", item.name))
+        seen[test] += 1
+        (dropped if "golden" in item.path.parts and seen[test] > QUICK_CASES else kept).append(item)
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,65 +62,87 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
 @st.composite
 def node_rows(draw: DrawFn, churn: bool) -> dict[str, Any]:
     """One kind of node; with ``churn`` it may appear or disappear during the run."""
-    gpus = draw(st.sampled_from((0, 1, 2, 2, 4, 8, 8, 11)))
-    add_s = draw(st.none() | SECONDS) if churn else None
-    stays = draw(st.none() | st.integers(1, 8)) if churn else None
+    gpus = draw(st.sampled_from((2, 1, 4, 2, 8, 0, 2, 11)))
+    add_s = draw(_seldom(SECONDS)) if churn else None
+    stays = draw(_seldom(st.integers(1, 8))) if churn else None
     return {
-        "cpu_milli": draw(st.sampled_from((2000, 8000, 9500, 32_000, 96_000, 140_000))),
-        "memory_mib": draw(st.sampled_from((0, 4096, 262_144))),
+        "cpu_milli": draw(st.sampled_from((8000, 32_000, 9500, 16_000, 96_000, 140_000, 8000, 2000))),
+        "memory_mib": draw(st.sampled_from((262_144, 262_144, 8192, 262_144, 8192, 0))),
         "num_gpu": gpus,
         "gpu_model": draw(st.sampled_from(MODELS)) if gpus else None,
-        "max_pods": draw(st.sampled_from((None, None, None, 1, 2, 3))),
-        "gpu_peak_w": draw(st.sampled_from((None, None, 777.5))) if gpus else None,
-        "cpu_idle_w": draw(st.sampled_from((None, None, 0.4))),
-        "cpu_model": draw(st.sampled_from((None, None, "Intel-Xeon-8369B"))),
-        "cpu_cores_per_socket": draw(st.sampled_from((None, None, 3))),
+        "max_pods": draw(_seldom(st.integers(1, 4))),
+        "gpu_peak_w": draw(_seldom(st.just(777.5))) if gpus else None,
+        "cpu_idle_w": draw(_seldom(st.just(0.4))),
+        "cpu_model": draw(_seldom(st.just("Intel-Xeon-8369B"))),
+        "cpu_cores_per_socket": draw(_seldom(st.just(3))),
         "add_s": add_s,
         "remove_s": None if stays is None else (add_s or 0.0) + stays,
     }
+
+
+def _seldom(values: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    """Mostly nothing."""
+    return st.integers(0, 3).flatmap(lambda n: values if n == 3 else st.none())
 
 
 @st.composite
 def clusters(draw: DrawFn, churn: bool = True) -> Cluster:
     """2 to 8 nodes of at most 4 kinds, so that ties are common."""
     kinds = draw(st.lists(node_rows(churn), min_size=1, max_size=4))
-    rows = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=8))
-    return Cluster.mix([(1, {"name": f"n{i}", **row}) for i, row in enumerate(rows)], catalog=CATALOG)
+    rng, size = draw(_dice()), draw(st.sampled_from((2, 3, 4, 2, 5, 8)))
+    return Cluster.mix([(1, {"name": f"n{i}", **rng.choice(kinds)}) for i in range(size)], catalog=CATALOG)
+
+
+def _dice() -> SearchStrategy[random.Random]:
+    """A seeded generator, for long rows of small choices that need not shrink one by one."""
+    return st.integers(0, 2**32).map(random.Random)
+
+
+SHARES = tuple((1, milli) for milli in (330, 500, 1000, 100, 999, 1, 700, 600))
+"""Requests for at most one device: (devices, milli-GPU of each)."""
 
 
 @st.composite
-def requests(draw: DrawFn) -> dict[str, Any]:
-    """What a pod asks for: nothing, CPU only, a part of a device, or whole devices."""
-    gpus, milli = draw(
-        st.sampled_from(((0, 0), (0, 0), (1, 1), (1, 100), (1, 330), (1, 330), (1, 500), (1, 999), (1, 1000), (1, 1000),
-                         (2, 1000), (3, 1000), (4, 1000), (8, 1000), (9, 1000)))
-    )  # fmt: skip
-    models = st.sampled_from((["T4"], ["G2", "T4"], ["V100M16", "V100M16"], ["Odd"], ["Unheard"], ["Unheard", "G2"]))
-    return {
-        "cpu_milli": draw(st.sampled_from((0, 0, 500, 1999, 2000, 4000, 9000, 200_000))),
-        "memory_mib": draw(st.sampled_from((0, 0, 0, 2048, 300_000))),
+def requests(draw: DrawFn, cluster: Cluster) -> dict[str, Any]:
+    """What a pod asks for: nothing, CPU only, a part of a device, or whole devices; seldom too much."""
+    largest = {name: max(cluster.nodes[name].to_pylist()) for name in ("cpu_milli", "memory_mib", "num_gpu")}
+    present = sorted({model for model in cluster.nodes["gpu_model"].to_pylist() if model})
+    whole = tuple((n, 1000) for n in (2, 4, 8, 9) if n <= largest["num_gpu"])
+    gpus, milli = draw(st.sampled_from((*SHARES, (0, 0), *whole) if largest["num_gpu"] else ((0, 0),)))
+    cpu = st.sampled_from([amount for amount in (500, 1999, 2000, 4000, 7000, 0) if amount <= largest["cpu_milli"]])
+    memory = st.sampled_from([amount for amount in (0, 2048, 100, 4000, 60_000) if amount <= largest["memory_mib"]])
+    models = st.lists(st.sampled_from((*present, *present, "Unheard")), min_size=1, max_size=3)
+    request = {
+        "cpu_milli": draw(cpu),
+        "memory_mib": draw(memory),
         "num_gpu": gpus,
         "gpu_milli": milli,
-        "gpu_models": draw(st.none() | st.none() | models),
-        "priority": draw(st.sampled_from((None, 0, 0, 1, -2))),
+        "gpu_models": draw(_seldom(models)),
+        "priority": draw(st.sampled_from((None, 0, 1, -2))),
     }
+    return request | (draw(_seldom(_seldom(st.sampled_from(TOO_MUCH)))) or {})
+
+
+TOO_MUCH: tuple[dict[str, Any], ...] = (
+    {"cpu_milli": 200_000}, {"memory_mib": 300_000}, {"num_gpu": 12, "gpu_milli": 1000},
+)  # fmt: skip
+"""Requests no node of any random cluster can host."""
 
 
 @st.composite
-def workloads(draw: DrawFn, departures: bool = True, pods: int = 40) -> Workload:
-    """5 to ``pods`` pods of at most 6 classes, many of them at the same time."""
-    classes = draw(st.lists(requests(), min_size=1, max_size=6))
-    rows = draw(st.lists(st.sampled_from(classes), min_size=5, max_size=pods))
-    times = sorted(draw(st.lists(SECONDS, min_size=len(rows), max_size=len(rows))))
-    ends = st.sampled_from((None, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0, 7.0)) if departures else st.none()
-    durations = draw(st.lists(ends, min_size=len(rows), max_size=len(rows)))
+def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, pods: int = 40) -> Workload:
+    """5 to ``pods`` pods of at most 8 classes, many of them at the same time."""
+    classes = draw(st.lists(requests(cluster), min_size=2, max_size=8))
+    rng, size = draw(_dice()), draw(st.sampled_from((pods, pods // 2, 5)))
+    submit = sorted(rng.choice(range(13)) for _ in range(size))
+    ends = (None, None, 0.0, 0.5, 2.0, 3.0, 7.0, 7.0) if departures else (None,)
     gap = draw(st.sampled_from((1, 3)))
-    extra = [
-        {"pod_id": 7 + gap * i, "submit_s": t, "duration_s": d, "native_id": f"pod-{i}"}
-        for i, (t, d) in enumerate(zip(times, durations, strict=True))
+    rows = [
+        rng.choice(classes)
+        | {"pod_id": 7 + gap * i, "submit_s": float(t), "duration_s": rng.choice(ends), "native_id": f"pod-{i}"}
+        for i, t in enumerate(submit)
     ]
-    frame = pl.DataFrame([row | more for row, more in zip(rows, extra, strict=True)], schema=POD_SCHEMA)
-    return Workload.from_arrow(frame.select(draw(_column_sets())))
+    return Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA).select(draw(_column_sets())))
 
 
 def _column_sets() -> SearchStrategy[list[str]]:
@@ -170,13 +193,14 @@ def scenarios(
     kernels: tuple[str, ...] = KERNELS, horizon: bool = True,
 ) -> Scenario:  # fmt: skip
     """A whole random run."""
-    workload = draw(workloads(departures=departures))
+    cluster = draw(clusters(churn))
+    workload = draw(workloads(cluster, departures=departures))
     return Scenario(
-        cluster=draw(clusters(churn)),
+        cluster=cluster,
         workload=workload,
         plan=draw(plans(queues, kernels)),
         typical=draw(typicals(workload)),
         seed=draw(st.sampled_from((0, 1, 42, 2**40))),
-        sample_s=draw(st.sampled_from((None, None, None, 1.0, 2.5))),
-        until_s=draw(st.sampled_from((None, None, None, 4.0, 9.0))) if horizon else None,
+        sample_s=draw(_seldom(st.sampled_from((1.0, 2.5)))),
+        until_s=draw(_seldom(st.sampled_from((4.0, 9.0)))) if horizon else None,
     )
