@@ -54,9 +54,7 @@ class Catalog:
         """
         return cls.default()._with_rows(path)
 
-    def extended(
-        self, gpu: Mapping[str, GpuModel] | None = None, cpu: Mapping[str, CpuModel] | None = None
-    ) -> Catalog:
+    def extended(self, gpu: Mapping[str, GpuModel] | None = None, cpu: Mapping[str, CpuModel] | None = None) -> Catalog:
         """This catalogue with further models; a known name is replaced."""
         for kind, models in (("gpu", gpu or {}), ("cpu", cpu or {})):
             for name, model in models.items():

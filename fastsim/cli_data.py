@@ -22,7 +22,7 @@ def import_() -> None:
 )
 @click.option("--origin", help="First arrival: min = 0 s, keep = the trace's clock.  [default: min]")
 @click.option("--duration", help="service, lifetime or none (for ever).  [default: service]")
-@click.option("--on-missing-duration", help="null (for ever) or drop.  [default: null]")
+@click.option("--on-missing-duration", help="If never scheduled: lifetime, null or drop.  [default: lifetime]")
 @click.option("--time-scale", type=float, help="Factor on all times.  [default: 1]")
 def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> None:
     """Pods or nodes of the openb traces (CSV, CSV.gz or Parquet)."""

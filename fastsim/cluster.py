@@ -18,6 +18,7 @@ from fastsim.catalog import Catalog
 from fastsim.csv_table import csv_line, read_csv
 from fastsim.errors import InputError, ScenarioError
 from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, watts
+from fastsim.streams import shuffled_order
 from fastsim.tabular import content_checksum, parquet_table, replacing, write_parquet
 
 PRESETS = {"openb": False, "openb-all": True}
@@ -41,11 +42,14 @@ class Cluster:
 
     @classmethod
     def preset(cls, name: str) -> Cluster:
-        """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. Nodes stand type by type, in table order.
+        """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. The types are interleaved by a fixed shuffle.
 
-        The recorded cluster's own node order is in the trace, not in the preset: use `from_openb` for that.
+        Ties go to the smallest position, so nodes that stand type by type would favour one type and cost some
+        policies several points of allocation; the published experiments shuffle their nodes for every run, as
+        `shuffled` does. The recorded cluster's own order is in the trace: use `from_openb` for that.
         """
-        return cls.mix(node_types.named_parts(_preset(name)), name=name, max_pods=node_types.OPENB_MAX_PODS)
+        parts = node_types.named_parts(_preset(name))
+        return cls.mix(parts, seed=0, name=name, max_pods=node_types.OPENB_MAX_PODS)
 
     @classmethod
     def scaled(cls, preset: str = "openb", *, nodes: int, seed: int = 0) -> Cluster:
@@ -142,6 +146,10 @@ class Cluster:
             raise InputError("cluster.reordered: order", "no permutation", f"each position 0 to {len(self) - 1} once")
         nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])
         return Cluster(nodes, self.catalog, self.name)
+
+    def shuffled(self, seed: int = 0) -> Cluster:
+        """The same nodes in a seeded random tie-break order."""
+        return self.reordered(shuffled_order(seed, "cluster.shuffle", len(self)))
 
     def with_catalog(self, catalog: Catalog) -> Cluster:
         """The same nodes with another catalogue; InputError if a model is missing from it."""

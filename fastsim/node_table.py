@@ -179,6 +179,8 @@ def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:
 
 
 def _looked_up(names: list[str | None], known: Any, fields: tuple[str, ...]) -> list[list[Any]]:
-    table = {name: [getattr(known[name], field) for field in fields] if name in known else [0.0] * len(fields)
-             for name in dict.fromkeys(names)}
+    table = {
+        name: [getattr(known[name], field) for field in fields] if name in known else [0.0] * len(fields)
+        for name in dict.fromkeys(names)
+    }
     return [[table[name][i] for name in names] for i in range(len(fields))]

@@ -20,20 +20,23 @@ pre { font-size: 12px; background: #f6f6f6; padding: 1rem; overflow-x: auto; }
 """
 
 
-def report_page(comparison: Comparison, charts: Any) -> str:
-    """HTML with the comparison's table, its charts (scripts included, no network) and citations."""
-    drawn = charts.to_html(
-        inline=True, embed_options={"actions": {"source": False, "compiled": False, "editor": False}}
-    )
-    head = f"<title>fastsim: {escape(', '.join(comparison.names))}</title><style>{STYLE}</style>"
-    above = (
-        f"<h1>Placement policies compared</h1>{table_html(comparison.table)}<h2>Over the demand that has arrived</h2>"
-    )
-    below = f"<h2>Runs</h2>{_runs(comparison)}<h2>Please cite</h2><pre>{escape(_citations(comparison))}</pre>"
-    page: str = drawn.replace("</head>", f"{head}</head>", 1)
-    page = page.replace("<body>", f"<body>{above}", 1)
-    before, end, after = page.rpartition("</body>")
-    return f"{before}{below}{end}{after}"
+EMBED = '{"actions": {"export": true, "source": false, "compiled": false, "editor": false}}'
+
+
+def report_page(comparison: Comparison, charts: Any, scripts: str) -> str:
+    """HTML with the comparison's table, its charts and citations; ``scripts`` draw them without a network."""
+    title = "Placement policies compared"
+    # Names are the user's: a "</script>" in one must not end the script it stands in.
+    drawn = charts.to_json(indent=None).replace("<", "\\u003c")
+    return "".join((
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>fastsim: {title}</title>',
+        f"<style>{STYLE}</style><script>{scripts}</script></head><body><h1>{title}</h1>",
+        table_html(comparison.table),
+        '<h2>Over the demand that has arrived</h2><div id="charts"></div>',
+        f"<h2>Runs</h2>{_runs(comparison)}",
+        f"<h2>Please cite</h2><pre>{escape(_citations(comparison))}</pre>",
+        f'<script>vegaEmbed("#charts", {drawn}, {EMBED})</script></body></html>\n',
+    ))  # fmt: skip
 
 
 def _runs(comparison: Comparison) -> str:

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 POINTS = 500
 """Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""
 
-FIGURES = ("pods", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct", "cpu_alloc_pct",
-           "frag_pct", "frag_ratio_pct", "eopc_w", "energy_kwh", "grar", "wait_mean_s", "jct_mean_s")  # fmt: skip
+FIGURES = (
+    "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
+    "mean_gpu_alloc_pct", "cpu_alloc_pct", "frag_pct", "frag_ratio_pct", "eopc_w", "mean_power_w", "energy_kwh", "grar",
+    "wait_mean_s", "jct_mean_s",
+)  # fmt: skip
 """Summary columns that a comparison lists."""
 
 
@@ -147,7 +150,8 @@ class Comparison:
         """A report in one file that needs no network: table, interactive charts, citations."""
         from fastsim.page import report_page
 
-        return _written(path, report_page(self, self.charts(metrics)).encode())
+        scripts = _converter().javascript_bundle()
+        return _written(path, report_page(self, self.charts(metrics), scripts).encode())
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""

@@ -12,14 +12,18 @@ if TYPE_CHECKING:
 
     from fastsim.result import Result
 
+Column = tuple[str, str, int, int]
+
 FIGURES = (
     ("pods", "pods", "", 0),
     ("pods_unplaced", "pods that fitted nowhere", "", 0),
     ("pods_pending", "pods still waiting", "", 0),
-    ("gpu_alloc_pct", "GPU allocation", "%", 2),
-    ("cpu_alloc_pct", "CPU allocation", "%", 2),
-    ("memory_alloc_pct", "memory allocation", "%", 2),
-    ("frag_pct", "fragmented GPU", "%", 2),
+    ("mean_gpu_alloc_pct", "GPU allocation, mean over time", "%", 2),
+    ("gpu_alloc_pct", "GPU allocation at the end", "%", 2),
+    ("cpu_alloc_pct", "CPU allocation at the end", "%", 2),
+    ("memory_alloc_pct", "memory allocation at the end", "%", 2),
+    ("frag_pct", "fragmented GPU at the end", "%", 2),
+    ("mean_power_w", "power, mean over time", "kW", 1),
     ("eopc_w", "power at the end", "kW", 1),
     ("energy_kwh", "energy", "kWh", 1),
     ("grar", "allocated over arrived GPU (GRAR)", "", 4),
@@ -31,15 +35,23 @@ FIGURES = (
 
 COLUMNS = (
     ("name", "policy", 1, 0),
-    ("at_capacity_gpu_alloc_pct", "alloc % at 100 % demand", 1, 2),
-    ("gpu_alloc_pct", "alloc % at end", 1, 2),
-    ("pods_unplaced", "failed pods", 1, 0),
+    ("at_capacity_gpu_alloc_pct", "alloc %\nat 100 %", 1, 2),
+    ("gpu_alloc_pct", "alloc %\nat end", 1, 2),
+    ("pods_unplaced", "failed\npods", 1, 0),
     ("frag_pct", "frag %", 1, 2),
-    ("eopc_w", "power kW", 1000, 1),
+    ("eopc_w", "power\nkW", 1000, 1),
     ("grar", "GRAR", 1, 4),
     ("pods_per_s", "pods/s", 1, 0),
 )
 """Columns of a comparison: name in the table, heading, divisor, decimals."""
+
+DYNAMIC = {
+    "gpu_alloc_pct": ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 2),
+    "frag_pct": ("wait_mean_s", "mean\nwait s", 1, 1),
+    "eopc_w": ("mean_power_w", "mean\nkW", 1000, 1),
+    "grar": ("jct_mean_s", "mean\nJCT s", 1, 1),
+}
+"""Columns that take the place of others where pods finish, so that the state at the end says little."""
 
 
 def summary_text(result: Result, out: Path | None = None) -> str:
@@ -59,12 +71,12 @@ def comparison_text(table: pl.DataFrame) -> str:
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(box=box.SIMPLE_HEAD)
-    for name, heading, *_ in COLUMNS:
-        label = name == "name"
-        drawn.add_column(heading, justify="left" if label else "right", no_wrap=label, max_width=None if label else 9)
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    columns = _columns(table)
+    for name, heading, *_ in columns:
+        drawn.add_column(heading, justify="left" if name == "name" else "right", no_wrap=True)
     for row in table.iter_rows(named=True):
-        drawn.add_row(*_cells(row))
+        drawn.add_row(*_cells(row, columns))
     console = Console()
     with console.capture() as captured:
         console.print(drawn)
@@ -91,10 +103,15 @@ def table_html(table: pl.DataFrame) -> str:
     """A comparison as an HTML table."""
     from html import escape
 
+    columns = _columns(table)
     text = io.StringIO()
-    text.write("<table><thead><tr>" + "".join(f"<th>{escape(h)}</th>" for _, h, *_ in COLUMNS) + "</tr></thead><tbody>")
+    text.write(
+        "<table><thead><tr>"
+        + "".join(f"<th>{escape(heading)}</th>" for _, heading, *_ in COLUMNS)
+        + "</tr></thead><tbody>"
+    )
     for row in table.iter_rows(named=True):
-        text.write("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>")
+        text.write("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row, columns)) + "</tr>")
     text.write("</tbody></table>")
     return text.getvalue()
 
@@ -106,10 +123,16 @@ def _figure(value: Any, unit: str, places: int) -> str:
     return f"{scaled:,.{places}f} {unit}".rstrip()
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _columns(table: pl.DataFrame) -> list[Column]:
+    if not table["pods_finished"].sum():
+        return list(COLUMNS)
+    return [DYNAMIC.get(column[0], column) for column in COLUMNS]
+
+
+def _cells(row: dict[str, Any], columns: list[Column]) -> list[str]:
     """A row of a comparison, as text in the order of its columns."""
     cells = []
-    for name, _, divisor, places in COLUMNS:
+    for name, _, divisor, places in columns:
         value = row.get(name)
         number = "-" if value is None else value if isinstance(value, str) else f"{value / divisor:,.{places}f}"
         cells.append(number)

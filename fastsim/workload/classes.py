@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from fastsim.workload import schema as s
 
 _SEPARATOR = "\x1f"
 
+Key = tuple[int, int, int, int, tuple[str, ...]]
 Codes = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -27,7 +29,7 @@ class PodClasses:
         self.num_gpu: list[int] = []
         self.gpu_milli: list[int] = []
         self.gpu_models: list[tuple[str, ...]] = []
-        self._ids: dict[tuple[int, int, int, int, tuple[str, ...]], int] = {}
+        self._ids: dict[Key, int] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -35,24 +37,32 @@ class PodClasses:
     def intern(self, batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Class ids (int32) of the rows; new classes are numbered in order of first appearance."""
         local, first = _local_codes(batch)
-        lookup = np.fromiter((self._id(batch, int(row)) for row in first), np.int32, len(first))
-        return lookup[local]
+        keys = _keys(batch, first)
+        return np.fromiter(map(self._id, keys), np.int32, len(first))[local]
 
-    def _id(self, batch: pa.RecordBatch, row: int) -> int:
-        cpu, memory, count, milli = (batch.column(name)[row].as_py() for name in _NUMBERS)
-        models = tuple(batch.column(s.GPU_MODELS)[row].as_py() or ()) if s.GPU_MODELS in batch.schema.names else ()
-        key = (cpu, memory, count, milli, models)
-        found = self._ids.setdefault(key, len(self._ids))
-        if found == len(self.cpu_milli):
-            self.cpu_milli.append(cpu)
-            self.memory_mib.append(memory)
-            self.num_gpu.append(count)
-            self.gpu_milli.append(milli)
-            self.gpu_models.append(models)
+    def _id(self, key: Key) -> int:
+        known = len(self._ids)
+        found = self._ids.setdefault(key, known)
+        if found == known:
+            self.cpu_milli.append(key[0])
+            self.memory_mib.append(key[1])
+            self.num_gpu.append(key[2])
+            self.gpu_milli.append(key[3])
+            self.gpu_models.append(key[4])
         return found
 
 
 _NUMBERS = (s.CPU_MILLI, s.MEMORY_MIB, s.NUM_GPU, s.GPU_MILLI)
+
+
+def _keys(batch: pa.RecordBatch, rows: Codes) -> Iterator[Key]:
+    """The requests of some rows."""
+    taken = pa.array(rows)
+    numbers = [batch.column(name).take(taken).to_pylist() for name in _NUMBERS]
+    models: Iterable[list[str] | None] = [None] * len(rows)
+    if s.GPU_MODELS in batch.schema.names:
+        models = batch.column(s.GPU_MODELS).take(taken).to_pylist()
+    return zip(*numbers, (tuple(names or ()) for names in models), strict=True)
 
 
 def _local_codes(batch: pa.RecordBatch) -> tuple[Codes, Codes]:

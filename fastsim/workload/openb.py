@@ -52,7 +52,7 @@ _DROPS = ("never_scheduled", "cpu_only", "zero_duration")
 _CHOICES = {
     "origin": ("min", "keep"),
     "duration": ("service", "lifetime", "none"),
-    "on_missing_duration": ("null", "drop"),
+    "on_missing_duration": ("lifetime", "null", "drop"),
 }
 
 
@@ -62,20 +62,21 @@ def import_pods(
     drop: Sequence[str] = (),
     origin: str = "min",
     duration: str = "service",
-    on_missing_duration: str = "null",
+    on_missing_duration: str = "lifetime",
     time_scale: float = 1.0,
 ) -> Workload:
     """The pods of one list (CSV, CSV.gz or Parquet), sorted by creation time; `native_id` keeps the source's name.
 
     drop: any of never_scheduled, cpu_only, zero_duration. origin: `min` = the first arrival is 0 s, `keep` = the
     trace's clock. duration: `service` = deletion - scheduling, `lifetime` = deletion - creation, `none` = for ever.
-    on_missing_duration: `null` = runs for ever, `drop`. time_scale multiplies all times and durations.
+    on_missing_duration, for pods that were cancelled before they were scheduled: `lifetime` = deletion - creation,
+    `null` = runs for ever, `drop`. time_scale multiplies all times and durations.
     A list without times keeps its own order: arrivals at 0, 1, 2, ... s and no durations.
     """
     options = {"origin": origin, "duration": duration, "on_missing_duration": on_missing_duration}
     _check_options(options, drop, time_scale)
     source = _read(path, POD_COLUMNS, _REQUESTS)
-    table = _canonical(source, duration)
+    table = _canonical(source, duration, on_missing_duration)
     _check(path, table, source)
     table = _kept(table, source, drop, duration, on_missing_duration)
     table = _timed(table, origin, time_scale)
@@ -134,7 +135,7 @@ def _read(path: str | os.PathLike[str], types: dict[str, pa.DataType], required:
     return table.select([name for name in types if name in table.column_names])
 
 
-def _canonical(source: pa.Table, duration: str) -> pa.Table:
+def _canonical(source: pa.Table, duration: str, missing: str) -> pa.Table:
     """Requests, model lists, times and status as canonical columns, in the file's order; `pod_id` = file row."""
     rows = source.num_rows
     columns: dict[str, Any] = {s.POD_ID: pa.array(np.arange(rows)), s.SUBMIT_S: pa.array(np.arange(float(rows)))}
@@ -144,7 +145,8 @@ def _canonical(source: pa.Table, duration: str) -> pa.Table:
         created, deleted, started = (source[name].cast(pa.float64()) for name in _TIMES)
         columns[s.SUBMIT_S] = created
         if duration != "none":
-            columns[s.DURATION_S] = pc.subtract(deleted, started if duration == "service" else created)
+            begun = pc.coalesce(started, created) if missing == "lifetime" else started
+            columns[s.DURATION_S] = pc.subtract(deleted, begun if duration == "service" else created)
         columns |= {s.ORIG_START_S: started, s.ORIG_END_S: deleted, s.CENSORED: pc.equal(deleted, END_S)}
     if "gpu_spec" in names:
         columns[s.GPU_MODELS] = _model_lists(source["gpu_spec"])

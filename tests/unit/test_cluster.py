@@ -209,3 +209,17 @@ def test_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
 
 def test_schema_says_which_columns_may_be_null() -> None:
     assert [f.name for f in NODE_SCHEMA if not f.nullable] == ["node_id", "name", "cpu_milli", "memory_mib", "num_gpu"]
+
+
+def test_a_preset_does_not_stand_type_by_type() -> None:
+    models = column(Cluster.preset("openb"), "gpu_model")
+    runs = 1 + sum(a != b for a, b in zip(models, models[1:], strict=False))
+    assert runs > 600  # 7 if it did; 1,213 nodes in random order change model about 790 times
+
+
+def test_shuffling_moves_nodes_and_keeps_them() -> None:
+    cluster = Cluster.preset("openb")
+    one, two = cluster.shuffled(1), cluster.shuffled(2)
+    assert column(one, "name") != column(two, "name") != column(cluster, "name")
+    assert column(cluster.shuffled(1), "name") == column(one, "name")
+    assert sorted(column(one, "name")) == sorted(column(cluster, "name"))

@@ -46,7 +46,7 @@ def test_every_oddity_of_an_eleven_column_list(tmp_path: Path, name: str) -> Non
     assert pods["native_id"] == ["pod-00001", "pod-00002", "pod-10003", "pod-00000"]
     assert pods["pod_id"] == [0, 1, 2, 3]
     assert pods["submit_s"] == [0, 0, 5, 10]
-    assert pods["duration_s"] == [None, 0, 90, 12_902_900]
+    assert pods["duration_s"] == [94, 0, 90, 12_902_900]  # 00001 was cancelled unscheduled, after 94 s
     assert pods["orig_start_s"] == [None, 60, 15, 20]
     assert pods["orig_end_s"] == [94, 60, 105, 12_902_920]
     assert pods["censored"] == [False, False, False, True]
@@ -73,10 +73,12 @@ def test_five_columns_keep_file_order_and_have_no_durations(tmp_path: Path) -> N
     [
         ({"drop": ["never_scheduled"]}, ["00002", "10003", "00000"], [0, 5, 10], [0, 90, 12_902_900]),
         ({"drop": ["cpu_only", "zero_duration"]}, ["10003", "00000"], [0, 5], [90, 12_902_900]),
-        ({"drop": ["zero_duration"]}, ["00001", "10003", "00000"], [0, 5, 10], [None, 90, 12_902_900]),
+        ({"drop": ["zero_duration"]}, ["00001", "10003", "00000"], [0, 5, 10], [94, 90, 12_902_900]),
+        ({"on_missing_duration": "null", "drop": ["zero_duration"]}, ["00001", "10003", "00000"], [0, 5, 10],
+         [None, 90, 12_902_900]),
         ({"on_missing_duration": "drop", "origin": "keep"}, ["00002", "10003", "00000"], [40, 45, 50], None),
         ({"duration": "lifetime"}, ["00001", "00002", "10003", "00000"], [0, 0, 5, 10], [94, 60, 100, 12_902_910]),
-        ({"time_scale": 0.5}, ["00001", "00002", "10003", "00000"], [0, 0, 2.5, 5], [None, 0, 45, 6_451_450]),
+        ({"time_scale": 0.5}, ["00001", "00002", "10003", "00000"], [0, 0, 2.5, 5], [47, 0, 45, 6_451_450]),
     ],
 )
 def test_options(tmp_path: Path, options: dict[str, Any], names: list[str], submit: Any, durations: Any) -> None:
@@ -198,7 +200,8 @@ def test_published_totals(
 
 
 def test_recorded_default_list_in_numbers(shared: Shared) -> None:
-    pods = pl.DataFrame(Workload.from_openb(shared("data/openb") / "openb_pod_list_default.parquet").table())
+    path = shared("data/openb") / "openb_pod_list_default.parquet"
+    pods = pl.DataFrame(Workload.from_openb(path, on_missing_duration="null").table())
     assert pods["duration_s"].null_count() == 897 and pods["censored"].sum() == 34
     assert pods["duration_s"].median() == 616 and (pods["memory_mib"] == 0).sum() == 1
 

@@ -99,7 +99,7 @@ def test_weights_are_ratios_and_nothing_else(weights: list[Decimal], factor: int
         return
     one = weights[0] * FGD() + weights[1] * PWR()
     assert (one * factor).integer_parts() == one.integer_parts()
-    kept = dict((str(summand), weight) for weight, summand in one)
+    kept = {str(summand): weight for weight, summand in one}
     assert kept.get("fgd", 0) * weights[1] == kept.get("pwr", 0) * weights[0]
 
 

@@ -1,0 +1,79 @@
+"""One way to time everything here: seconds, a rate, and the ratio to a loop that every machine can run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+import fastsim as fs
+
+PODS = 8152
+"""Length of the openb pod list."""
+LOAD = 1.3
+"""GPU demand offered, relative to the cluster's GPUs."""
+
+Timed = Callable[..., Any]
+
+
+def calibration_loop() -> int:
+    """A fixed amount of plain integer work."""
+    total = 0
+    for i in range(1_000_000):
+        total += i & 7
+    return total
+
+
+@pytest.fixture(scope="session")
+def calibration_s() -> float:
+    """Seconds of the calibration loop, best of five."""
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        calibration_loop()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+@pytest.fixture
+def timed(benchmark: BenchmarkFixture, calibration_s: float) -> Timed:
+    """Run work several times; ``items`` is what one run does, ``budget`` the ratio it may not exceed.
+
+    The shortest round counts: other processes can only add to it.
+    """
+
+    def run(work: Callable[[], Any], *, items: int, budget: float, rounds: int = 3) -> Any:
+        answer = benchmark.pedantic(work, rounds=rounds, iterations=1, warmup_rounds=0)
+        if benchmark.stats is None:  # --benchmark-disable: only whether it still runs
+            return answer
+        seconds = benchmark.stats.stats.min
+        ratio = seconds / calibration_s
+        benchmark.extra_info.update(
+            items=items, per_s=round(items / seconds), calibration_s=round(calibration_s, 5), ratio=round(ratio, 3),
+            budget=budget,
+        )  # fmt: skip
+        assert ratio <= budget, f"{ratio:.2f} calibration loops, budget {budget}"
+        return answer
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def cluster() -> fs.Cluster:
+    """The 1,213 GPU nodes of openb."""
+    return fs.Cluster.preset("openb")
+
+
+@pytest.fixture(scope="session")
+def pods() -> fs.Workload:
+    """Generated pods, as many as openb lists."""
+    return fs.Workload.from_arrow(fs.Workload.synth("openb", pods=PODS, seed=1).table())
+
+
+@pytest.fixture(scope="session")
+def offered(pods: fs.Workload, cluster: fs.Cluster) -> fs.Workload:
+    """The same pods under the protocol of the FGD paper: shuffled, tuned to 1.3 times the GPUs, no departures."""
+    return fs.Workload.from_arrow(pods.tune(LOAD, cluster.total_gpu_milli, seed=1).table())

@@ -1,0 +1,30 @@
+"""Prints the figures of one benchmark file (--benchmark-json) as a Markdown table: python bench/table.py FILE."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def lines(report: dict[str, Any]) -> list[str]:
+    """Where it ran, then one row for each benchmark."""
+    machine = report["machine_info"]
+    where = f"{machine['cpu'].get('brand_raw', 'unknown CPU')}, {machine['cpu'].get('count', '?')} cores"
+    rows = [
+        f"{where}; CPython {machine['python_version']}, {machine['system']}; {report['datetime'][:10]}",
+        "",
+        "| benchmark | seconds | items/s | ratio to the calibration loop | budget |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for found in report["benchmarks"]:
+        extra = found["extra_info"]
+        name = found["name"].removeprefix("bench_").replace("_", " ")
+        seconds = f"{found['stats']['min']:.3g}"
+        rows.append(f"| {name} | {seconds} | {extra['per_s']:,} | {extra['ratio']:g} | {extra['budget']:g} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print("\n".join(lines(json.loads(Path(sys.argv[1]).read_text()))))
