@@ -85,11 +85,13 @@ class Result:
         source = Path(folder)
         try:
             record = json.loads((source / "run.json").read_text())
-            known = {name: record[name] for name in ("provenance", "timing")} | {"citations": (*record["citations"],)}
+            known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}
+            known["citations"] = tuple(record["citations"])
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
-        frames = {name: pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet"))) for name in FRAMES}
-        return cls(**frames, **known)
+        for name in FRAMES:
+            known[name] = pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet")))
+        return cls(**known)
 
 
 def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Result:
@@ -100,7 +102,7 @@ def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Re
     natives = None if not run.natives or any(n is None for n in run.natives) else pl.concat(run.natives)
     final, at_capacity, areas = run.online.state()
     final, at_capacity = np.frombuffer(final, ROW)[0], np.frombuffer(at_capacity, ROW)[0]
-    seconds = float(final["t"]) - run.first_s if run.first_s is not None else 0.0
+    seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     listed = out if record in ("placements", "all") else out[:0]
     return Result(
         summary=summary_frame(final, at_capacity, areas, seconds, kept, out),
