@@ -45,8 +45,10 @@ def timed(benchmark: BenchmarkFixture, calibration_s: float) -> Timed:
     The shortest round counts: other processes can only add to it.
     """
 
+    pedantic: Callable[..., Any] = benchmark.pedantic
+
     def run(work: Callable[[], Any], *, items: int, budget: float, rounds: int = 3) -> Any:
-        answer = benchmark.pedantic(work, rounds=rounds, iterations=1, warmup_rounds=0)
+        answer = pedantic(work, rounds=rounds, iterations=1, warmup_rounds=0)
         if benchmark.stats is None:  # --benchmark-disable: only whether it still runs
             return answer
         seconds = benchmark.stats.stats.min

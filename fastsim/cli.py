@@ -38,9 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted."""
-    warnings.showwarning = _show_warning
     try:
-        code = _invoke(list(arguments))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning
+            code = _invoke(list(arguments))
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -10,10 +10,11 @@ import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from fastsim.errors import FastsimError, ScenarioError
 
@@ -21,6 +22,8 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 MAX_WORKERS = 1024
+BREATH_S = 0.1
+"""How long this process waits for a worker before it looks for Ctrl-C."""
 
 
 class Executor(Protocol):
@@ -80,11 +83,12 @@ class Processes(_Context):
         waiting: deque[Future[Answer]] = deque()
         try:
             for item in items:
-                waiting.append(self._pool.submit(task, item))
+                with _interrupts_held():
+                    waiting.append(self._pool.submit(task, item))
                 if len(waiting) > 2 * self.workers:
-                    yield waiting.popleft().result()
+                    yield _answer(waiting.popleft())
             while waiting:
-                yield waiting.popleft().result()
+                yield _answer(waiting.popleft())
         except BrokenProcessPool as error:
             raise FastsimError(
                 "a worker process died (out of memory, or the call is not under: if __name__ == '__main__':)"
@@ -94,14 +98,13 @@ class Processes(_Context):
         """Wait for running tasks, or end the workers at once with ``abort``."""
         if self._pool is None:
             return
-        started = [child for child in multiprocessing.active_children() if child.pid not in self._others]
-        self._pool.shutdown(wait=not abort, cancel_futures=abort)
-        self._pool = None
         if abort:
-            for process in started:
-                process.terminate()
-            for process in started:
-                process.join()
+            for child in multiprocessing.active_children():
+                if child.pid not in self._others:
+                    child.terminate()
+        # Waiting for the pool's own thread, which joins the ended workers too, leaves no process behind.
+        self._pool.shutdown(wait=True, cancel_futures=abort)
+        self._pool = None
 
 
 def executor(workers: int, items: int | None = None) -> Serial | Processes:
@@ -112,6 +115,26 @@ def executor(workers: int, items: int | None = None) -> Serial | Processes:
     return Serial() if count <= 1 else Processes(count)
 
 
-def _leave_interrupts_to_parent(*_: Any) -> None:
-    # Ctrl-C reaches the whole process group; only the parent may answer it, by ending the workers.
+def _answer(future: Future[Answer]) -> Answer:
+    # A wait without end may sleep through Ctrl-C (always on Windows; where another thread took the signal, too).
+    while not future.done():
+        wait([future], timeout=BREATH_S)
+    return future.result()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started inside never see Ctrl-C; this process sees it afterwards."""
+    # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -85,11 +85,13 @@ class Result:
         source = Path(folder)
         try:
             record = json.loads((source / "run.json").read_text())
-            known = {name: record[name] for name in ("provenance", "timing")} | {"citations": (*record["citations"],)}
+            known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}
+            known["citations"] = tuple(record["citations"])
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
-        frames = {name: pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet"))) for name in FRAMES}
-        return cls(**frames, **known)
+        for name in FRAMES:
+            known[name] = pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet")))
+        return cls(**known)
 
 
 def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Result:

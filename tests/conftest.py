@@ -38,7 +38,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not os.environ.get("FASTSIM_QUICK"):
         return
     seen: Counter[tuple[Path, str]] = Counter()
-    kept, dropped = [], []
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
     for item in items:
         test = (item.path, getattr(item, "originalname", item.name))
         seen[test] += 1

@@ -20,7 +20,7 @@ def floors() -> dict[str, int]:
     rows = [
         row for row in rows if row[0].split()[0] in {"face", "experiments", "policies", "engine", "inputs", "compiled"}
     ]
-    heights = {}
+    heights: dict[str, int] = {}
     for height, (_, cell) in enumerate(reversed(rows)):
         package, names = ("fastsim_ext", cell.split(":", 1)[1]) if "fastsim_ext" in cell else ("fastsim", cell)
         heights |= {f"{package}.{name}": height for name in re.findall(r"`([\w.*]+)`", names)}

@@ -1,0 +1,50 @@
+"""The command line as a user meets it: exit code, standard output, standard error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "fastsim.cli"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def line(self) -> str:
+        """The only line on standard error."""
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        return lines[0]
+
+
+def environment(*paths: Path) -> dict[str, str]:
+    """The environment of a command that may import from these folders and has a terminal of 100 columns."""
+    inherited = os.environ.get("PYTHONPATH", "")
+    joined = os.pathsep.join([*map(str, paths), *([inherited] if inherited else [])])
+    return {**os.environ, "PYTHONPATH": joined, "COLUMNS": "100"}
+
+
+def fastsim(*arguments: object, cwd: Path | None = None, **options: Any) -> Outcome:
+    """Run one command in a process of its own."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(),
+        stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        **options,
+    )
+    return Outcome(done.returncode, done.stdout or "", done.stderr)

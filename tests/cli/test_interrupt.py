@@ -1,0 +1,91 @@
+"""Ctrl-C in the middle of anything: one line, exit code 130, no output, no process left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.cli.terminal import COMMAND, environment
+
+SCORER = """
+import pathlib, time
+import numpy as np
+
+def points(nodes, pod):
+    pathlib.Path(__file__).with_name("started").touch()
+    time.sleep(0.2)
+    return np.asarray(nodes.memory_free)
+"""
+
+
+def left_behind(group: int) -> list[str]:
+    """Processes of a group that still run two seconds later (Linux; elsewhere nobody knows)."""
+    deadline = time.monotonic() + 2
+    while True:
+        fields = [_stat(path) for path in Path("/proc").glob("[0-9]*/stat")]
+        running = [words[0] for words in fields if words and int(words[2]) == group and words[0] != "Z"]
+        if not running or time.monotonic() > deadline:
+            return running
+        time.sleep(0.05)
+
+
+def _stat(path: Path) -> list[str]:
+    try:
+        return path.read_text().rpartition(")")[2].split()
+    except OSError:  # it ended meanwhile
+        return []
+
+
+def interrupted(words: list[str], folder: Path, started: Path, group: bool = False) -> tuple[int, str]:
+    """Start a command, press Ctrl-C once ``started`` exists, and answer with exit code and standard error."""
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not started.exists() and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.02)
+        (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert not left_behind(process.pid)
+        return process.returncode, err
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_run_in_the_loop(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SCORER)
+    words = ["run", "--cluster", "openb:20", "--workload", "synth:openb?pods=5000", "--out", "out"]
+    code, err = interrupted([*words, "--policy", "python(scorer='slow:points')"], tmp_path, tmp_path / "started")
+    assert (code, err) == (130, "fastsim: interrupted, nothing written\n")
+    assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "started", "__pycache__"}
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SCORER)
+    (tmp_path / "many.py").write_text(
+        "import sys\n"
+        "import fastsim.cli, fastsim.cli_run\n"
+        "from fastsim import demo\n"
+        "demo.POLICIES = (\"python(scorer='slow:points')\",) * 4\n"
+        "if __name__ == '__main__':\n"
+        "    fastsim.cli.main(['demo', '--nodes', '20', '--pods', '500', '--workers', '2', '--out', 'out'])\n"
+    )
+    words = COMMAND[:]
+    COMMAND[1:] = [str(tmp_path / "many.py")]
+    try:
+        code, err = interrupted([], tmp_path, tmp_path / "started", group=True)
+    finally:
+        COMMAND[:] = words
+    assert (code, err) == (130, "fastsim: interrupted, nothing written\n")
+    assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "many.py", "started", "__pycache__"}

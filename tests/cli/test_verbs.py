@@ -1,0 +1,137 @@
+"""Every verb does what the public function does, and says it in text or JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fastsim.cli import exit_code
+from fastsim.policies import registry
+from fastsim.result import Result
+from fastsim.workload import Workload
+from tests.cli.terminal import fastsim
+
+SMALL = ("--cluster", "openb:20?seed=1", "--workload", "synth:openb?pods=40&seed=2")
+CSV = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,100,1,500\np1,2000,200,2,1000\np2,500,50,0,0\n"
+
+
+def called(*arguments: object) -> int:
+    """Run one command in this process, which is fast."""
+    return exit_code([str(word) for word in arguments])
+
+
+def test_run_prints_the_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert called("run", *SMALL, "--policy", "0.9*fgd + 0.1*pwr") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("pods") and "GPU allocation" in out and "pods/s" in out
+
+
+def test_run_writes_a_folder_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "a"
+    assert called("run", *SMALL, "--seed", 3, "--out", folder, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    saved = Result.load(folder)
+    assert told["summary"]["pods"] == 40 and told["provenance"] == saved.provenance
+    columns = ("pod_id", "native_id", "node_id", "node", "gpu_ids", "start_s", "end_s", "reason")
+    assert set(columns) <= set(pl.read_parquet(folder / "placements.parquet").columns)
+    assert saved.provenance["scenario"]["seed"] == 3 and not saved.timeline.is_empty()
+
+
+def test_run_refuses_a_used_folder_unless_forced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert called("run", *SMALL, "--out", tmp_path) == 2
+    assert "--force" in capsys.readouterr().err and (tmp_path / "notes.txt").exists()
+    assert called("run", *SMALL, "--out", tmp_path, "--force", "--record", "none") == 0
+    assert not (tmp_path / "notes.txt").exists() and Result.load(tmp_path).jobs.is_empty()
+
+
+def test_options_come_before_the_scenario_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('cluster = "openb:20"\nworkload = "synth:openb?pods=30&seed=1"\npolicy = "pwr"\nseed = 4\n')
+    assert called("run", "--scenario", path, "--policy", "random", "--json") == 0
+    scenario = json.loads(capsys.readouterr().out)["provenance"]["scenario"]
+    assert (scenario["policy"], scenario["seed"]) == ("random", 4)
+
+
+def test_every_option_reaches_the_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    options = (
+        *("--typical", "same?threshold=60", "--queue", "fifo", "--gpu-pick", "worst", "--record", "timeline"),
+        *("--sample-s", 60, "--until", 3600, "--deschedule", "cos_sim:0.1", "--inflation", 1.1),
+    )
+    assert called("run", *SMALL, *options, "--json") == 0
+    scenario = json.loads(capsys.readouterr().out)["provenance"]["scenario"]
+    assert scenario["typical"] == "same?threshold=60" and scenario["deschedule"] == ["cos_sim:0.1"]
+    assert (scenario["queue"], scenario["gpu_pick"], scenario["inflation"]) == ("fifo", "worst", 1.1)
+    assert (scenario["record"], scenario["sample_s"], scenario["until_s"]) == ("timeline", 60.0, 3600.0)
+
+
+def test_import_and_synth_write_pods(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_text(CSV)
+    (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,96000,393216,8,G2\n")
+    assert called("import", "openb", tmp_path / "pods.csv", "-o", tmp_path / "a.parquet", "--drop", "cpu_only") == 0
+    assert called("import", "openb", tmp_path / "nodes.csv", "--nodes", "-o", tmp_path / "n.parquet") == 0
+    assert called("synth", "openb", "--pods", 50, "--set", "arrivals=order", "-o", tmp_path / "b.parquet") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[2] for line in lines] == ["2 pods", "1 nodes", "50 pods"]
+    assert Workload.scan(tmp_path / "b.parquet").table()["submit_s"].to_pylist() == [float(i) for i in range(50)]
+    assert called("run", "--cluster", tmp_path / "n.parquet", "--workload", tmp_path / "a.parquet") == 0
+
+
+@pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers"])
+def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    assert called("list", kind) == 0
+    text = capsys.readouterr().out
+    assert called("list", kind, "--json") == 0
+    names = json.loads(capsys.readouterr().out)
+    assert len(text.splitlines()) == len(names) and all(name in text for name in names)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_describe(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert called("describe", name) == 0
+    assert "gpu_pick=None" in capsys.readouterr().out
+    assert called("describe", name, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["name"] == name
+
+
+def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    for policy in ("fgd", "pwr"):
+        assert called("run", *SMALL, "--policy", policy, "--out", tmp_path / policy) == 0
+    capsys.readouterr()
+    files = ("--html", tmp_path / "r.html", "--svg", tmp_path / "r.svg", "--metric", "power")
+    assert called("compare", tmp_path / "fgd", tmp_path / "pwr", *files) == 0
+    assert "fgd" in capsys.readouterr().out and (tmp_path / "r.html").exists() and (tmp_path / "r.svg").exists()
+    assert called("compare", tmp_path / "fgd", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "fgd"
+
+
+def test_demo_leaves_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    done = fastsim("demo", "--nodes", 20, "--pods", 200, "--seed", 3, "--workers", 2, cwd=tmp_path)
+    assert (done.code, done.err.count("\n")) == (0, done.err.count("warning")), done.err
+    assert "0.9*fgd + 0.1*pwr" in done.out and "gpu_clustering" in done.out
+    folder = tmp_path / "fastsim-demo"
+    assert {path.name for path in folder.iterdir()} == {"report.html", "report.png", "table.csv", "runs"}
+    assert len(list((folder / "runs").iterdir())) == 8
+    assert fastsim("compare", *sorted((folder / "runs").iterdir()), "--json").code == 0
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--help"], ["run", "-h"], ["import", "--help"], ["synth", "openb", "--help"], ["--version"]):
+        assert exit_code(words) == 0
+    assert exit_code([]) == 2
+    assert "Usage: fastsim" in capsys.readouterr().out
+
+
+def test_help_loads_no_table_or_plot_library() -> None:
+    code = (
+        "import sys; from fastsim.cli import exit_code; exit_code(['--help']); exit_code(['list', 'policies']);"
+        "heavy = {'numpy', 'polars', 'pyarrow', 'altair', 'rich', 'scipy'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
