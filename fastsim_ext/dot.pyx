@@ -6,11 +6,8 @@ group's score is one minus the mean product of the normalised vectors, and the f
 
 from libc.math cimport INFINITY, tanh
 from libc.stdint cimport int64_t, uint64_t
-from fastsim_ext.types cimport BY_NODE, BY_POD, DIVIDE, EXTEND, FULL, MERGE, Node, Pod
-from fastsim_ext.pack cimport free_milli, idle_count, idle_devices
-
-cdef double CPU_SPEC = 128000.0   # milli-CPU and milli-GPU of the largest node the formulas know
-cdef double GPU_SPEC = 8000.0
+from fastsim_ext.types cimport BY_NODE, BY_POD, CPU_SPEC, DIVIDE, EXTEND, FULL, GPU_SPEC, MERGE, Node, Pod
+from fastsim_ext.device cimport device_free_milli, device_idle_count, device_idle
 
 
 cdef struct Scale:
@@ -35,7 +32,7 @@ cdef inline Scale scale_of(const Node* node, const Pod* pod, int norm) noexcept 
     elif norm == BY_POD:
         scale.cpu, scale.gpu = <double> pod.cpu, <double> (pod.num_gpu * pod.milli)
     else:
-        scale.cpu, scale.gpu = CPU_SPEC, GPU_SPEC
+        scale.cpu, scale.gpu = <double> CPU_SPEC, <double> GPU_SPEC
     return scale
 
 
@@ -56,8 +53,8 @@ cdef inline void offer(Best* best, const Scale* scale, const Pod* pod, double cp
 cdef void offer_devices(Best* best, const Scale* scale, const Node* node, const Pod* pod, bint divide) noexcept nogil:
     """Share and divide: one group for each device in use that fits, one for all idle devices."""
     cdef int64_t asked = pod.num_gpu * pod.milli
-    cdef int64_t idle = idle_count(node) * FULL
-    cdef double free = <double> free_milli(node)
+    cdef int64_t idle = device_idle_count(node) * FULL
+    cdef double free = <double> device_free_milli(node)
     cdef double cpu = <double> node.cpu_left
     cdef int g
     if asked < FULL:
@@ -70,13 +67,13 @@ cdef void offer_devices(Best* best, const Scale* scale, const Node* node, const 
     if asked <= idle:
         if divide:
             cpu = <double> (node.cpu_left * idle) / free
-        offer(best, scale, pod, cpu, <double> idle, 2, idle_devices(node, pod.num_gpu))
+        offer(best, scale, pod, cpu, <double> idle, 2, device_idle(node, pod.num_gpu))
 
 
 cdef void offer_extended(Best* best, const Scale* scale, const Node* node, const Pod* pod) noexcept nogil:
     """Extend: every device in use is a dimension of its own, all idle devices together one more."""
     cdef int64_t asked = pod.num_gpu * pod.milli
-    cdef int64_t idle = idle_count(node) * FULL
+    cdef int64_t idle = device_idle_count(node) * FULL
     cdef double cpu = <double> node.cpu_left
     cdef int g, length = 1 + (idle > 0)
     for g in range(node.num_gpu):
@@ -85,7 +82,7 @@ cdef void offer_extended(Best* best, const Scale* scale, const Node* node, const
         if 0 < node.gpu_left[g] < FULL and node.gpu_left[g] >= asked:
             offer(best, scale, pod, cpu, <double> node.gpu_left[g], length, (<uint64_t> 1) << g)
     if idle > 0 and idle >= asked:
-        offer(best, scale, pod, cpu, <double> idle, length, idle_devices(node, pod.num_gpu))
+        offer(best, scale, pod, cpu, <double> idle, length, device_idle(node, pod.num_gpu))
 
 
 cdef int dot_points(const Node* node, const Pod* pod, int dim, int norm, uint64_t* gpus) noexcept nogil:
@@ -96,7 +93,7 @@ cdef int dot_points(const Node* node, const Pod* pod, int dim, int norm, uint64_
     best.gpus = 0
     if node.cpu_left >= pod.cpu:
         if dim == MERGE:
-            offer(&best, &scale, pod, <double> node.cpu_left, <double> free_milli(node), 2, 0)
+            offer(&best, &scale, pod, <double> node.cpu_left, <double> device_free_milli(node), 2, 0)
         elif dim == EXTEND:
             offer_extended(&best, &scale, node, pod)
         else:

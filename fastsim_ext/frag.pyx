@@ -12,7 +12,7 @@ from fastsim_ext.types cimport (
     FULL, FRAG_CLASSES, LANES, MAX_GPUS, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU,
     XL_SATISFIED, XR_LACK_CPU, Node, Pod, Typical,
 )
-from fastsim_ext.pack cimport idle_devices
+from fastsim_ext.device cimport device_idle
 
 
 cdef inline int64_t frag_levels(const int32_t* gpu_left, int width, const Typical* typical) noexcept nogil:
@@ -91,7 +91,7 @@ cdef int frag_growth(const Node* node, const Pod* pod, const Typical* typical, u
         return 100
     memcpy(&after[0], node.gpu_left, node.width * sizeof(int32_t))
     if pod.num_gpu != 1 or pod.milli == FULL:
-        gpus[0] = idle_devices(node, pod.num_gpu)
+        gpus[0] = device_idle(node, pod.num_gpu)
         for g in range(node.num_gpu):
             if (gpus[0] >> g) & 1:
                 after[g] -= pod.milli

@@ -7,7 +7,7 @@ the difference of that node. All sums are integers and therefore never drift.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
-from fastsim_ext.pack cimport free_milli, idle_count
+from fastsim_ext.device cimport device_free_milli, device_idle_count
 from fastsim_ext.power cimport power_cpu, power_gpu
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
@@ -171,14 +171,14 @@ cdef class NodeTable:
     cdef void weigh(self, int n, int64_t sign) noexcept nogil:
         """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
         cdef Node node = self.at(n)
-        cdef int k, idle = idle_count(&node)
+        cdef int k, idle = device_idle_count(&node)
         cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
         self.total.nodes_used += sign * used
         self.total.gpus_of_used_nodes += sign * used * node.num_gpu
         self.total.gpus_used += sign * (node.num_gpu - idle)
         self.total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
         self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
-        self.total.gpu_alloc += sign * (node.num_gpu * FULL - free_milli(&node))
+        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node))
         self.total.cpu_cap += sign * node.cpu_cap
         self.total.mem_cap += sign * node.mem_cap
         self.total.gpu_cap += sign * node.num_gpu * FULL

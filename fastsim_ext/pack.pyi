@@ -1,1 +1,1 @@
-"""Packing scores and device choice; kernels only, reached by cimport."""
+"""Packing scores; kernels only, reached by cimport."""

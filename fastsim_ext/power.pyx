@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.types cimport FULL, Node, Pod
-from fastsim_ext.pack cimport idle_devices
+from fastsim_ext.device cimport device_idle
 
 
 cdef int64_t power_cpu(const Node* node, int64_t cpu_left) noexcept nogil:
@@ -42,7 +42,7 @@ cdef int64_t power_saved(const Node* node, const Pod* pod, uint64_t* gpus) noexc
     cdef int g
     gpus[0] = 0
     if pod.num_gpu != 1 or pod.milli == FULL:
-        gpus[0] = idle_devices(node, pod.num_gpu)
+        gpus[0] = device_idle(node, pod.num_gpu)
         return (before - after - step * pod.num_gpu) / 1000
     for g in range(node.num_gpu):
         if node.gpu_left[g] < pod.milli:

@@ -6,14 +6,14 @@ answer the same ``Choice`` for the same state.
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
+from fastsim_ext.device cimport (
+    device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
+)
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.frag cimport frag_growth
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.pack cimport (
-    fitting_devices, idle_devices, loosest_device, nth_fitting_device, pack_best_fit, pack_clusters, pack_gpus,
-    pack_simon, tightest_device,
-)
+from fastsim_ext.pack cimport pack_best_fit, pack_clusters, pack_gpus, pack_simon
 from fastsim_ext.power cimport power_saved
 from fastsim_ext.types cimport (
     BEST_FIT, DOT_PRODUCT, FGD, FULL, GPU_CLUSTERING, GPU_PACKING, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD,
@@ -27,7 +27,7 @@ cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods)
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
             return NO_GPU_MODEL
-        if fitting_devices(node, pod.milli) < pod.num_gpu:
+        if device_fit_count(node, pod.milli) < pod.num_gpu:
             return NO_GPU
     if node.cpu_left < pod.cpu:
         return NO_CPU
@@ -185,15 +185,16 @@ cdef class Selector:
     cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node; whole devices are always the lowest free ones."""
         cdef uint64_t gpus = 0
+        cdef int which
         if pod.num_gpu == 0:
             return 0
         if pod.num_gpu > 1 or pod.milli == FULL:
-            return idle_devices(node, pod.num_gpu)
+            return device_idle(node, pod.num_gpu)
         if pick == PICK_WORST:
-            return loosest_device(node, pod.milli)
+            return device_loosest(node, pod.milli)
         if pick == PICK_RANDOM:
-            return nth_fitting_device(node, pod.milli, draw_below(fitting_devices(node, pod.milli), self.seed,
-                                                                  STREAM_GPU, self.attempts))
+            which = draw_below(device_fit_count(node, pod.milli), self.seed, STREAM_GPU, self.attempts)
+            return device_nth_fit(node, pod.milli, which)
         if pick == PICK_FGD:
             frag_growth(node, pod, &self.nodes.target.typical, &gpus)
         elif pick == PICK_PWR:
@@ -201,4 +202,4 @@ cdef class Selector:
         elif pick == PICK_DOT:
             dot_points(node, pod, self.gpu_dim, self.gpu_norm, &gpus)
         # Merging all devices into one vector names no device: then, and for `best`, the tightest.
-        return gpus if gpus != 0 else tightest_device(node, pod.milli)
+        return gpus if gpus != 0 else device_tightest(node, pod.milli)

@@ -1,0 +1,1 @@
+"""Which devices of a node are free or fit; kernels only, reached by cimport."""
