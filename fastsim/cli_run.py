@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
-QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 OURS = ("run.json", "report.html")
@@ -22,7 +21,7 @@ OURS = ("run.json", "report.html")
 @click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
-@click.option("--queue", type=click.Choice(QUEUES), help="What a pod that fits nowhere does.  [default: drop]")
+@click.option("--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo, fifo-skip, priority, priority-skip.")
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
 @click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
 @click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
