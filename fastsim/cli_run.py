@@ -11,6 +11,8 @@ import click
 QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
+OURS = ("run.json", "report.html")
+"""Files that show that a folder was written by a run or by the demo."""
 
 
 @click.command()
@@ -28,7 +30,7 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 @click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
-@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(scenario: str | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     """Place a workload on a cluster and sum up what happened."""
@@ -73,7 +75,7 @@ def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], 
 @click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
-@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     """Compare the published placement policies on an openb-like cluster; needs no files."""
@@ -92,10 +94,13 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 def _check_folder(out: Path | None, force: bool) -> None:
     from fastsim.errors import ScenarioError
 
-    if out is None or force or not out.exists():
+    if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
-    if not out.is_dir() or any(out.iterdir()):
+    if not force:
         raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
+    # Replacing means deleting, so a slip such as --out ~ --force must not be obeyed.
+    if not any((out / name).is_file() for name in OURS):
+        raise ScenarioError(f"--out {out}", "files that are not of fastsim", "a folder that a run or demo wrote")
 
 
 def _labels(folders: tuple[Path, ...]) -> list[str] | None:

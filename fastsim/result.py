@@ -102,7 +102,7 @@ def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Re
     natives = None if not run.natives or any(n is None for n in run.natives) else pl.concat(run.natives)
     final, at_capacity, areas = run.online.state()
     final, at_capacity = np.frombuffer(final, ROW)[0], np.frombuffer(at_capacity, ROW)[0]
-    seconds = float(final["t"]) - run.first_s if run.first_s is not None else 0.0
+    seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     listed = out if record in ("placements", "all") else out[:0]
     return Result(
         summary=summary_frame(final, at_capacity, areas, seconds, kept, out),

@@ -79,10 +79,12 @@ def simulate_many(
     for scenario in listed:
         scenario.check()
     results: list[Result] = []
+    told: set[str] = set()
     with executor(workers, len(listed)) as spread:
         for result, messages in spread.map(_run_quietly, listed):
             results.append(result)
-            _repeat(messages)
+            _repeat(messages - told)
+            told |= messages
             if progress is not None:
                 progress(len(results))
     return results
@@ -186,15 +188,15 @@ def _warn_about_large_pods(cluster: Cluster, workload: Workload) -> None:
         )
 
 
-def _run_quietly(scenario: Scenario) -> tuple[Result, list[str]]:
+def _run_quietly(scenario: Scenario) -> tuple[Result, set[str]]:
     """One run in a worker: its warnings travel with the result, because a worker has nobody to tell."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PodTooLarge)
         result = run(scenario)
-    return result, [str(item.message) for item in caught if issubclass(item.category, PodTooLarge)]
+    return result, {str(item.message) for item in caught if issubclass(item.category, PodTooLarge)}
 
 
-def _repeat(messages: list[str]) -> None:
+def _repeat(messages: set[str]) -> None:
     for message in messages:
         warnings.warn(message, PodTooLarge, stacklevel=3)
 

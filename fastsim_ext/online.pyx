@@ -28,7 +28,7 @@ cdef class Online:
         self.until, self.sample_s = options["until_s"], options["sample_s"]
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
-        self.next_sample = self.now = self.area_from = -INFINITY
+        self.next_sample = self.area_from = -INFINITY
 
     def __dealloc__(self):
         free(self.rows)

@@ -91,6 +91,10 @@ def test_pods_larger_than_any_node_are_announced_and_counted() -> None:
     assert result.jobs["reason"].unique().to_list() == ["too_large"]
     with pytest.warns(PodTooLarge, match="1 pod is larger"):
         fs.simulate_many([fs.Scenario(CLUSTER, pods(1, cpu_milli=10**6))])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fs.simulate_many([fs.Scenario(CLUSTER, pods(1, cpu_milli=10**6), policy) for policy in ("fgd", "pwr")])
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.simulate(CLUSTER, pods())
