@@ -60,7 +60,7 @@ def test_curves_follow_the_timeline(comparison: fs.Comparison, results: list[fs.
     assert curve["y"][-1] == pytest.approx(results[0].summary["gpu_alloc_pct"].item())
     assert curve["x"].is_sorted()
     hours = comparison.curve("power", over="time")
-    assert hours["x"].max() == pytest.approx(results[0].timeline["t_s"].max() / 3600)
+    assert hours["x"][-1] == pytest.approx(results[0].timeline["t_s"][-1] / 3600)
 
 
 def test_long_timelines_are_thinned_but_keep_their_end() -> None:
@@ -93,7 +93,7 @@ def test_a_cluster_without_gpus_can_be_compared() -> None:
     }
     pods = fs.Workload.from_arrow(pl.DataFrame(request))
     result = fs.simulate("uniform?nodes=2", pods, record="timeline")
-    assert fs.compare([result]).curve("power", over="time")["y"].min() > 0
+    assert (fs.compare([result]).curve("power", over="time")["y"] > 0).all()
 
 
 def test_the_report_is_one_file_without_links(comparison: fs.Comparison, tmp_path: Path) -> None:
