@@ -65,7 +65,7 @@ def test_no_clever_macros() -> None:
     assert findings == []
 
 
-def test_input_views_are_const_and_contiguous() -> None:
+def test_array_arguments_are_contiguous() -> None:
     findings = []
     for path in sources("fastsim_ext", suffix=".pyx"):
         for found in signatures(path):
