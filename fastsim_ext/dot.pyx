@@ -45,7 +45,7 @@ cdef inline void offer(Best* best, const Scale* scale, const Pod* pod, double cp
     if scale.norm == BY_POD:
         x = tanh(x / 10.0)
     x = 1.0 - x
-    if x > best.score:   # false for a NaN, so 0/0 is no group
+    if x > best.score:
         best.score = x
         best.gpus = gpus
 
@@ -57,6 +57,8 @@ cdef void offer_devices(Best* best, const Scale* scale, const Node* node, const 
     cdef double free = <double> device_free_milli(node)
     cdef double cpu = <double> node.cpu_left
     cdef int g
+    if divide and free == 0:   # CPU in proportion to no GPU at all is no group
+        return
     if asked < FULL:
         for g in range(node.num_gpu):
             if node.gpu_left[g] >= FULL or node.gpu_left[g] < asked:
