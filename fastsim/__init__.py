@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
     from fastsim.result import Result as Result
+    from fastsim.simulation import ColumnIgnored as ColumnIgnored
     from fastsim.simulation import PodTooLarge as PodTooLarge
     from fastsim.simulation import simulate as simulate
     from fastsim.simulation import simulate_many as simulate_many
@@ -41,7 +42,7 @@ _HOMES = {
     "plots": ("Comparison", "compare"),
     "result": ("Result",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
-    "simulation": ("PodTooLarge", "Scenario", "simulate", "simulate_many"),
+    "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
     "typical": ("TypicalPods",),
     "workload": ("Workload",),

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
-QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
+OURS = ("run.json", "report.html")
+"""Files that show that a folder was written by a run or by the demo."""
 
 
 @click.command()
@@ -20,7 +21,7 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 @click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
-@click.option("--queue", type=click.Choice(QUEUES), help="What a pod that fits nowhere does.  [default: drop]")
+@click.option("--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo, fifo-skip, priority, priority-skip.")
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
 @click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
 @click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
@@ -28,7 +29,7 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 @click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
-@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(scenario: str | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     """Place a workload on a cluster and sum up what happened."""
@@ -73,7 +74,7 @@ def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], 
 @click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
-@click.option("--force", is_flag=True, help="Replace the folder if it exists.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     """Compare the published placement policies on an openb-like cluster; needs no files."""
@@ -92,10 +93,13 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 def _check_folder(out: Path | None, force: bool) -> None:
     from fastsim.errors import ScenarioError
 
-    if out is None or force or not out.exists():
+    if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
-    if not out.is_dir() or any(out.iterdir()):
+    if not force:
         raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
+    # Replacing means deleting, so a slip such as --out ~ --force must not be obeyed.
+    if not any((out / name).is_file() for name in OURS):
+        raise ScenarioError(f"--out {out}", "files that are not of fastsim", "a folder that a run or demo wrote")
 
 
 def _labels(folders: tuple[Path, ...]) -> list[str] | None:

@@ -30,8 +30,20 @@ FASTSIM = """@software{fastsim,
 }"""
 
 
-class PodTooLarge(UserWarning):
+NOT_HONOURED = ("gpu_memory_mib", "gang_size", "max_per_node", "extra_resources", "constraints", "pinned_node")
+"""Pod columns that ask for more than the online engine looks at so far."""
+
+
+class RunWarning(UserWarning):
+    """Something about a run that its user should know before believing the result."""
+
+
+class PodTooLarge(RunWarning):
     """Some pods are larger than any node of the cluster, so they will stay unplaced."""
+
+
+class ColumnIgnored(RunWarning):
+    """The workload has a column that asks for something the engine does not look at."""
 
 
 def simulate(
@@ -79,10 +91,12 @@ def simulate_many(
     for scenario in listed:
         scenario.check()
     results: list[Result] = []
+    told: set[Message] = set()
     with executor(workers, len(listed)) as spread:
         for result, messages in spread.map(_run_quietly, listed):
             results.append(result)
-            _repeat(messages)
+            _repeat(messages - told)
+            told |= messages
             if progress is not None:
                 progress(len(results))
     return results
@@ -97,6 +111,7 @@ def run(scenario: Scenario, progress: Progress | None = None) -> Result:
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     _warn_about_large_pods(cluster, workload)
+    _warn_about_columns(workload)
     from fastsim.engine import run_online
 
     result = run_online(cluster, workload, plan, typical, _options(scenario, cluster, untuned, progress))
@@ -186,17 +201,27 @@ def _warn_about_large_pods(cluster: Cluster, workload: Workload) -> None:
         )
 
 
-def _run_quietly(scenario: Scenario) -> tuple[Result, list[str]]:
+def _warn_about_columns(workload: Workload) -> None:
+    ignored = [name for name in NOT_HONOURED if name in workload.columns]
+    if ignored:
+        text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
+        warnings.warn(text, ColumnIgnored, stacklevel=4)
+
+
+Message = tuple[type[Warning], str]
+
+
+def _run_quietly(scenario: Scenario) -> tuple[Result, set[Message]]:
     """One run in a worker: its warnings travel with the result, because a worker has nobody to tell."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PodTooLarge)
+        warnings.simplefilter("always", RunWarning)
         result = run(scenario)
-    return result, [str(item.message) for item in caught if issubclass(item.category, PodTooLarge)]
+    return result, {(item.category, str(item.message)) for item in caught if issubclass(item.category, RunWarning)}
 
 
-def _repeat(messages: list[str]) -> None:
-    for message in messages:
-        warnings.warn(message, PodTooLarge, stacklevel=3)
+def _repeat(messages: set[Message]) -> None:
+    for category, message in sorted(messages, key=lambda pair: pair[1]):
+        warnings.warn(message, category, stacklevel=3)
 
 
 def _check_policy(value: Any) -> None:

@@ -60,6 +60,11 @@ class Scenario:
     compat: str = ""
     name: str = ""
 
+    def __post_init__(self) -> None:
+        """Names of queues may be spelled with a hyphen."""
+        if isinstance(self.queue, str):
+            object.__setattr__(self, "queue", self.queue.replace("-", "_"))
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "scenario") -> Scenario:
         """The scenario with these fields; unknown ones are an error that names them all."""

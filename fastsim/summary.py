@@ -19,11 +19,14 @@ def summary_frame(
 
     ``seconds`` is the time between the first and the last event; means over time are null without it.
     """
-    return pl.DataFrame({
+    row = {
         **_counts(final), **_state(final, kept),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, kept).items()},
         **_means(areas, seconds, kept, final), **_waits(out), "makespan_s": seconds,
-    }, strict=False)  # fmt: skip
+    }  # fmt: skip
+    # A figure that is not known is a null among floats, never a column of its own type.
+    kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
+    return pl.DataFrame([row], schema=kinds)
 
 
 def _counts(row: Row) -> dict[str, int]:
@@ -80,8 +83,8 @@ def _means(areas: dict[str, float], seconds: float, kept: int, row: Row) -> dict
         "mean_cpu_alloc_pct": None if cpu is None else _percent(cpu, row["cpu_cap"]),
         "mean_frag_milli": None if frag is None else frag / kept,
         "mean_power_w": None if power is None else power / 1000,
-        "energy_kwh": areas["power_mw"] / 3.6e9 if seconds > 0 else None,
         "mean_pods_pending": mean["pods_pending"],
+        "energy_kwh": areas["power_mw"] / 3.6e9 if seconds > 0 else None,
     }
 
 

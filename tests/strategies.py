@@ -12,7 +12,11 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.catalog import Catalog, GpuModel
 from fastsim.cluster import Cluster
-from fastsim.plan import DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, ScoreTerm
+from fastsim.plan import DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.reference_frag import Fragmentation
+from fastsim.reference_nodes import Node, empty_node, taken
+from fastsim.reference_select import Selection
+from fastsim.reference_tables import pods, shapes
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 
@@ -57,6 +61,16 @@ class Scenario:
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One node at one moment, one pod that asks for it, and what decides."""
+
+    node: Node
+    pod: PodRequest
+    plan: OnlinePlan
+    typical: TypicalPods
 
 
 @st.composite
@@ -130,10 +144,10 @@ TOO_MUCH: tuple[dict[str, Any], ...] = (
 
 
 @st.composite
-def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, pods: int = 40) -> Workload:
-    """5 to ``pods`` pods of at most 8 classes, many of them at the same time."""
+def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, most: int = 40) -> Workload:
+    """5 to ``most`` pods of at most 8 classes, many of them at the same time."""
     classes = draw(st.lists(requests(cluster), min_size=2, max_size=8))
-    rng, size = draw(_dice()), draw(st.sampled_from((pods, pods // 2, 5)))
+    rng, size = draw(_dice()), draw(st.sampled_from((most, most // 2, 5)))
     submit = sorted(rng.choice(range(13)) for _ in range(size))
     ends = (None, None, 0.0, 0.5, 2.0, 3.0, 7.0, 7.0) if departures else (None,)
     gap = draw(st.sampled_from((1, 3)))
@@ -204,3 +218,19 @@ def scenarios(
         sample_s=draw(_seldom(st.sampled_from((1.0, 2.5)))),
         until_s=draw(_seldom(st.sampled_from((4.0, 9.0)))) if horizon else None,
     )
+
+
+@st.composite
+def situations(draw: DrawFn) -> Situation:
+    """One node of a random cluster, used by pods of a random workload until some point."""
+    cluster = draw(clusters(churn=False))
+    workload = draw(workloads(cluster))
+    plan, asked = draw(plans()), [pod.request for pod in pods(workload)]
+    typical = draw(typicals(workload))
+    node = empty_node(shapes(cluster)[0])
+    select = Selection(OnlinePlan((), gpu_pick="random"), Fragmentation(typical), seed=draw(st.integers(0, 99)))
+    for pod in asked[: draw(st.integers(0, len(asked) - 1))]:
+        choice = select.choose([node], pod)
+        if choice.position is not None:
+            node = taken(node, pod, choice.devices)
+    return Situation(node, asked[-1], plan, typical)

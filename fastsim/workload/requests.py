@@ -113,7 +113,18 @@ def _tail_requests(tail: Mapping[str, Any], stream: Stream, count: int) -> Ints:
     devices = np.array(tail["devices"])
     edges = np.cumsum(devices[:, 2] / devices[:, 2].sum())[:-1]
     which = np.searchsorted(edges, draws[:, 2], side="right")
-    return np.column_stack((cpu, memory, devices[which, 0], devices[which, 1])).astype(np.int64)
+    drawn = np.column_stack((cpu, memory, devices[which, 0], devices[which, 1])).astype(np.int64)
+    return _within_a_node(drawn)
+
+
+def _within_a_node(requests: Ints) -> Ints:
+    """The requests cut to what some openb node could hold: the recorded pods all fit, but a fit has a longer tail."""
+    kinds = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in node_types().values()])
+    devices = requests[:, 2][:, None] <= kinds[:, 2]
+    requests[:, 0] = np.minimum(requests[:, 0], np.where(devices, kinds[:, 0], 0).max(axis=1))
+    roomy = devices & (requests[:, 0][:, None] <= kinds[:, 0])
+    requests[:, 1] = np.minimum(requests[:, 1], np.where(roomy, kinds[:, 1], 0).max(axis=1))
+    return requests
 
 
 class ModelSets:

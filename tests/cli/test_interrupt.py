@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from fastsim.workload import Workload
 from tests.cli.terminal import COMMAND, environment
 
 SCORER = """
@@ -39,7 +40,9 @@ def _stat(path: Path) -> list[str]:
         return []
 
 
-def interrupted(words: list[str], folder: Path, started: Path, group: bool = False) -> tuple[int, str]:
+def interrupted(
+    words: list[str], folder: Path, started: Path, group: bool = False, patience_s: float = 60.0
+) -> tuple[int, str]:
     """Start a command, press Ctrl-C once ``started`` exists, and answer with exit code and standard error."""
     process = subprocess.Popen(
         [*COMMAND, *words],
@@ -51,7 +54,7 @@ def interrupted(words: list[str], folder: Path, started: Path, group: bool = Fal
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience_s
         while not started.exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.02)
         (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
@@ -69,6 +72,15 @@ def test_a_run_in_the_loop(tmp_path: Path) -> None:
     code, err = interrupted([*words, "--policy", "python(scorer='slow:points')"], tmp_path, tmp_path / "started")
     assert (code, err) == (130, "fastsim: interrupted, nothing written\n")
     assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "started", "__pycache__"}
+
+
+def test_a_run_between_two_breaths_of_the_compiled_loop(tmp_path: Path) -> None:
+    pods = tmp_path / "w.parquet"
+    Workload.synth("openb", pods=400_000, seed=1, arrivals="order", durations="forever").write(pods)
+    words = ["run", "--cluster", "openb", "--workload", str(pods), "--policy", "fgd", "--out", "out"]
+    code, err = interrupted(words, tmp_path, tmp_path / "never", patience_s=2.5)
+    assert (code, err.splitlines()[-1]) == (130, "fastsim: interrupted, nothing written")
+    assert [path.name for path in tmp_path.iterdir()] == ["w.parquet"]
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:

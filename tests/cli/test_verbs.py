@@ -43,11 +43,21 @@ def test_run_writes_a_folder_and_json(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 def test_run_refuses_a_used_folder_unless_forced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    for _ in range(2):
+        code = called("run", *SMALL, "--out", folder)
+    assert code == 2 and "--force" in capsys.readouterr().err
+    assert called("run", *SMALL, "--out", folder, "--force", "--record", "none") == 0
+    assert Result.load(folder).jobs.is_empty()
+
+
+def test_force_never_deletes_what_is_not_a_result(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    assert called("run", *SMALL, "--out", tmp_path) == 2
-    assert "--force" in capsys.readouterr().err and (tmp_path / "notes.txt").exists()
-    assert called("run", *SMALL, "--out", tmp_path, "--force", "--record", "none") == 0
-    assert not (tmp_path / "notes.txt").exists() and Result.load(tmp_path).jobs.is_empty()
+    for verb in (("run", *SMALL), ("demo", "--nodes", 5, "--pods", 5)):
+        assert called(*verb, "--out", tmp_path, "--force") == 2
+        assert "not of fastsim" in capsys.readouterr().err
+    assert called("run", *SMALL, "--out", tmp_path / "notes.txt", "--force") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_options_come_before_the_scenario_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

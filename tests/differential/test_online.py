@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 
+from fastsim.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
+from fastsim.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference import simulate_reference
 from fastsim.reference_tables import ReferenceRun
 from fastsim.result import Result
+from fastsim.typical import TypicalPods
+from fastsim.workload import Workload
 from tests.strategies import Scenario, scenarios
 
 SCENARIOS = 300
@@ -37,10 +49,55 @@ def assert_same(found: pl.DataFrame, expected: pl.DataFrame, table: str) -> None
         raise AssertionError(f"{table} row {row} of {len(expected)} (compiled, twin): {wrong} in {twins}")
 
 
+def assert_all_same(found: Result, expected: ReferenceRun | Result) -> None:
+    for table in ("placements", "jobs", "timeline"):
+        assert_same(getattr(found, table), getattr(expected, table), table)
+
+
 @given(scenarios())
 @settings(max_examples=SCENARIOS, deadline=None, suppress_health_check=list(HealthCheck))
 def test_compiled_engine_equals_its_twin(scenario: Scenario) -> None:
-    found, expected = both(scenario)
-    assert_same(found.placements, expected.placements, "placements")
-    assert_same(found.jobs, expected.jobs, "jobs")
-    assert_same(found.timeline, expected.timeline, "timeline")
+    assert_all_same(*both(scenario))
+
+
+def test_a_run_in_which_nothing_happens_ends_at_zero() -> None:
+    pods = {"pod_id": 0, "submit_s": 5.0, "cpu_milli": 1, "memory_mib": 0, "num_gpu": 0, "gpu_milli": 0}
+    workload = Workload.from_arrow(pa.Table.from_pylist([pods]))
+    cluster, plan = Cluster.uniform(nodes=2), OnlinePlan((ScoreTerm("fgd"),))
+    scenario = Scenario(cluster, workload, plan, TypicalPods.of(workload), 0, sample_s=None, until_s=4.0)
+    assert_all_same(*both(scenario))
+    assert both(scenario)[0].timeline["t_s"].to_list() == [0.0]
+
+
+class Narrow(Workload):
+    """A workload that arrives a few pods at a time."""
+
+    rows_each = 3
+
+    def batches(self, rows: int = 0) -> Iterator[pa.RecordBatch]:
+        """Batches of a few rows, whatever is asked for."""
+        return super().batches(self.rows_each)
+
+
+@given(scenarios(), st.integers(1, 7))
+@settings(max_examples=40)
+def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
+    narrow = Narrow.from_arrow(scenario.workload.table())
+    assert isinstance(narrow, Narrow)
+    narrow.rows_each = rows
+    assert_all_same(both(replace(scenario, workload=narrow))[0], both(scenario)[1])
+
+
+def emptiest(nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64]:
+    """A user's score: much free milli-CPU and milli-GPU, few pods, no other model than the first."""
+    free = nodes.cpu_free - pod.cpu_milli + nodes.gpu_free.sum(axis=1)
+    points: Any = free // 500 + nodes.feasible - 7 * nodes.pods - 3 * nodes.gpu_model + nodes.num_gpu
+    return np.asarray(points, np.int64)
+
+
+@given(scenarios(churn=False))
+@settings(max_examples=40)
+def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
+    terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)
+    plan: OnlinePlan = replace(scenario.plan, terms=terms)
+    assert_all_same(*both(replace(scenario, plan=plan)))

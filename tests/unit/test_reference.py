@@ -248,6 +248,8 @@ def test_dot_product_extend_has_a_dimension_for_every_used_device() -> None:
 
 def test_dot_product_whole_devices_are_the_lowest_idle_ones() -> None:
     assert groups(node(500, 1000, 1000, 1000), pod(1, 2, 1000), "share")[0].devices == (1, 2)
+    assert [group.devices for group in groups(node(500, 1000, 1000), pod(1, 2, 1000), "share")] == [(1, 2)]
+    assert [group.devices for group in groups(node(500, 1000), pod(1, 1, 500), "extend")] == [(0,), (1,)]
 
 
 def test_dot_product_the_first_of_equal_groups_wins() -> None:
@@ -405,8 +407,8 @@ def test_queues_priority_serves_the_most_important_first() -> None:
 
 
 def test_queues_equal_priorities_keep_their_order() -> None:
-    equal = [{"duration_s": 2.0, "priority": 1} for _ in range(3)]
-    assert starts(run(equal, ONE, "priority")) == [0.0, 2.0, 4.0]
+    equal = [{"duration_s": 5.0, "priority": 1} for _ in range(3)]
+    assert starts(run(equal, ONE, "priority")) == [0.0, 5.0, 10.0]
 
 
 def test_queues_skipping_lets_small_pods_overtake() -> None:

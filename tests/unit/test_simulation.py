@@ -54,6 +54,7 @@ def test_provenance_and_citations_name_what_ran() -> None:
 def test_queue_and_gpu_pick_override_the_policy() -> None:
     full = pods(40)
     assert fs.simulate(CLUSTER, full).summary["pods_unplaced"].item() == 16
+    assert fs.simulate(CLUSTER, full, queue="fifo-skip").provenance["plan"]["queue"] == "fifo_skip"
     waiting = fs.simulate(CLUSTER, full, queue="fifo", gpu_pick="worst")
     assert waiting.summary["pods_pending"].item() == 16
     assert (waiting.provenance["plan"]["queue"], waiting.provenance["plan"]["gpu_pick"]) == ("fifo", "worst")
@@ -91,6 +92,10 @@ def test_pods_larger_than_any_node_are_announced_and_counted() -> None:
     assert result.jobs["reason"].unique().to_list() == ["too_large"]
     with pytest.warns(PodTooLarge, match="1 pod is larger"):
         fs.simulate_many([fs.Scenario(CLUSTER, pods(1, cpu_milli=10**6))])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fs.simulate_many([fs.Scenario(CLUSTER, pods(1, cpu_milli=10**6), policy) for policy in ("fgd", "pwr")])
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.simulate(CLUSTER, pods())
@@ -174,3 +179,15 @@ def test_progress_is_told_the_pods() -> None:
     told: list[int] = []
     fs.simulate(CLUSTER, pods(), progress=told.append)
     assert told[-1] == 20 and told == sorted(told)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_column_that_asks_for_more_than_is_done_is_named(workers: int, tmp_path: Path) -> None:
+    pinned = str(tmp_path / "pinned.parquet")
+    pods(3, pinned_node="node-0000").write(pinned)
+    scenarios = [fs.Scenario(CLUSTER, pinned, policy) for policy in ("fgd", "pwr")]
+    with pytest.warns(
+        fs.ColumnIgnored, match=r"pinned\.parquet: the online engine does not look at pinned_node"
+    ) as told:
+        fs.simulate_many(scenarios, workers)
+    assert len(told) == 1

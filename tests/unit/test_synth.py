@@ -289,3 +289,10 @@ def test_nonsense_is_refused(options: dict[str, Any], words: str) -> None:
 def test_no_pods_at_all() -> None:
     empty = Workload.synth("openb", pods=0)
     assert empty.table().num_rows == 0 and isinstance(empty.table(), pa.Table)
+
+
+def test_every_pod_fits_some_openb_node() -> None:
+    from fastsim.cluster import Cluster
+    from fastsim.oversize import oversized
+
+    assert oversized(Cluster.preset("openb-all"), Workload.synth("openb", pods=300_000, seed=5)) == (0, "")

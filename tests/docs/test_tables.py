@@ -1,0 +1,53 @@
+"""traces/README.md describes the tables as they are: every column, its order and its type."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+
+PAGE = (Path(__file__).resolve().parents[2] / "traces/README.md").read_text(encoding="utf-8")
+TYPES = {
+    pl.Int64: "int64", pl.Int32: "int32", pl.Int16: "int16", pl.Float64: "float64", pl.String: "string",
+    pl.Enum: "string", pl.List: "list of int16",
+}  # fmt: skip
+
+
+def described(section: str) -> list[tuple[str, str, str]]:
+    """(column, type, null) of a section's table; a line may describe several columns."""
+    text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    found = []
+    for names, kind, null in re.findall(r"^\| ((?:`\w+` ?)+)\| ([^|]+) \| (yes|no) \|", text, re.M):
+        found += [(name, kind, null) for name in re.findall(r"`(\w+)`", names)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def result() -> fs.Result:
+    cluster = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=2)
+    pods = fs.Workload.synth("openb", pods=30, seed=2)
+    with pytest.warns(fs.PodTooLarge):
+        return fs.simulate(cluster, pods, queue="fifo", deschedule=("frag_one_pod:0.5",))
+
+
+@pytest.mark.parametrize("name", ["timeline", "placements", "jobs", "summary", "stages"])
+def test_output_tables(result: fs.Result, name: str) -> None:
+    frame: pl.DataFrame = getattr(result, name)
+    actual = [(column, TYPES[kind.base_type()]) for column, kind in frame.schema.items()]
+    assert [(column, kind) for column, kind, _ in described(name)] == actual
+    assert len(frame) > 0
+    never_null = [column for column, _, null in described(name) if null == "no"]
+    assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
+
+
+@pytest.mark.parametrize("name", ["pods", "nodes"])
+def test_input_tables(name: str) -> None:
+    from fastsim.node_table import NODE_SCHEMA
+    from fastsim.workload.schema import POD_SCHEMA
+
+    schema = {"pods": POD_SCHEMA, "nodes": NODE_SCHEMA}[name]
+    assert sorted(column for column, _, _ in described(name)) == sorted(schema.names)

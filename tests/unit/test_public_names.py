@@ -1,0 +1,39 @@
+"""The package's own names: complete, lazy, and the same for people and type checkers."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastsim as fs
+
+
+def test_every_public_name_can_be_used() -> None:
+    for name in fs.__all__:
+        assert getattr(fs, name) is not None
+    assert set(dir(fs)) == set(fs.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        _ = fs.simulat
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(fs.__file__).read_text())
+    typed = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(fs.__all__) - {"__version__"} <= typed
+
+
+def test_importing_the_package_loads_no_table_library() -> None:
+    code = "import sys, fastsim; assert not {'numpy', 'polars', 'pyarrow', 'altair'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_scenario_made_through_the_package_knows_what_texts_mean() -> None:
+    code = (
+        "import fastsim as fs; found = fs.Scenario('opneb', 'none', 'fdg', queue='lifo').problems();"
+        "assert [p.path for p in found] == ['cluster', 'workload', 'policy', 'queue'], found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
