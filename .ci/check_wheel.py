@@ -18,4 +18,4 @@ findings += [f"{name} is not of this package" for name in names if not name.star
 if size_mb > LIMIT_MB:
     findings.append(f"{size_mb:.2f} MB, limit {LIMIT_MB} MB")
 print(f"{path.name}: {size_mb:.2f} MB, {len(names)} files")
-sys.exit("\n".join(findings))
+sys.exit("\n".join(findings) or None)
