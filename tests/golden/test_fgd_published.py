@@ -1,4 +1,4 @@
-"""Digests of a hundred recorded runs and the published curves; ``FASTSIM_GOLDEN=full`` runs them all."""
+"""Digests of the recorded runs and the published curves; ``FASTSIM_GOLDEN=full`` runs every curve."""
 
 from __future__ import annotations
 
