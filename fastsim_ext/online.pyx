@@ -39,7 +39,8 @@ cdef class Online:
         self.a_next = 0
         self.last_batch = last
         if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_submit.shape[0] > 0:
-            self.next_sample = ceil(self.a_submit[0] / self.sample_s) * self.sample_s
+            self.sample_k = <int64_t> ceil(self.a_submit[0] / self.sample_s)
+            self.next_sample = self.sample_k * self.sample_s
 
     def advance(self, int64_t budget):
         """Process up to ``budget`` events; says why it came back (a Status)."""
@@ -228,7 +229,8 @@ cdef class Online:
         elif kind == RETRY:
             shown = self.retry()
         else:
-            self.next_sample += self.sample_s
+            self.sample_k += 1   # a multiple, not a running sum, so that rounding never builds up
+            self.next_sample = self.sample_k * self.sample_s
         if self.record == (2 if kind == SAMPLE else 1) and shown:
             self.write_row(kind, pod)
         return 0

@@ -215,7 +215,7 @@ def scenarios(
         plan=draw(plans(queues, kernels)),
         typical=draw(typicals(workload)),
         seed=draw(st.sampled_from((0, 1, 42, 2**40))),
-        sample_s=draw(_seldom(st.sampled_from((1.0, 2.5)))),
+        sample_s=draw(_seldom(st.sampled_from((0.1, 1.0, 2.5)))),
         until_s=draw(_seldom(st.sampled_from((4.0, 9.0)))) if horizon else None,
     )
 
