@@ -17,12 +17,13 @@ def summary_frame(
 ) -> pl.DataFrame:
     """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits.
 
-    ``seconds`` is the time between the first and the last event; means over time are null without it.
+    ``seconds`` is the time from the first arrival to the last event, ``areas["seconds"]`` that from the first event;
+    means over time are null without it.
     """
     row = {
         **_counts(final), **_state(final, kept),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, kept).items()},
-        **_means(areas, seconds, kept, final), **_waits(out), "makespan_s": seconds,
+        **_means(areas, kept), **_waits(out), "makespan_s": seconds,
     }  # fmt: skip
     # A figure that is not known is a null among floats, never a column of its own type.
     kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
@@ -75,16 +76,17 @@ def _at_capacity(row: Row, kept: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _means(areas: dict[str, float], seconds: float, kept: int, row: Row) -> dict[str, float | None]:
-    mean = {name: area / seconds if seconds > 0 else None for name, area in areas.items()}
-    power, frag, gpu, cpu = mean["power_mw"], mean["frag"], mean["gpu_milli_alloc"], mean["cpu_milli_alloc"]
+def _means(areas: dict[str, float], kept: int) -> dict[str, float | None]:
+    """Means over time; allocation is measured against the capacity there was at the time."""
+    seconds = areas["seconds"]
+    frag, power, pending = (areas[name] / seconds if seconds else None for name in ("frag", "power_mw", "pods_pending"))
     return {
-        "mean_gpu_alloc_pct": None if gpu is None else _percent(gpu, row["gpu_cap"]),
-        "mean_cpu_alloc_pct": None if cpu is None else _percent(cpu, row["cpu_cap"]),
+        "mean_gpu_alloc_pct": _percent(areas["gpu_milli_alloc"], areas["gpu_milli_capacity"]),
+        "mean_cpu_alloc_pct": _percent(areas["cpu_milli_alloc"], areas["cpu_milli_capacity"]),
         "mean_frag_milli": None if frag is None else frag / kept,
         "mean_power_w": None if power is None else power / 1000,
-        "mean_pods_pending": mean["pods_pending"],
-        "energy_kwh": areas["power_mw"] / 3.6e9 if seconds > 0 else None,
+        "mean_pods_pending": pending,
+        "energy_kwh": areas["power_mw"] / 3.6e9 if seconds else None,
     }
 
 

@@ -32,7 +32,7 @@ cdef class Online:
     cdef readonly int64_t events         # processed so far
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
     cdef bint freed, checked, last_batch
-    cdef double until, sample_s, next_sample, area_from
+    cdef double until, sample_s, next_sample, began, area_from
     # arrivals of the present batch, node changes of the whole run
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
@@ -41,7 +41,7 @@ cdef class Online:
     cdef readonly int64_t n_rows
     cdef int64_t row_room
     cdef Row at_capacity                 # the last row with arrived demand within capacity
-    cdef double[6] area                  # integrals over time, in seconds x unit; see AREAS
+    cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
     cpdef int verify(self) except -1
     cdef int loop(self, int64_t budget) except -1 nogil
     cdef void skip_void_departures(self) noexcept nogil

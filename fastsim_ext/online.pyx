@@ -15,7 +15,8 @@ from fastsim_ext.work cimport (
     EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE, Slot, WorkTable,
 )
 
-AREAS = ("gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "frag", "power_mw", "pods_pending")
+AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
+         "power_mw", "pods_pending")
 
 
 cdef class Online:
@@ -66,10 +67,11 @@ cdef class Online:
         return PyBytes_FromStringAndSize(<char*> self.rows, n * sizeof(Row))
 
     def state(self):
-        """(row of now, last row with arrived demand within capacity, integrals over time by AREAS)."""
+        """(row of now, last row with arrived demand within capacity, integrals over the seconds of the run by AREAS)."""
         cdef Row row
         self.fill_row(&row, END, -1)
-        areas = dict(zip(AREAS, [self.area[k] for k in range(6)], strict=True))
+        areas = dict(zip(AREAS, [self.area[k] for k in range(8)], strict=True))
+        areas["seconds"] = self.now - self.began if self.events else 0.0
         first = PyBytes_FromStringAndSize(<char*> &row, sizeof(Row))
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
 
@@ -205,14 +207,18 @@ cdef class Online:
         """Move time on and add what the past state amounts to over it."""
         cdef double dt = t - self.area_from
         cdef Totals* total = &self.nodes.total
-        if self.area_from > -INFINITY and dt > 0:
+        if self.area_from == -INFINITY:
+            self.began = t
+        elif dt > 0:
             self.area[0] += dt * total.gpu_alloc
-            self.area[1] += dt * total.cpu_alloc
-            self.area[2] += dt * total.mem_alloc
-            self.area[3] += dt * (total.frag[0] + total.frag[1] + total.frag[3] + total.frag[4] + total.frag[5]
+            self.area[1] += dt * total.gpu_cap
+            self.area[2] += dt * total.cpu_alloc
+            self.area[3] += dt * total.cpu_cap
+            self.area[4] += dt * total.mem_alloc
+            self.area[5] += dt * (total.frag[0] + total.frag[1] + total.frag[3] + total.frag[4] + total.frag[5]
                                   + total.frag[6])
-            self.area[4] += dt * (total.cpu_mw + total.gpu_mw)
-            self.area[5] += dt * self.counts.pending
+            self.area[6] += dt * (total.cpu_mw + total.gpu_mw)
+            self.area[7] += dt * self.counts.pending
         self.now = self.area_from = t
 
     cdef int happen(self, int kind) except -1 nogil:

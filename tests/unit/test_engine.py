@@ -182,3 +182,12 @@ def test_more_models_than_a_mask_holds_are_refused() -> None:
     })  # fmt: skip
     with pytest.raises(InputError, match="found 64 distinct models, expected at most 63"):
         played(Cluster.from_arrow(rows), pods({}))
+
+
+def test_mean_allocation_is_of_the_capacity_there_was() -> None:
+    rows = pl.DataFrame({
+        "name": ["stays", "leaves"], "cpu_milli": [8000, 8000], "memory_mib": [0, 0], "num_gpu": [1, 1],
+        "gpu_model": ["T4", "T4"], "remove_s": [None, 4.0],
+    })  # fmt: skip
+    summary = played(Cluster.from_arrow(rows), pods({"duration_s": 10.0})).summary
+    assert summary["mean_gpu_alloc_pct"].item() == pytest.approx(100 * 10 / (10 + 4))
