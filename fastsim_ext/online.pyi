@@ -34,7 +34,7 @@ class Online:
     def drain_rows(self) -> bytes:
         """The timeline rows so far; they are forgotten here."""
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:
-        """(row of now, last row with arrived demand within capacity, integrals over the seconds of the run by AREAS)."""
+        """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def frag_without(self, node: int, slots: Sequence[int]) -> float:

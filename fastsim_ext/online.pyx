@@ -67,7 +67,7 @@ cdef class Online:
         return PyBytes_FromStringAndSize(<char*> self.rows, n * sizeof(Row))
 
     def state(self):
-        """(row of now, last row with arrived demand within capacity, integrals over the seconds of the run by AREAS)."""
+        """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
         cdef Row row
         self.fill_row(&row, END, -1)
         areas = dict(zip(AREAS, [self.area[k] for k in range(8)], strict=True))
