@@ -34,7 +34,7 @@ def shared() -> Callable[[str], Path]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With FASTSIM_QUICK set, keep the first cases of each golden test: the checked build is slow."""
+    """With FASTSIM_QUICK set, keep the first cases of each golden test and no long test: the checked build is slow."""
     if not os.environ.get("FASTSIM_QUICK"):
         return
     seen: Counter[tuple[Path, str]] = Counter()
@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         test = (item.path, getattr(item, "originalname", item.name))
         seen[test] += 1
-        (dropped if "golden" in item.path.parts and seen[test] > QUICK_CASES else kept).append(item)
+        golden = "golden" in item.path.parts and seen[test] > QUICK_CASES
+        (dropped if golden or item.get_closest_marker("long") else kept).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept

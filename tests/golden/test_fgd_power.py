@@ -44,12 +44,14 @@ def at(curve: np.ndarray, demand: float) -> float:
 
 
 @needs_data
+@pytest.mark.long
 def test_power_saving_of_pwr() -> None:
     saving = power_saving_pct(mean_curves("FGD")["power_w"], mean_curves("PWR")["power_w"])
     assert [round(at(saving, x), 2) for x in DEMAND] == list(SAVING_PCT)
 
 
 @needs_data
+@pytest.mark.long
 @pytest.mark.parametrize("policy", POWER_W)
 def test_power_and_grar(policy: str) -> None:
     curves = mean_curves(policy)
