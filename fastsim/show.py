@@ -107,7 +107,7 @@ def table_html(table: pl.DataFrame) -> str:
     text = io.StringIO()
     text.write(
         "<table><thead><tr>"
-        + "".join(f"<th>{escape(heading)}</th>" for _, heading, *_ in COLUMNS)
+        + "".join(f"<th>{escape(heading)}</th>" for _, heading, *_ in columns)
         + "</tr></thead><tbody>"
     )
     for row in table.iter_rows(named=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.streams import Ints
+from fastsim.streams import Floats, Ints
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def request_model(workload: Workload, tuples: int = 40) -> dict[str, Any]:
         for key in common
     ]
     rest = np.array([[*row[:4], qos.index(row[4])] for row in rows if row[:4] not in set(common)], np.int64)
+    rest = rest.reshape(-1, len(_KEY) + 1)
     kinds = request_class(rest[:, 2], rest[:, 3])
     tail = {name: _tail(rest[kinds == i], len(rows), qos) for i, name in enumerate(CLASSES) if (kinds == i).any()}
     return {"qos": qos, "frequent": frequent, "tail": tail}
@@ -64,11 +65,18 @@ def _tail(rows: Ints, pods: int, qos: list[str]) -> dict[str, Any]:
         "p": round(len(rows) / pods, 4),
         "ln_cpu_milli": [round(float(cpu.mean()), 4), round(float(cpu.std()), 4)],
         "ln_mib_per_milli": [round(float(ratio.mean()), 4), round(float(ratio.std()), 4)],
-        "correlation": round(float(np.corrcoef(cpu, ratio)[0, 1]), 3),
+        "correlation": _correlation(cpu, ratio),
         "cpu_milli": [int(rows[:, 0].min()), int(rows[:, 0].max())],
         "devices": [[*key, round(devices[key] / len(rows), 4)] for key in ranked],
         "qos": _mix((qos[i] for i in rows[:, 4]), qos),
     }
+
+
+def _correlation(first: Floats, second: Floats) -> float:
+    """Pearson's correlation; 0 where one of the two never changes."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return round(float(np.corrcoef(first, second)[0, 1]), 3)
 
 
 def constraint_model(workload: Workload) -> dict[str, Any]:
@@ -79,9 +87,13 @@ def constraint_model(workload: Workload) -> dict[str, Any]:
     named = [models is not None for models in table[s.GPU_MODELS].to_pylist()]
     sets = Counter("|".join(sorted(set(models))) for models in table[s.GPU_MODELS].to_pylist() if models)
     ranked = sorted(sets, key=lambda key: (-sets[key], key))
-    share = {name: round(float(np.mean(np.array(named)[kinds == i])), 4) for i, name in enumerate(CLASSES) if i}
     return {
-        "share": round(float(np.mean(np.array(named)[kinds > 0])), 4),
-        "share_by_class": share,
+        "share": _share(np.array(named)[kinds > 0]),
+        "share_by_class": {name: _share(np.array(named)[kinds == i]) for i, name in enumerate(CLASSES) if i},
         "sets": [[key.split("|"), round(sets[key] / sets.total(), 4)] for key in ranked],
     }
+
+
+def _share(flags: Any) -> float:
+    """How many of the flags are set; 0 of none."""
+    return round(float(np.mean(flags)), 4) if len(flags) else 0.0

@@ -78,6 +78,8 @@ class Requests:
     def take(self, repeats: np.ndarray[Any, np.dtype[np.bool_]]) -> Columns:
         """The next requests, one per flag; a set flag repeats the request before."""
         drawn = self._drawn(len(repeats))
+        if not len(repeats):
+            return drawn
         if self._before is None:
             self._before = {name: column[:1] for name, column in drawn.items()}
             repeats = np.concatenate(([False], repeats[1:]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, ScenarioError
 from fastsim.tabular import content_checksum, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.rules import checked, required_columns
@@ -78,7 +78,6 @@ class Workload:
     @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
         """Generated pods; options as in `synth.synth_openb`."""
-        from fastsim.errors import ScenarioError
         from fastsim.workload.synth import GENERATORS
 
         if kind not in GENERATORS:
@@ -95,6 +94,8 @@ class Workload:
 
     def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Checked record batches of exactly `rows` rows (the last may be shorter); call again to read again."""
+        if rows < 1:
+            raise ScenarioError("workload.batches: rows", rows, "1 or more")
         return rechunked(checked(self._source(rows), lambda row: f"{self.name}:{row + 1}"), rows)
 
     def table(self) -> pa.Table:

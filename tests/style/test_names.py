@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from tests.style.cython_text import signatures
 from tests.style.tree import ROOT, functions, ignored, parsed, short, sources, tracked
@@ -15,6 +16,7 @@ VARIANT = re.compile(r"_(v\d+|new|old|fix|copy|final|tmp)$")
 ACT = re.compile(r"_*(get|set|compute|calculate|calc|do)_")
 MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?Users")
 PACKAGES = ("fastsim", "fastsim_ext")
+MATHS = {"device", "dot", "draw", "frag", "pack", "power"}
 
 
 def public(node: ast.Module | ast.ClassDef, where: str) -> Iterator[tuple[str, ast.AST]]:
@@ -50,6 +52,23 @@ def test_functions_are_named_after_quantities() -> None:
         if ACT.match(found.name) or VARIANT.search(found.name)
     ]
     assert findings == []
+
+
+def strangers(path: Path) -> list[str]:
+    """Functions that a file of the maths floor declares under another prefix than its own name."""
+    return [found.name for found in signatures(path) if not found.name.startswith(f"{path.stem}_")]
+
+
+def test_a_kernels_prefix_is_its_file() -> None:
+    paths = [path for path in sources("fastsim_ext", suffix=".pxd") if path.stem in MATHS]
+    assert {path.stem for path in paths if list(signatures(path))} == MATHS
+    assert {short(path): strangers(path) for path in paths if strangers(path)} == {}
+
+
+def test_a_kernel_of_another_name_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "frag.pxd"
+    path.write_text("cdef double frag_amount(int n) noexcept nogil\ncdef double fragment(int n) noexcept nogil\n")
+    assert strangers(path) == ["fragment"]
 
 
 def test_public_python_names_have_docstrings() -> None:

@@ -116,6 +116,12 @@ def test_batching_changes_nothing(count: int, rows: int) -> None:
     assert pieces.equals(made.table()) and pieces.num_rows == count
 
 
+@pytest.mark.parametrize("rows", [0, -1])
+def test_a_batch_has_at_least_one_row(rows: int) -> None:
+    with pytest.raises(ScenarioError, match=rf"workload\.batches: rows: found {rows}, expected 1 or more"):
+        workload().batches(rows)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -66,6 +66,6 @@ class PythonScorer(Summand):
         if not callable(self.scorer):
             return super().__str__().replace(f"scorer={self.scorer}", f"scorer={self.scorer!r}")
         place = f"{getattr(self.scorer, '__module__', '?')}:{getattr(self.scorer, '__qualname__', '?')}"
-        rest = [f"normalise={self.normalise}"] if self.normalise != "none" else []
-        rest += [f"gpu_pick={self.gpu_pick}"] if self.gpu_pick else []
-        return f"python({', '.join([f'scorer={place!r}', *rest])})"
+        before = [f"gpu_pick={self.gpu_pick}"] if self.gpu_pick else []
+        after = [f"normalise={self.normalise}"] if self.normalise != "none" else []
+        return f"python({', '.join([*before, f'scorer={place!r}', *after])})"

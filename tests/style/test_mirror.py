@@ -1,0 +1,66 @@
+"""Every module has the test file that its name promises: ``fastsim/workload/rules.py`` has ``test_rules.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.style.tree import ROOT, short, sources
+
+UNIT = "tests/unit"
+SHARED = {
+    "fastsim/__init__.py": f"{UNIT}/test_public_names.py",  # what the package exports
+    "fastsim/policies/__init__.py": f"{UNIT}/test_registry.py",  # hands out what the registry knows
+    "fastsim/policies/online/weighted.py": f"{UNIT}/test_policies.py",  # sums of policies need several of them
+    "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
+    "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
+    "fastsim/cli_data.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_list.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_run.py": "tests/cli/test_verbs.py",
+    # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.
+    "fastsim/reference_dot.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_frag.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_gpu.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_nodes.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_scores.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_select.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_tables.py": f"{UNIT}/test_reference.py",
+    "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
+    "fastsim_ext/frag.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/pack.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/power.pyx": "tests/differential/test_scores.py",
+}
+"""Modules tested under another name, and why."""
+NOTHING = {"fastsim/policies/online/__init__.py", "fastsim/workload/__init__.py", "fastsim_ext/__init__.py"}
+"""Packages that only hold modules."""
+
+
+def modules() -> list[Path]:
+    """Every source file that does something, Python or compiled."""
+    found = sources("fastsim", "fastsim_ext", suffix=".py") + sources("fastsim_ext", suffix=".pyx")
+    return [path for path in found if short(path) not in NOTHING]
+
+
+def mirror(path: Path) -> str:
+    """The test file of a module."""
+    return SHARED.get(short(path), f"{UNIT}/test_{path.stem}.py")
+
+
+def test_every_module_has_its_test_file() -> None:
+    findings = [f"{short(path)}: no {mirror(path)}" for path in modules() if not (ROOT / mirror(path)).is_file()]
+    assert findings == []
+
+
+def test_no_two_modules_claim_one_file() -> None:
+    own = [mirror(path) for path in modules() if short(path) not in SHARED]
+    assert sorted(name for name in set(own) if own.count(name) > 1) == []
+
+
+def test_the_tables_name_files_that_exist_and_need_to_share() -> None:
+    listed = {*SHARED, *NOTHING}
+    assert sorted(name for name in listed if not (ROOT / name).is_file()) == []
+    assert sorted(name for name in SHARED if (ROOT / UNIT / f"test_{Path(name).stem}.py").is_file()) == []
+    # What a package without a test file holds is a docstring and what it passes on.
+    long = [name for name in NOTHING if len((ROOT / name).read_text(encoding="utf-8").splitlines()) > 7]
+    assert long == []

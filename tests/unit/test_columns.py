@@ -1,0 +1,137 @@
+"""What the compiled tables are made from: masks, padding, watts, changes and codes, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fastsim.catalog import Catalog, GpuModel
+from fastsim.cluster import Cluster
+from fastsim.columns import (
+    LANES,
+    MAX_MODELS,
+    ModelIds,
+    change_columns,
+    node_columns,
+    node_power,
+    plan_columns,
+    read_only,
+    typical_columns,
+)
+from fastsim.errors import InputError
+from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.typical import TypicalPods
+
+FULL = 1000
+
+
+def cluster(**columns: Any) -> Cluster:
+    count = len(next(iter(columns.values())))
+    base = {"cpu_milli": [8000] * count, "memory_mib": [64] * count, "num_gpu": [1] * count}
+    gpus = columns.get("num_gpu", base["num_gpu"])
+    return Cluster.from_arrow(pa.table({**base, "gpu_model": ["T4" if g else None for g in gpus], **columns}))
+
+
+def columns_of(made: Cluster) -> dict[str, Any]:
+    return node_columns(made, ModelIds(made.nodes["gpu_model"].to_pylist()))
+
+
+def test_models_are_numbered_in_order_of_appearance() -> None:
+    ids = ModelIds(["B", None, "A", "B"])
+    assert ids.number == {"B": 0, "A": 1}
+    assert [ids.mask(models) for models in ((), ("A",), ("A", "B", "A"))] == [0, 0b10, 0b11]
+
+
+def test_a_model_the_cluster_lacks_is_a_bit_that_no_node_has() -> None:
+    ids = ModelIds(["A"])
+    assert ids.mask(["Z"]) == ids.mask(["Y", "Z"]) == 1 << MAX_MODELS == 2**63
+    assert ids.mask(["Z", "A"]) == 2**63 + 1
+    # As an array it must stay exact: float64 would lose the small bit.
+    target = TypicalPods((1,), (500,), (1,), (("Z", "A"),), (1,), (1.0,))
+    assert typical_columns(target, ids)["models"].tolist() == [2**63 + 1]
+
+
+def test_there_is_room_for_63_models() -> None:
+    assert ModelIds(str(k) for k in range(63)).mask(["62"]) == 1 << 62
+    with pytest.raises(InputError, match="cluster: gpu_model: found 64 distinct models, expected at most 63"):
+        ModelIds(str(k) for k in range(64))
+
+
+@pytest.mark.parametrize(("gpus", "width"), [(0, 8), (1, 8), (8, 8), (9, 16), (16, 16), (17, 24), (64, 64)])
+def test_device_rows_are_padded_with_devices_that_are_never_free(gpus: int, width: int) -> None:
+    columns = columns_of(cluster(num_gpu=[gpus, 0]))
+    assert columns["gpu_left"].tolist() == [[FULL] * gpus + [0] * (width - gpus), [0] * width]
+    assert columns["gpu_left"].shape[1] % LANES == 0 and columns["gpu_left"].flags.c_contiguous
+    assert columns["tags"].shape == (2, gpus + 1)  # tag 0 = shared, k = k whole devices
+
+
+def test_a_fresh_node_is_empty_and_there_unless_it_comes_later() -> None:
+    columns = columns_of(cluster(num_gpu=[1, 0], max_pods=[7, None], add_s=[0.0, None]))
+    assert columns["model"].tolist() == [0, -1]
+    assert columns["max_pods"].tolist() == [7, 2**31 - 1]
+    assert columns["present"].tolist() == [0, 1]  # added at 0 s is not yet there
+    assert columns["cpu_left"].tolist() == columns["cpu_cap"].tolist() == [8000, 8000]
+    columns["cpu_left"][0] -= 1
+    assert columns["cpu_cap"].tolist() == [8000, 8000]
+
+
+def test_watts_become_whole_milliwatts() -> None:
+    made = cluster(num_gpu=[1, 0], gpu_idle_w=[0.4996, None], cpu_peak_w=[None, 200.0])
+    columns = columns_of(made)
+    assert columns["gpu_idle_mw"].tolist() == [500, 0] and columns["gpu_peak_mw"].tolist() == [70_000, 0]
+    assert columns["cpu_idle_mw"].tolist() == [15_000] * 2 and columns["cpu_peak_mw"].tolist() == [120_000, 200_000]
+    assert columns["cores"].tolist() == [16, 16]
+
+
+def test_a_node_speaks_for_itself_before_its_model_does() -> None:
+    row = dict.fromkeys(("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"))
+    catalog = Catalog.default().extended(gpu={"X": GpuModel(3, 9)})
+    named = {**row, "gpu_model": "X", "cpu_model": None}
+    assert node_power(named, catalog) == (3, 9, 15, 120, 16)
+    assert node_power({**named, "gpu_peak_w": 0.0, "cpu_cores_per_socket": 2}, catalog) == (3, 0.0, 15, 120, 2)
+    assert node_power({**named, "gpu_model": None}, catalog)[:2] == (0, 0)
+    assert node_power({**named, "cpu_model": "made here"}, catalog)[2:] == (15, 120, 16)
+
+
+def test_changes_are_by_time_then_position_and_a_coming_before_a_going() -> None:
+    made = cluster(add_s=[5.0, None, 1.0, None], remove_s=[9.0, 5.0, 5.0, None])
+    changes = {name: values.tolist() for name, values in change_columns(made).items()}
+    assert changes == {
+        "change_t": [1.0, 5.0, 5.0, 5.0, 9.0],
+        "change_node": [2, 0, 1, 2, 0],
+        "change_adds": [1, 1, 0, 0, 0],
+    }
+
+
+def test_typical_requests_point_at_their_distinct_device_shares() -> None:
+    target = TypicalPods(
+        (1, 2, 3, 4), (1000, 0, 300, 1000), (2, 0, 1, 1), ((),) * 4, (4, 3, 2, 1), (0.4, 0.3, 0.2, 0.1)
+    )
+    columns = typical_columns(target, ModelIds([]))
+    assert columns["level_milli"].tolist() == [300, 1000]
+    assert columns["level"].tolist() == [1, 0, 0, 1]  # a pod without GPU has no level; its 0 is never read
+    assert columns["count"].tolist() == [4, 3, 2, 1] and columns["freq"].tolist() == [0.4, 0.3, 0.2, 0.1]
+    assert len(columns["fit"]) == len(columns["small"]) == 2
+
+
+def test_a_plan_is_coded_by_the_place_of_its_words() -> None:
+    terms = (ScoreTerm("random", 3), ScoreTerm("dot_product", 2, "min_max_100", dim="extend", norm="pod"))
+    columns = plan_columns(OnlinePlan(terms, gpu_pick="dot_product", gpu_dim="divide", gpu_norm="node"), 5)
+    coded = {name: columns[name].tolist() for name in ("kernel", "normalise", "dim", "norm", "weight")}
+    assert coded == {"kernel": [0, 1], "normalise": [0, 2], "dim": [0, 3], "norm": [2, 1], "weight": [3, 2]}
+    assert (columns["gpu_pick"], columns["gpu_dim"], columns["gpu_norm"]) == (5, 2, 0)
+    assert [len(columns[name]) for name in ("feasible", "raw", "total")] == [5, 5, 5]
+    with pytest.raises(ValueError, match="not in tuple"):
+        plan_columns(OnlinePlan((ScoreTerm("fdg"),)), 1)
+
+
+def test_views_follow_the_column_but_cannot_change_it() -> None:
+    column = np.zeros(2, np.int64)
+    view = read_only({"a": column})["a"]
+    column[0] = 5
+    assert view.tolist() == [5, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1

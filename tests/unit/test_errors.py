@@ -1,0 +1,38 @@
+"""Errors: one sentence with where, found, expected and what to do; exit codes; across process boundaries."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from fastsim import errors
+from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, ScenarioError, SolverError
+
+BAD_INPUT = (InputError, PolicyError, ScenarioError)
+
+
+@pytest.mark.parametrize("kind", BAD_INPUT)
+def test_the_message_is_one_sentence_in_a_fixed_order(kind: type[InputError]) -> None:
+    assert str(kind("pods.csv:3: cpu_milli", -1, "0 or more")) == "pods.csv:3: cpu_milli: found -1, expected 0 or more"
+    assert str(kind("a", "b", "c", "do d")) == "a: found b, expected c; do d"
+
+
+@pytest.mark.parametrize("kind", BAD_INPUT)
+def test_a_worker_can_send_one_home(kind: type[InputError]) -> None:
+    sent = kind("a", ["b"], "c", "d")
+    back = pickle.loads(pickle.dumps(sent))
+    assert type(back) is kind and str(back) == str(sent)
+    assert (back.where, back.found, back.expected, back.do) == ("a", ["b"], "c", "d")
+
+
+def test_exit_codes_tell_the_users_mistakes_from_failed_runs() -> None:
+    assert {kind.exit_code for kind in BAD_INPUT} == {2}
+    assert {kind.exit_code for kind in (FastsimError, ResultError, SolverError)} == {1}
+
+
+def test_every_error_can_be_caught_as_one() -> None:
+    raised = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert len(raised) == 7 and all(issubclass(kind, FastsimError) for kind in raised)
+    # A bad file is no bad scenario: whoever catches one must not swallow the other.
+    assert not any(issubclass(a, b) for a in BAD_INPUT for b in BAD_INPUT if a is not b)

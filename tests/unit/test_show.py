@@ -1,0 +1,84 @@
+"""Text, JSON and HTML of results: units, decimals, what is left out, and headings over their own columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from fastsim.show import COLUMNS, DYNAMIC, comparison_text, demo_text, result_json, summary_text, table_html, table_json
+
+ROW = {
+    "name": "a<b", "pods_finished": 0, "at_capacity_gpu_alloc_pct": 93.456, "gpu_alloc_pct": 12.0, "frag_pct": None,
+    "pods_unplaced": 1234, "eopc_w": 1_234_560.0, "grar": 0.98765, "pods_per_s": 20_000.4, "wait_mean_s": 7.25,
+    "mean_gpu_alloc_pct": 55.5, "mean_power_w": 2000.0, "jct_mean_s": 3600.0,
+}  # fmt: skip
+
+
+def table(**change: Any) -> pl.DataFrame:
+    return pl.DataFrame([{**ROW, **change}], schema_overrides={"frag_pct": pl.Float64})
+
+
+@dataclass
+class Run:
+    """As much of a result as is shown."""
+
+    summary: pl.DataFrame
+    timing: dict[str, float] = field(default_factory=lambda: {"pods_per_s": 1234.5})
+    provenance: dict[str, Any] = field(default_factory=lambda: {"where": Path("x")})
+
+
+def cells(html: str, tag: str) -> list[str]:
+    return re.findall(f"<{tag}>(.*?)</{tag}>", html, re.S)
+
+
+def test_numbers_have_their_unit_decimals_and_a_dash_if_unknown() -> None:
+    html = table_html(table())
+    assert cells(html, "td") == ["a&lt;b", "93.46", "12.00", "1,234", "-", "1,234.6", "0.9877", "20,000"]
+    assert cells(html, "th") == [heading for _, heading, *_ in COLUMNS]
+
+
+def test_where_pods_finish_the_headings_change_with_the_columns() -> None:
+    html = table_html(table(pods_finished=3))
+    assert cells(html, "td") == ["a&lt;b", "93.46", "55.50", "1,234", "7.2", "2.0", "3,600.0", "20,000"]
+    assert cells(html, "th") == [DYNAMIC.get(name, (name, heading))[1] for name, heading, *_ in COLUMNS]
+    assert "mean\nwait s" in cells(html, "th") and "GRAR" not in cells(html, "th")
+
+
+@pytest.mark.parametrize(("finished", "word", "figure"), [(0, "GRAR", "0.9877"), (1, "JCT", "3,600.0")])
+def test_the_terminal_shows_the_same_columns(finished: int, word: str, figure: str) -> None:
+    text = comparison_text(table(pods_finished=finished))
+    assert word in text and figure in text and "a<b" in text
+    assert ("GRAR" in text) + ("JCT" in text) == 1
+
+
+def test_one_run_is_told_line_by_line_without_what_is_unknown() -> None:
+    known = {"pods": 8152, "pods_unplaced": 0, "grar": None, "gpu_alloc_pct": 93.456, "eopc_w": 1_500_000.0}
+    text = summary_text(Run(pl.DataFrame([known])), Path("out"))  # type: ignore[arg-type]
+    lines = {line[:27].strip(): line[27:].strip() for line in text.splitlines()[:-1]}
+    assert lines == {
+        "pods": "8,152",
+        "pods that fitted nowhere": "0",  # nothing is a figure too
+        "GPU allocation at the end": "93.46 %",
+        "power at the end": "1,500.0 kW",
+        "simulation speed": "1,234 pods/s",
+    }
+    assert text.endswith("saved to out\n")
+
+
+def test_json_keeps_nulls_and_writes_what_is_no_number_as_text() -> None:
+    record = json.loads(result_json(Run(pl.DataFrame([{"grar": None, "pods": 3}]))))  # type: ignore[arg-type]
+    assert record["summary"] == {"grar": None, "pods": 3}
+    assert record["timing"] == {"pods_per_s": 1234.5} and record["provenance"] == {"where": "x"}
+    assert json.loads(table_json(table()))[0] == ROW
+
+
+def test_the_demo_says_where_its_report_is() -> None:
+    text = demo_text(table(), Path("here"))
+    assert text.startswith(comparison_text(table()))
+    assert text.endswith(f"report: {Path('here/report.html')}   picture: {Path('here/report.png')}\n")

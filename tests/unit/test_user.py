@@ -1,0 +1,74 @@
+"""A scorer of one's own: where it may come from, how it is written again, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.errors import PolicyError
+from fastsim.policies import PythonScorer, parse
+
+
+def last_first(nodes: Any, pod: Any) -> Any:
+    """Prefer large positions."""
+    return np.arange(len(nodes.cpu_free))
+
+
+class Lab:
+    """A namespace, so that a scorer's name has a dot."""
+
+    @staticmethod
+    def score(nodes: Any, pod: Any) -> Any:
+        """Prefer nothing."""
+        return np.zeros(len(nodes.cpu_free), int)
+
+
+def test_a_function_stands_for_itself() -> None:
+    term = PythonScorer(last_first, normalise="min_max_100").term()
+    assert (term.kernel, term.normalise, term.scorer) == ("python", "min_max_100", last_first)
+    assert str(PythonScorer(Lab.score)) == f"python(scorer='{__name__}:Lab.score')"
+
+
+def test_a_text_is_imported_and_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab_scorer.py").write_text("def points(nodes, pod):\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = PythonScorer("lab_scorer:points", normalise="min_max_0", gpu_pick="worst")
+    scorer: Any = made.term().scorer
+    assert scorer(None, None) == 1
+    assert str(made) == "python(gpu_pick=worst, scorer='lab_scorer:points', normalise=min_max_0)"
+    again: Any = parse(str(made))
+    assert again == made
+    # The function itself is written as the place it comes from.
+    assert str(PythonScorer(scorer, normalise="min_max_0", gpu_pick="worst")) == str(made)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "found"),
+    [
+        ("", "''"),
+        (None, "None"),
+        (3, "3"),
+        ("math", "'math' ("),
+        ("math:", "'math:' ("),
+        ("math:nothing", "'math:nothing' (module 'math' has no attribute 'nothing')"),
+        ("math:pi", "'math:pi'"),
+        ("no_such_lab:f", "'no_such_lab:f' (No module named 'no_such_lab')"),
+        (":f", "':f' (Empty module name)"),
+    ],
+)
+def test_what_is_no_scorer_is_refused_at_once(scorer: Any, found: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        PythonScorer(scorer)
+    assert error.value.where == "policy python, parameter scorer"
+    assert str(error.value.found).startswith(found)
+    assert error.value.expected == "a function or its place as 'module:function'"
+
+
+def test_a_module_that_fails_in_its_own_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab_broken.py").write_text("raise RuntimeError('no lab today')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PolicyError, match="no lab today"):
+        PythonScorer("lab_broken:f")
