@@ -36,6 +36,7 @@ cdef class NodeTable:
     cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
+    cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef bint could_host(self, const Pod* pod) noexcept nogil
     cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil

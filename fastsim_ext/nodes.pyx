@@ -78,6 +78,9 @@ cdef class NodeTable:
     def load(self, int n, int64_t cpu_left, int64_t mem_left, gpu_left, tags):
         """Put node ``n`` into a given state (GPU milli by device, pods by tag)."""
         cdef int g
+        self.known(n)
+        if len(gpu_left) != self.num_gpu[n]:
+            raise ValueError(f"node {n}: found {len(gpu_left)} devices, expected {self.num_gpu[n]}")
         self.weigh(n, -1)
         self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
         for g in range(self.num_gpu[n]):
@@ -89,14 +92,23 @@ cdef class NodeTable:
 
     def figures(self, int n):
         """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
+        self.known(n)
         return [self.frag__nk[n, k] for k in range(FRAG_CLASSES)], self.frag[n], self.cpu_mw[n], self.gpu_mw[n]
 
     def frag_shares(self, int n):
         """Fragmentation by class of one node in float64 milli-GPU, summed as scores are."""
         cdef double[FRAG_CLASSES] out
-        cdef Node node = self.at(n)
+        cdef Node node
+        self.known(n)
+        node = self.at(n)
         frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.freq, &out[0])
         return [out[k] for k in range(FRAG_CLASSES)]
+
+    cdef int known(self, int n) except -1:
+        """Refuse a position that no present node has; kernels do not look."""
+        if not 0 <= n < self.count or not self.present[n]:
+            raise IndexError(f"no node is present at position {n}")
+        return 0
 
     cdef Node at(self, int n) noexcept nogil:
         """The state of node ``n`` as kernels see it."""

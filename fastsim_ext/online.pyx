@@ -36,6 +36,8 @@ cdef class Online:
 
     def feed(self, a_class, a_submit, a_duration, a_priority, bint last):
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
+        if not len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
+            raise ValueError("the columns of a batch have different lengths")
         self.a_class, self.a_submit, self.a_duration, self.a_priority = a_class, a_submit, a_duration, a_priority
         self.a_next = 0
         self.last_batch = last
@@ -77,9 +79,9 @@ cdef class Online:
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
-        cdef Slot* s = &self.work.slots[slot]
-        if s.seq < 0 or s.node < 0:
-            raise ValueError(f"slot {slot} does not run")
+        cdef Slot* s
+        self.work.known_slot(slot)
+        s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.note(slot, EVICTED, self.now)
         s.node = -1
@@ -88,6 +90,11 @@ cdef class Online:
     def frag_without(self, int node, slots):
         """Fragmentation of a node in milli-GPU if these of its pods were gone."""
         cdef int32_t slot
+        self.nodes.known(node)
+        for slot in slots:
+            self.work.known_slot(slot)
+            if self.work.slots[slot].node != node:
+                raise ValueError(f"slot {slot} runs on node {self.work.slots[slot].node}, not on {node}")
         for slot in slots:
             self.nodes.give(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
         frag = self.nodes.frag[node]
@@ -97,8 +104,11 @@ cdef class Online:
 
     def move(self, int32_t slot):
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
-        cdef Slot* s = &self.work.slots[slot]
+        cdef Slot* s
         cdef Choice choice
+        if not 0 <= slot < self.work.n_slots or self.work.slots[slot].seq < 0 or self.work.slots[slot].node >= 0:
+            raise IndexError(f"no evicted pod is in slot {slot}")
+        s = &self.work.slots[slot]
         self.select.choose(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
@@ -112,6 +122,7 @@ cdef class Online:
         """Place a pod that leaves no trace in the counts; its slot for discard(), or -1."""
         cdef Choice choice
         cdef int32_t slot
+        self.work.known_class(cls)
         self.select.choose(cls, &choice)
         if choice.node < 0:
             return -1
@@ -122,7 +133,9 @@ cdef class Online:
 
     def discard(self, int32_t slot):
         """Take back a trial()."""
-        cdef Slot* s = &self.work.slots[slot]
+        cdef Slot* s
+        self.work.known_slot(slot)
+        s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.leave(slot)
 

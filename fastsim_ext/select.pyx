@@ -84,17 +84,24 @@ cdef class Selector:
     def raw(self, int kernel, int dim, int norm, int n, int cls):
         """(raw points, devices as bits) of one kernel on node ``n`` as it is now."""
         cdef uint64_t gpus
-        cdef Node node = self.nodes.at(n)
+        cdef Node node
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        node = self.nodes.at(n)
         points = raw_points(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
         return points, gpus
 
     def pick(self, int gpu_pick, int n, int cls):
         """The devices, as bits, that a pick rule takes on node ``n`` as it is now."""
-        cdef Node node = self.nodes.at(n)
+        cdef Node node
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        node = self.nodes.at(n)
         return self.devices(&node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
         """Whether any node could host the class when empty."""
+        self.work.known_class(cls)
         return bool(self.nodes.could_host(&self.work.classes[cls]))
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:

@@ -31,6 +31,8 @@ cdef class WorkTable:
     cdef int64_t outcome_room
     cdef int32_t head, tail              # the waiting line, or -1
     cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration, int32_t priority) except -1 nogil
+    cdef int known_class(self, int cls) except -1
+    cdef int known_slot(self, int32_t slot) except -1
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil
     cdef void unqueue(self, int32_t slot) noexcept nogil

@@ -78,6 +78,18 @@ cdef class WorkTable:
         s.before = s.after = -1
         return slot
 
+    cdef int known_class(self, int cls) except -1:
+        """Refuse a class that was never added."""
+        if not 0 <= cls < self.n_classes:
+            raise IndexError(f"no pod class {cls}")
+        return 0
+
+    cdef int known_slot(self, int32_t slot) except -1:
+        """Refuse a slot in which no pod runs."""
+        if not 0 <= slot < self.n_slots or self.slots[slot].seq == -1 or self.slots[slot].node < 0:
+            raise IndexError(f"no pod runs in slot {slot}")
+        return 0
+
     cdef void leave(self, int32_t slot) noexcept nogil:
         """Free the slot of a pod that has left the system."""
         cdef Slot* s = &self.slots[slot]

@@ -133,7 +133,7 @@ def test_an_evicted_pod_comes_back_as_its_next_attempt_and_keeps_its_departure()
     decision.online.advance(2)
     decision.online.evict(0)
     assert [row[0] for row in decision.work.running()] == [1] and decision.online.verify() == 0
-    with pytest.raises(ValueError, match="slot 0 does not run"):
+    with pytest.raises(IndexError, match="no pod runs in slot 0"):
         decision.online.evict(0)
     assert decision.online.move(0) is True
     decision.online.advance(9)
@@ -181,3 +181,21 @@ def test_the_checked_loop_stops_at_the_event_after_the_damage(checked: int) -> N
         return
     with pytest.raises(AssertionError, match="totals drifted"):
         decision.online.advance(9)
+
+
+def test_slots_and_classes_that_do_not_exist_are_refused() -> None:
+    decision, cls = loop(gpus=1)
+    decision.feed((cls, 0.0, None))
+    decision.online.advance(9)
+    online = decision.online
+    for call in (online.evict, online.discard, online.move):
+        with pytest.raises(IndexError, match="slot 5"):
+            call(5)
+    with pytest.raises(IndexError, match="no evicted pod is in slot 0"):
+        online.move(0)
+    with pytest.raises(IndexError, match="no pod class 7"):
+        online.trial(7)
+    with pytest.raises(IndexError, match="position -1"):
+        online.frag_without(-1, [])
+    with pytest.raises(ValueError, match="different lengths"):
+        online.feed(np.zeros(1, np.int32), np.zeros(2), np.zeros(2), np.zeros(2, np.int32), True)

@@ -90,8 +90,8 @@ def test_what_some_empty_node_could_host(pod: Any, hosted: bool) -> None:
     decision = Decision(mixed())
     cls = decision.pod(*pod)
     assert decision.select.hosts(cls) is hosted
-    for n in range(3):  # however full the nodes are now
-        decision.table.nodes.load(n, 0, 0, [0] * 4, {})
+    for n, gpus in enumerate(decision.table.columns["num_gpu"].tolist()):  # however full the nodes are now
+        decision.table.nodes.load(n, 0, 0, [0] * gpus, {})
     assert decision.select.hosts(cls) is hosted
 
 
