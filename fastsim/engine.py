@@ -89,6 +89,7 @@ class OnlineRun:
         terms = plan_columns(plan, len(cluster))
         self.select = Selector(self.nodes, self.work, terms, options.seed % 2**64, self.scorers)
         self.online = Online(self.nodes, self.work, self.select, self._loop_options())
+        self.main_kept = max(typical.kept, 1)
         self.pods = 0
         self.first_s: float | None = None
         self.pod_ids: list[Any] = []

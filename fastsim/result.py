@@ -105,7 +105,7 @@ def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Re
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     listed = out if record in ("placements", "all") else out[:0]
     return Result(
-        summary=summary_frame(final, at_capacity, areas, seconds, kept, out),
+        summary=summary_frame(final, at_capacity, areas, seconds, (run.main_kept, kept), out),
         timeline=timeline_frame(_joined(run.rows, ROW), _joined(run.row_kept, np.dtype("i8")), pod_ids),
         placements=placements_frame(listed, pod_ids, natives, run.cluster.nodes["name"].to_pylist()),
         jobs=jobs_frame(listed, pod_ids, natives),

@@ -13,16 +13,18 @@ Row = Any
 
 
 def summary_frame(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: int, out: Any
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], out: Any
 ) -> pl.DataFrame:
     """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits.
 
     ``seconds`` is the time between the first and the last event; means over time are null without it.
+    ``kept`` is the typical pods' total count during the main run and at the end, after any retargeting.
     """
+    main_kept, final_kept = kept
     row = {
-        **_counts(final), **_state(final, kept),
-        **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, kept).items()},
-        **_means(areas, seconds, kept, final), **_waits(out), "makespan_s": seconds,
+        **_counts(final), **_state(final, final_kept),
+        **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, main_kept).items()},
+        **_means(areas, seconds, main_kept, final), **_waits(out), "makespan_s": seconds,
     }  # fmt: skip
     # A figure that is not known is a null among floats, never a column of its own type.
     kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
