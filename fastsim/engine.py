@@ -14,6 +14,8 @@ from fastsim.columns import ModelIds, change_columns, node_columns, plan_columns
 from fastsim.errors import InputError, PolicyError
 from fastsim.frames import OUTCOME, ROW
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
+from fastsim.result import Result, gathered
+from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.nodes import NodeTable, TypicalTable
@@ -23,8 +25,6 @@ from fastsim_ext.work import WorkTable
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
-    from fastsim.result import Result
-    from fastsim.stages import Deschedule, Inflation
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
@@ -166,8 +166,6 @@ class OnlineRun:
             self.options.progress(self.online.arrived)
 
     def _deschedule_now(self) -> None:
-        from fastsim.stages import deschedule
-
         for step in self.options.deschedule:
             if step.at_s == self.online.now:
                 deschedule(self, step)
@@ -198,9 +196,6 @@ class OnlineRun:
 def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods,
                options: OnlineOptions | None = None) -> Result:  # fmt: skip
     """Place every pod of the workload and answer with the result."""
-    from fastsim.result import gathered
-    from fastsim.stages import closing_stages
-
     options = options or OnlineOptions()
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")

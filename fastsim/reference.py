@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.plan import OnlinePlan
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_nodes import Node, empty_node, fits, given_back, taken
-from fastsim.reference_select import Selection
+from fastsim.reference_select import Choice, Selection
+from fastsim.reference_stages import Stages, Step, closing_stages, deschedule
 from fastsim.reference_tables import (
     EVENTS,
     Outcome,
@@ -23,7 +24,7 @@ from fastsim.reference_tables import (
     Tally,
     arrived,
     job_row,
-    placement_row,
+    placement_rows,
     pods,
     shapes,
     timeline_row,
@@ -33,7 +34,7 @@ from fastsim.typical import PodBatches, TypicalPods
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
 
-NODE, DEPARTURE, RETRY, SAMPLE, _DESCHEDULE, ARRIVAL, END = range(len(EVENTS))
+NODE, DEPARTURE, RETRY, SAMPLE, DESCHEDULE, ARRIVAL, END = range(len(EVENTS))
 
 
 class Event(NamedTuple):
@@ -47,17 +48,16 @@ class Event(NamedTuple):
 
 
 def simulate_reference(
-    cluster: Cluster,
-    workload: PodBatches,
-    plan: OnlinePlan,
-    typical: TypicalPods,
-    *,
-    seed: int = 0,
-    sample_s: float | None = None,
-    until_s: float | None = None,
-) -> ReferenceRun:
-    """Place every pod of the workload; times in seconds, a row per event or every ``sample_s``."""
-    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s)
+    cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
+    sample_s: float | None = None, until_s: float | None = None,
+    deschedule: Sequence[Step] = (), inflation: tuple[float, int] | None = None, retarget: TypicalPods | None = None,
+) -> ReferenceRun:  # fmt: skip
+    """Place every pod of the workload; times in seconds, a row per event or every ``sample_s``.
+
+    ``deschedule`` has (policy, ratio, seconds or None for the end), ``inflation`` is (ratio, seed).
+    """
+    stages = Stages(deschedule, inflation, retarget)
+    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages)
     while engine.step(math.inf if until_s is None else until_s):
         pass
     return engine.finished()
@@ -68,11 +68,11 @@ class ReferenceEngine:
 
     def __init__(
         self, cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, seed: int,
-        sample_s: float | None,
+        sample_s: float | None, stages: Stages | None = None,
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s
         self.names: list[str] = cluster.nodes["name"].to_pylist()
-        self.queue_rule = plan.queue
+        self.queue_rule, self.stages = plan.queue, stages or Stages()
         self.frag = Fragmentation(typical)
         self.select = Selection(plan, self.frag, seed)
         self.nodes: list[Node | None] = []
@@ -84,7 +84,7 @@ class ReferenceEngine:
         self._schedule_known(cluster)
 
     def _schedule_known(self, cluster: Cluster) -> None:
-        """Put every node change, every arrival and the first sample into the event queue."""
+        """Put every node change, every arrival, the first sample and all descheduling into the event queue."""
         changes: list[tuple[float, int, bool]] = []
         for position, row in enumerate(cluster.nodes.select(["add_s", "remove_s"]).to_pylist()):
             self.nodes.append(empty_node(self.shapes[position]) if row["add_s"] is None else None)
@@ -97,6 +97,8 @@ class ReferenceEngine:
         if self.pods and self.sample_s is not None:
             first = math.ceil(self.pods[0].submit_s / self.sample_s)
             heapq.heappush(self.events, Event(first * self.sample_s, SAMPLE, first))
+        for sequence, at_s in enumerate(self.stages.instants):
+            heapq.heappush(self.events, Event(at_s, DESCHEDULE, sequence))
 
     def step(self, until_s: float) -> bool:
         """Process the next event not later than ``until_s``; False when there is none."""
@@ -106,7 +108,7 @@ class ReferenceEngine:
         event = heapq.heappop(self.events)
         handler: dict[int, Callable[[Event], bool]] = {
             NODE: self._node, DEPARTURE: self._departure, RETRY: self._retry, SAMPLE: self._sample,
-            ARRIVAL: self._arrival,
+            DESCHEDULE: self._deschedule, ARRIVAL: self._arrival,
         }  # fmt: skip
         if event.kind == RETRY and not self.queue:
             self.freed = False
@@ -138,15 +140,18 @@ class ReferenceEngine:
 
     def _departure(self, event: Event) -> bool:
         """A pod has run for its duration and gives everything back."""
-        pod = self.running[event.subject]
+        self.release(self.running[event.subject], event.t_s, "finished")
+        self.tally.finished += 1
+        self._free_something(event.t_s)
+        return True
+
+    def release(self, pod: Outcome, t_s: float, reason: str) -> None:
+        """A running pod gives everything back and its interval ends."""
         assert pod.node is not None
         node = self.nodes[pod.node]
         assert node is not None
         self.nodes[pod.node] = given_back(node, pod.request, pod.devices)
-        self._end(pod, event.t_s, "finished")
-        self.tally.finished += 1
-        self._free_something(event.t_s)
-        return True
+        self._end(pod, t_s, reason)
 
     def _end(self, pod: Outcome, t_s: float, reason: str) -> None:
         del self.running[pod.sequence]
@@ -175,6 +180,13 @@ class ReferenceEngine:
         """Look at the cluster and plan the next look."""
         assert self.sample_s is not None
         heapq.heappush(self.events, Event((event.sequence + 1) * self.sample_s, SAMPLE, event.sequence + 1))
+        return True
+
+    def _deschedule(self, event: Event) -> bool:
+        """Some running pods are taken off their nodes and placed again; pods that wait may fit then."""
+        for policy, ratio, _ in self.stages.due(event.t_s):
+            deschedule(self, policy, ratio)
+        self._free_something(event.t_s)
         return True
 
     def _arrival(self, event: Event) -> bool:
@@ -207,31 +219,46 @@ class ReferenceEngine:
         if choice.position is None:
             pod.reason = choice.reason if self.queue_rule == "drop" else "pending"
             return False
-        node = self.nodes[choice.position]
-        assert node is not None
-        self.nodes[choice.position] = taken(node, pod.request, choice.devices)
-        pod.node, pod.devices, pod.start_s, pod.reason = choice.position, choice.devices, t_s, "running"
-        self.running[pod.sequence] = pod
-        self.tally.running += 1
+        self.settle(pod, choice, t_s)
         if pod.duration_s is not None:
             heapq.heappush(self.events, Event(t_s + pod.duration_s, DEPARTURE, self.departures, pod.sequence))
             self.departures += 1
         return True
 
+    def settle(self, pod: Outcome, choice: Choice, t_s: float) -> None:
+        """The pod starts an interval on the chosen node and devices."""
+        assert choice.position is not None
+        node = self.nodes[choice.position]
+        assert node is not None
+        self.nodes[choice.position] = taken(node, pod.request, choice.devices)
+        pod.node, pod.devices, pod.start_s, pod.end_s = choice.position, choice.devices, t_s, None
+        pod.reason = "running"
+        self.running[pod.sequence] = pod
+        self.tally.running += 1
+
     def _note(self, event: Event) -> None:
         about_pod = event.kind in (DEPARTURE, ARRIVAL)
         self._write_row(event.kind, self.pods[event.subject].pod_id if about_pod else None)
 
+    def note_deschedule(self) -> None:
+        """A timeline row for descheduling after the run."""
+        if self.sample_s is None:
+            self._write_row(DESCHEDULE, None)
+
     def _write_row(self, kind: int, pod_id: int | None) -> None:
+        self.run.timeline_rows.append(self.state_row(EVENTS[kind], pod_id))
+
+    def state_row(self, event: str, pod_id: int | None) -> dict[str, Any]:
+        """The timeline row of now."""
         present = [node for node in self.nodes if node is not None]
-        row = timeline_row(self.now, self.steps, EVENTS[kind], pod_id, self.tally, present, self.frag)
-        self.run.timeline_rows.append(row)
+        return timeline_row(self.now, self.steps, event, pod_id, self.tally, present, self.frag)
 
     def finished(self) -> ReferenceRun:
         """Close the tables; pods that have not arrived by now are in none of them."""
+        closing_stages(self, self.stages)
         self._write_row(END, None)
         known = self.pods[: self._arrived()]
-        self.run.placement_rows = [placement_row(pod, self.names) for pod in known]
+        self.run.placement_rows = [row for pod in known for row in placement_rows(pod, self.names)]
         self.run.job_rows = [job_row(pod) for pod in known]
         return self.run
 

@@ -26,11 +26,19 @@ REASONS = (
     "no_node", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot",
 )  # fmt: skip
 """How an interval of a pod ended, or why it never began."""
+STAGE = (
+    "pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus",
+    "frag_milli", "power_w",
+)  # fmt: skip
+"""What of a timeline row is kept for a stage."""
 
 
 @dataclass
 class Outcome:
-    """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran."""
+    """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran.
+
+    ``earlier`` has the intervals that ended in an eviction after which the pod found a place again.
+    """
 
     pod_id: int
     native_id: str | None
@@ -44,6 +52,12 @@ class Outcome:
     devices: tuple[int, ...] = ()
     start_s: float | None = None
     end_s: float | None = None
+    earlier: tuple[Outcome, ...] = ()
+
+    @property
+    def intervals(self) -> tuple[Outcome, ...]:
+        """Every interval on a node, or the one that never began."""
+        return (*self.earlier, self)
 
     @property
     def state(self) -> str:
@@ -66,11 +80,12 @@ class Tally:
 
 @dataclass
 class ReferenceRun:
-    """What the reference engine answers with: rows of the three result tables, and their frames."""
+    """What the reference engine answers with: rows of the result tables, and their frames."""
 
     timeline_rows: list[dict[str, Any]] = field(default_factory=list)
     placement_rows: list[dict[str, Any]] = field(default_factory=list)
     job_rows: list[dict[str, Any]] = field(default_factory=list)
+    stage_rows: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def timeline(self) -> pl.DataFrame:
@@ -84,7 +99,7 @@ class ReferenceRun:
 
     @property
     def placements(self) -> pl.DataFrame:
-        """One row per pod, placed or not."""
+        """One row per interval on a node, and one per pod that never had any."""
         import polars as pl
 
         return pl.DataFrame(self.placement_rows, schema={
@@ -102,6 +117,14 @@ class ReferenceRun:
             "end_s": pl.Float64, "wait_s": pl.Float64, "jct_s": pl.Float64, "state": pl.Enum(STATES),
             "reason": pl.Enum(REASONS), "attempts": pl.Int16,
         })  # fmt: skip
+
+    @property
+    def stages(self) -> pl.DataFrame:
+        """One row per look at the cluster while something interrupted or followed the run."""
+        import polars as pl
+
+        kinds: dict[str, Any] = {"stage": pl.String, "frag_milli": pl.Float64, "power_w": pl.Float64}
+        return pl.DataFrame(self.stage_rows, schema={name: kinds.get(name, pl.Int64) for name in ("stage", *STAGE)})
 
 
 def shapes(cluster: Cluster) -> list[Shape]:
@@ -173,25 +196,34 @@ def _active_devices(node: Node) -> int:
     return len(node.gpu_free) - len(node.idle_devices)
 
 
-def placement_row(pod: Outcome, names: Sequence[str]) -> dict[str, Any]:
-    """The interval a pod held a node, or an empty one."""
-    return {
-        "pod_id": pod.pod_id, "native_id": pod.native_id, "attempt": 0,
-        "node_id": pod.node, "node": None if pod.node is None else names[pod.node],
-        "gpu_ids": list(pod.devices), "start_s": pod.start_s, "end_s": pod.end_s, "reason": pod.reason,
-    }  # fmt: skip
+def placement_rows(pod: Outcome, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The intervals a pod held a node, or an empty one."""
+    return [
+        {
+            "pod_id": pod.pod_id, "native_id": pod.native_id, "attempt": attempt,
+            "node_id": held.node, "node": None if held.node is None else names[held.node],
+            "gpu_ids": list(held.devices), "start_s": held.start_s, "end_s": held.end_s, "reason": held.reason,
+        }
+        for attempt, held in enumerate(pod.intervals)
+    ]  # fmt: skip
 
 
 def job_row(pod: Outcome) -> dict[str, Any]:
-    """Times in seconds; a pod that did not finish has no completion time."""
+    """Times in seconds, from the first start to the last end; a pod that did not finish has no completion time."""
+    start_s = pod.intervals[0].start_s
     finished = pod.reason == "finished" and pod.end_s is not None
     return {
         "pod_id": pod.pod_id, "native_id": pod.native_id, "submit_s": pod.submit_s,
-        "start_s": pod.start_s, "end_s": pod.end_s,
-        "wait_s": None if pod.start_s is None else pod.start_s - pod.submit_s,
+        "start_s": start_s, "end_s": pod.end_s,
+        "wait_s": None if start_s is None else start_s - pod.submit_s,
         "jct_s": pod.end_s - pod.submit_s if finished and pod.end_s is not None else None,
-        "state": pod.state, "reason": pod.reason, "attempts": 0 if pod.start_s is None else 1,
+        "state": pod.state, "reason": pod.reason, "attempts": 0 if start_s is None else len(pod.intervals),
     }  # fmt: skip
+
+
+def stage_row(stage: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a timeline row that describe a stage."""
+    return {"stage": stage, **{name: row[name] for name in STAGE}}
 
 
 def arrived(tally: Tally, request: PodRequest) -> None:

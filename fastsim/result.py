@@ -135,7 +135,12 @@ def _stages_frame(run: OnlineRun) -> pl.DataFrame:
 def _provenance(run: OnlineRun, workload: Workload) -> dict[str, Any]:
     """Everything that decides the bytes of the result, and what it was computed with."""
     plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
-    options = {name: getattr(run.options, name) for name in ("seed", "sample_s", "until_s", "record")}
+    options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
+    options["deschedule"] = [
+        {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
+        for step in run.options.deschedule
+    ]
+    options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
     return {
         "plan": plan, "options": options,
         "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},

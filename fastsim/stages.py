@@ -90,11 +90,9 @@ def deschedule(run: OnlineRun, step: Deschedule) -> None:
 
 def inflate(run: OnlineRun, step: Inflation) -> None:
     """Place clones of random pods until the demand would exceed the cluster, note the state, remove them."""
-    if not run.pods:
-        return
-    class_of = np.concatenate(run.class_of)
+    class_of = np.concatenate([np.zeros(0, np.int32), *run.class_of])
     clones = math.ceil(run.pods * step.ratio) - run.pods
-    drawn = np.random.Generator(np.random.PCG64DXSM(step.seed)).integers(0, run.pods, max(clones, 0))
+    drawn = np.random.Generator(np.random.PCG64DXSM(step.seed)).integers(0, max(run.pods, 1), max(clones, 0))
     slots = [run.online.trial(int(cls)) for cls in class_of[drawn][: affordable(run, class_of, drawn)]]
     run.note_stage("inflation")
     for slot in reversed(slots):

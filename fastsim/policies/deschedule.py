@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ class CosSim:
     """Evict the pod that resembles its node least, from nodes out of CPU that still have GPUs to give.
 
     similarity = cos(free + pod, pod) over (milli-CPU, milli-GPU); one pod of each node with less than
-    ``cpu_free_milli`` CPU left and a device with more than ``gpu_free_milli`` left, most free GPU first.
+    ``cpu_free_milli`` CPU left and a device with more than ``gpu_free_milli`` left, most free GPU first. Of
+    equally similar pods the first to arrive goes; a pod that asks for neither CPU nor GPU counts as similar.
     """
 
     cpu_free_milli: int = 2000
@@ -33,14 +35,15 @@ class CosSim:
             if cpu[n] < self.cpu_free_milli and view.nodes.gpu_free[n].max() > self.gpu_free_milli
         ]  # fmt: skip
         starved.sort(key=lambda n: (-gpu[n], view.names[n]))
-        chosen = (min(pods[n], key=lambda pod: _similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved)
+        chosen = (min(pods[n], key=lambda pod: _squared_similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved)
         return list(islice(chosen, limit))
 
 
-def _similarity(pod: RunningPod, cpu_free: int, gpu_free: int) -> float:
+def _squared_similarity(pod: RunningPod, cpu_free: int, gpu_free: int) -> Fraction:
+    """Ranks as the similarity does, which is never negative, but exactly: rounding must not part equal pods."""
     cpu, gpu = pod.request.cpu_milli, pod.request.num_gpu * pod.request.gpu_milli
-    length = math.hypot(cpu_free + cpu, gpu_free + gpu) * math.hypot(cpu, gpu)
-    return ((cpu_free + cpu) * cpu + (gpu_free + gpu) * gpu) / length if length else 1.0
+    lengths = ((cpu_free + cpu) ** 2 + (gpu_free + gpu) ** 2) * (cpu**2 + gpu**2)
+    return Fraction(((cpu_free + cpu) * cpu + (gpu_free + gpu) * gpu) ** 2, lengths) if lengths else Fraction(1)
 
 
 def _relief(view: RunView, node: int, gone: Sequence[RunningPod], pods: Sequence[RunningPod]) -> tuple[int, int]:

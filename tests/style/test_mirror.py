@@ -23,6 +23,7 @@ SHARED = {
     "fastsim/reference_nodes.py": f"{UNIT}/test_reference.py",
     "fastsim/reference_scores.py": f"{UNIT}/test_reference.py",
     "fastsim/reference_select.py": f"{UNIT}/test_reference.py",
+    "fastsim/reference_stages.py": "tests/differential/test_stages.py",
     "fastsim/reference_tables.py": f"{UNIT}/test_reference.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",

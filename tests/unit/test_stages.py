@@ -14,6 +14,7 @@ from fastsim.policies.deschedule import CosSim, FragMultiPod, FragOnePod
 from fastsim.result import Result
 from fastsim.stages import Deschedule, Inflation
 from fastsim.typical import TypicalPods
+from fastsim.workload import Workload
 from tests.unit.test_engine import one_gpu_nodes, pods
 
 WORST = OnlinePlan((ScoreTerm("best_fit", normalise="min_max_0"),), gpu_pick="worst")
@@ -58,6 +59,14 @@ def test_frag_one_pod_takes_one_pod_of_a_node_and_frag_multi_pod_several() -> No
     assert several.stages["frag_milli"].to_list()[1] == 0
 
 
+def test_less_than_one_milli_of_fragmentation_is_not_worth_an_eviction() -> None:
+    # One typical pod in a thousand needs the whole device: the pod that shares it costs 600 / 1,000 milli.
+    rare = TypicalPods((1000, 1000), (1, 1000), (1, 1), ((), ()), (999, 1), (0.999, 0.001))
+    for policy in (FragOnePod(), FragMultiPod()):
+        result = played(node(1), pods(share(400)), typical=rare, deschedule=(Deschedule(policy, 1.0),))
+        assert result.stages["frag_milli"].to_list() == [0.6, 0.6, 0.6]
+
+
 def test_the_ratio_limits_the_victims_rounded_up() -> None:
     load = pods(*(share(100 * k) for k in range(1, 6)))
     result = played(node(8), load, deschedule=(Deschedule(FragMultiPod(), 0.3),))
@@ -68,6 +77,13 @@ def test_cos_sim_evicts_what_resembles_its_node_least() -> None:
     # No CPU is left while a device is free: the CPU-only pod points away from the node's free GPU.
     load = pods({"num_gpu": 0, "gpu_milli": 0, "cpu_milli": 1000}, {"cpu_milli": 7000})
     result = played(node(2, cpu=8000), load, deschedule=(Deschedule(CosSim(), 0.5),))
+    assert result.placements.filter(pl.col("reason") == "evicted")["pod_id"].to_list() == [0]
+
+
+def test_cos_sim_takes_the_first_of_equally_similar_pods() -> None:
+    # cos((4000, 2000), (4000, 0)) = cos((1000, 3000), (1000, 1000)) = 2 / sqrt(5), though not in float64.
+    load = pods({"num_gpu": 0, "gpu_milli": 0, "cpu_milli": 4000}, {"cpu_milli": 1000})
+    result = played(node(3, cpu=5000), load, deschedule=(Deschedule(CosSim(), 0.5),))
     assert result.placements.filter(pl.col("reason") == "evicted")["pod_id"].to_list() == [0]
 
 
@@ -127,12 +143,33 @@ def test_inflation_stops_before_the_demand_exceeds_the_cluster() -> None:
     assert result.stages["gpu_milli_alloc"].to_list() == [2000, 3000]
 
 
+def test_inflation_may_use_up_the_last_cpu() -> None:
+    result = played(node(8, cpu=4000), pods({}, {}), inflation=Inflation(5.0))
+    assert result.stages["cpu_milli_alloc"].to_list() == [2000, 4000]
+
+
 def test_retargeting_measures_against_other_typical_pods() -> None:
     half = TypicalPods((1000,), (500,), (1,), ((),), (1,), (1.0,))
     result = played(node(1), pods(share(400)), retarget=half)
     assert result.stages["stage"].to_list() == ["schedule", "retarget"]
     assert result.stages["frag_milli"].to_list() == [600, 0]
     assert result.timeline["frag_milli"].to_list() == [600, 0]  # the arrival, then the end of the run
+
+
+def test_retargeting_does_not_reach_back_into_the_main_run() -> None:
+    half = TypicalPods((1000,), (500,), (1,), ((),), (3,), (1.0,))
+    load = pods(share(400, duration_s=4.0), share(400, submit_s=6.0))
+    plain, other = played(node(2), load).summary, played(node(2), load, retarget=half).summary
+    assert plain["frag_milli"].item() == 600
+    assert other["frag_milli"].item() == 0
+    for column in ("mean_frag_milli", "at_capacity_frag_pct"):
+        assert other[column].item() == plain[column].item() > 0
+
+
+def test_inflating_an_empty_workload_is_a_stage_like_any_other() -> None:
+    result = played(node(2), Workload.from_arrow(pods({}).table().slice(0, 0)), inflation=Inflation(2.0))
+    assert result.stages["stage"].to_list() == ["schedule", "inflation"]
+    assert result.stages["gpu_milli_alloc"].to_list() == [0, 0]
 
 
 @pytest.mark.parametrize("policy", [FragOnePod(), FragMultiPod(), CosSim()])
