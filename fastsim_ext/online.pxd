@@ -36,7 +36,7 @@ cdef class Online:
     # arrivals of the present batch, node changes of the whole run
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
-    cdef int64_t a_next, a_seq, change_next, deschedule_next, sample_k
+    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k
     cdef Row* rows
     cdef readonly int64_t n_rows
     cdef int64_t row_room

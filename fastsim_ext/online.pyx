@@ -39,9 +39,9 @@ cdef class Online:
         if not len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
             raise ValueError("the columns of a batch have different lengths")
         self.a_class, self.a_submit, self.a_duration, self.a_priority = a_class, a_submit, a_duration, a_priority
-        self.a_next = 0
+        self.a_count, self.a_next = len(a_submit), 0
         self.last_batch = last
-        if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_submit.shape[0] > 0:
+        if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_count > 0:
             self.sample_k = <int64_t> ceil(self.a_submit[0] / self.sample_s)
             self.next_sample = self.sample_k * self.sample_s
 
@@ -180,7 +180,7 @@ cdef class Online:
             self.skip_void_departures()
             kind = END
             t = INFINITY
-            if self.a_next < self.a_submit.shape[0]:
+            if self.a_next < self.a_count:
                 kind, t = ARRIVAL, self.a_submit[self.a_next]
             elif not self.last_batch:
                 return WANT_ARRIVALS
