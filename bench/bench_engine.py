@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import fastsim as fs
@@ -20,6 +22,18 @@ def bench_run(policy: str, timed: Timed, cluster: fs.Cluster, pods: fs.Workload,
         items=count, budget=POLICIES[policy],
     )  # fmt: skip
     assert result.summary["pods"].item() == count
+
+
+def leave_cpu(nodes: Any, pod: Any) -> Any:
+    """Points of a policy that a user wrote with numpy."""
+    return nodes.cpu_free - pod.cpu_milli
+
+
+def bench_users_scorer(timed: Timed, cluster: fs.Cluster, pods: fs.Workload, offered: fs.Workload) -> None:
+    """The same experiment with a policy in Python: one call for each pod."""
+    count = offered.table().num_rows
+    mine = fs.policies.PythonScorer(leave_cpu)
+    timed(lambda: fs.simulate(cluster, offered, mine, typical=pods, seed=1, record="summary"), items=count, budget=33.0)
 
 
 def bench_all_metrics(timed: Timed, cluster: fs.Cluster, pods: fs.Workload, offered: fs.Workload) -> None:

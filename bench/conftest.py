@@ -78,4 +78,4 @@ def pods() -> fs.Workload:
 @pytest.fixture(scope="session")
 def offered(pods: fs.Workload, cluster: fs.Cluster) -> fs.Workload:
     """The same pods under the protocol of the FGD paper: shuffled, tuned to 1.3 times the GPUs, no departures."""
-    return fs.Workload.from_arrow(pods.tune(LOAD, cluster.total_gpu_milli, seed=1).table())
+    return fs.Workload.from_arrow(pods.shuffled(1).tune(LOAD, cluster.total_gpu_milli, seed=1).table())
