@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastsim.errors import ResultError
 from fastsim.spec import Scenario
+from fastsim.tabular import replacing_folder
 
 if TYPE_CHECKING:
     from fastsim.plots import Comparison
@@ -47,19 +45,10 @@ def played(
 
 def saved(comparison: Comparison, folder: Path) -> Path:
     """Write report, picture and every run to a folder, which appears complete or not at all."""
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    try:
-        partial.mkdir(parents=True)
+    with replacing_folder(folder) as partial:
         for name, result in zip(comparison.names, comparison.results, strict=True):
             result.save(partial / "runs" / name.replace("*", "").replace(" ", ""))
         comparison.table.write_csv(partial / "table.csv")
         comparison.to_html(partial / "report.html")
         comparison.to_png(partial / "report.png")
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(partial, folder)
-    except OSError as error:
-        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return folder

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +16,7 @@ import polars as pl
 from fastsim.errors import ResultError
 from fastsim.frames import OUTCOME, ROW, jobs_frame, placements_frame, timeline_frame
 from fastsim.summary import frag_milli, summary_frame
-from fastsim.tabular import parquet_table, write_parquet
+from fastsim.tabular import parquet_table, replacing_folder, write_parquet
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
@@ -59,17 +58,8 @@ class Result:
         target = Path(folder)
         if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
             raise ResultError(f"{target}: exists already; choose another folder or overwrite it")
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            partial.mkdir(parents=True)
+        with replacing_folder(target) as partial:
             self._write(partial)
-            if target.exists():
-                shutil.rmtree(target)
-            os.replace(partial, target)
-        except OSError as error:
-            raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         return target
 
     def _write(self, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +37,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary folder that takes the name `path` on success and vanishes on any failure.
+
+    A folder that has the name already is moved aside until then, and comes back if the change of names fails.
+    """
+    target = Path(path)
+    partial, former = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("partial", "former"))
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        if target.exists():
+            os.replace(f"{target}{os.sep}", former)  # the separator refuses anything that is no folder
+        os.replace(partial, target)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if former.exists() and not target.exists():
+            os.replace(former, target)
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
 
 
 def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
