@@ -18,6 +18,7 @@ from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
+from fastsim_ext.index import Indexed
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
+MAX_TERMS = 8
+LARGEST_POINTS = 100_000
+"""No kernel answers more points than this, nor fewer than its negative."""
 BREATH_S = 0.1
 """How long the loop runs, about, before it lets Python look at Ctrl-C and show progress."""
 
@@ -50,6 +54,18 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
+
+
+SPELLING = "index"
+"""How decisions are spelled where a plan allows both: ``index``, or ``scan`` to look at every node each time."""
+
+
+def indexable(plan: OnlinePlan) -> bool:
+    """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
+    if SPELLING == "scan" or len(plan.terms) > MAX_TERMS:
+        return False
+    alone = all(term.kernel not in ("random", "python") for term in plan.terms)
+    return alone and sum(abs(term.weight) for term in plan.terms) * LARGEST_POINTS < 2**29
 
 
 class UserScorers:
@@ -87,7 +103,8 @@ class OnlineRun:
         self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
         self.work = WorkTable()
         terms = plan_columns(plan, len(cluster))
-        self.select = Selector(self.nodes, self.work, terms, options.seed % 2**64, self.scorers)
+        spelling = Indexed if indexable(plan) else Selector
+        self.select = spelling(self.nodes, self.work, terms, options.seed % 2**64, self.scorers)
         self.online = Online(self.nodes, self.work, self.select, self._loop_options())
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0

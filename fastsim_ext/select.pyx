@@ -22,7 +22,7 @@ from fastsim_ext.types cimport (
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
 
-cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
+cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
     """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
@@ -36,7 +36,7 @@ cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods)
     return NO_POD_SLOT if pods >= max_pods else 0
 
 
-cdef inline int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
+cdef int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
                                uint64_t* gpus) noexcept nogil:
     """Raw integer points of one kernel on one node, and the devices it would use, if it says."""
     gpus[0] = 0
@@ -87,7 +87,7 @@ cdef class Selector:
         cdef Node node
         self.nodes.known(n)
         self.work.known_class(cls)
-        node = self.nodes.at(n)
+        node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
         points = raw_points(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
         return points, gpus
 
@@ -96,7 +96,7 @@ cdef class Selector:
         cdef Node node
         self.nodes.known(n)
         self.work.known_class(cls)
-        node = self.nodes.at(n)
+        node = self.nodes.exactly(n) if gpu_pick == PICK_FGD else self.nodes.at(n)
         return self.devices(&node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
@@ -120,7 +120,7 @@ cdef class Selector:
                     best = f
         if count > 0:
             choice.node = self.feasible__f[best]
-            node = self.nodes.at(choice.node)
+            node = self.nodes.exactly(choice.node) if self.gpu_pick == PICK_FGD else self.nodes.at(choice.node)
             choice.gpus = self.devices(&node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
@@ -157,7 +157,7 @@ cdef class Selector:
 
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
         """Raw points of one term on every feasible node."""
-        cdef int f
+        cdef int f, n
         cdef int kernel = self.kernel[term]
         cdef uint64_t gpus
         cdef Node node
@@ -170,7 +170,8 @@ cdef class Selector:
                 self.ask(term, cls, count)
         else:
             for f in range(count):
-                node = self.nodes.at(self.feasible__f[f])
+                n = self.feasible__f[f]
+                node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
                 self.raw__f[f] = raw_points(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
                                             self.norm[term], &gpus)
         return 0
