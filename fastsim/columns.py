@@ -65,6 +65,15 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     }  # fmt: skip
 
 
+def node_kinds(columns: Columns) -> tuple[Any, Any]:
+    """(what distinguishes nodes of different kinds, kind of every node); equal nodes are of one kind."""
+    names = ("cpu_cap", "mem_cap", "num_gpu", "model", "gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw",
+             "cores")  # fmt: skip
+    table = np.column_stack([columns[name].astype(np.int64) for name in names])
+    kinds, kind = np.unique(table, axis=0, return_inverse=True)
+    return kinds, np.ascontiguousarray(kind.ravel(), np.int32)
+
+
 def power_columns(cluster: Cluster) -> Columns:
     """Milliwatts of one device and one CPU socket, and cores of a socket, for every node."""
     rows = [node_power(row, cluster.catalog) for row in cluster.nodes.select(POWER).to_pylist()]

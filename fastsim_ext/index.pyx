@@ -11,15 +11,17 @@ from fastsim_ext.grouped cimport (
     View, grouped_best, grouped_growth, grouped_offers, grouped_view,
 )
 from fastsim_ext.device cimport device_fit_count
+from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.select cimport Choice, Selector, misfit, raw_points
+from fastsim_ext.select cimport Choice, Selector, raw_points
 from fastsim_ext.tree cimport Tree, tree_fell, tree_first, tree_plant, tree_put, tree_sum_up, tree_top
-from fastsim_ext.types cimport FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_FGD, Node, Pod
+from fastsim_ext.types cimport FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
 cdef enum:
     ROOM = 512                   # most columns
     BYTES = 96 * 1024 * 1024     # most memory of all columns
+    FEW = 192                    # so few classes that each may have a lane of the memo
     LASTING = 8                  # a column goes after this many changes per node without a question
 
 
@@ -31,7 +33,10 @@ cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalis
 
 
 cdef class Indexed(Selector):
-    """A Selector that answers the same choices from kept scores."""
+    """A Selector that answers the same choices from kept scores.
+
+    ``memo`` keeps points by node state and may be lent to one run after the other; ``kind`` numbers equal nodes.
+    """
 
     def __cinit__(self):
         self.columns = <Column*> calloc(ROOM, sizeof(Column))
@@ -43,11 +48,11 @@ cdef class Indexed(Selector):
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
         cdef int term
         Selector.__init__(self, nodes, work, plan, seed, scorer)
+        self.memo, self.kind, self.state_of = plan["memo"], plan["kind"], plan["state"]
         self.n_terms = self.kernel.shape[0]
         if self.n_terms > TERMS:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
         for term in range(self.n_terms):
-            self.graded = self.graded or self.kernel[term] == FGD
             # One term alone orders the nodes as its points do, however they are stretched.
             self.stretched = self.stretched or (self.n_terms > 1 and self.normalise[term] != NORM_NONE)
         self.limit = max(16, min(ROOM, BYTES // (5 * (1 + 2 * TERMS * self.stretched) * max(nodes.count, 1))))
@@ -61,7 +66,19 @@ cdef class Indexed(Selector):
         free(self.families)
         free(self.after)
         free(self.column_of)
+        free(self.lane_of)
         free(self.seen)
+
+    def restart(self, Memo memo):
+        """Forget all columns and keep points in another memo from now on."""
+        cdef int32_t c
+        for c in range(self.n_columns):
+            self.fell(c)
+        for c in range(self.class_room):
+            self.column_of[c] = self.lane_of[c] = -1
+        self.n_columns = self.n_used = self.n_families = 0
+        self.memo = memo
+        self.state_of[:] = -1
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
@@ -96,40 +113,111 @@ cdef class Indexed(Selector):
             return gpus
         return Selector.devices(self, node, pod, pick)
 
-    cdef void settle(self) noexcept nogil:
+    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
+        """List the nodes that can host the pod; how far the others got matters only if there is none."""
+        cdef int n, g, fit, count = 0
+        for n in range(self.nodes.count):
+            if (self.nodes.cpu_left[n] < pod.cpu or self.nodes.mem_left[n] < pod.mem or not self.nodes.present[n]
+                    or self.nodes.pods[n] >= self.nodes.max_pods[n]):
+                continue
+            if pod.num_gpu > 0:
+                if pod.models != 0 and (self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
+                    continue
+                fit = 0
+                for g in range(self.nodes.num_gpu[n]):
+                    fit += self.nodes.gpu_left__ng[n, g] >= pod.milli
+                if fit < pod.num_gpu:
+                    continue
+            self.feasible__f[count] = n
+            count += 1
+        return count if count > 0 else Selector.feasible(self, pod, stage)
+
+    cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
+        """Raw points of one term on every feasible node, from the memo where it knows the class."""
+        cdef int f, n
+        cdef int32_t lane = self.lane_for(cls)
+        cdef int32_t* figure
+        if self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
+            return Selector.score(self, term, cls, pod, count)
+        for f in range(count):
+            n = self.feasible__f[f]
+            if lane < 0:
+                self.raw__f[f] = self.fresh_points(term, n, pod)
+                continue
+            figure = self.memo.figures(self.state(n), lane) + term
+            if figure[0] == UNKNOWN:
+                figure[0] = <int32_t> self.fresh_points(term, n, pod)
+            self.raw__f[f] = figure[0]
+        return 0
+
+    cdef int32_t lane_for(self, int cls) except -2 nogil:
+        """The lane of a class in the memo; a class has one if it has a column or if there are few classes."""
+        if cls >= self.class_room:
+            self.know(self.work.n_classes)
+        if self.lane_of[cls] == -1:
+            self.lane_of[cls] = -2
+            if self.work.n_classes <= FEW or self.column_of[cls] >= 0:
+                self.lane_of[cls] = self.memo.lane(&self.work.classes[cls])
+        return self.lane_of[cls]
+
+    cdef int32_t state(self, int n) except -1 nogil:
+        """The number of the state that node ``n`` is in."""
+        cdef Node node
+        if self.generation != self.memo.generation:
+            self.generation = self.memo.generation
+            self.state_of[:] = -1
+        if self.state_of[n] < 0:
+            node = self.nodes.at(n)
+            self.state_of[n] = self.memo.state(self.kind[n], &node)
+            if self.generation != self.memo.generation:   # it forgot everything else to make room
+                self.generation = self.memo.generation
+                self.state_of[:] = -1
+                self.state_of[n] = self.memo.state(self.kind[n], &node)
+        return self.state_of[n]
+
+    cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
+        """Raw points of one term on node ``n``, worked out."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Node node = self.nodes.at(n)
+        if self.kernel[term] == FGD:
+            grouped_view(&node, &self.nodes.target.groups, &view)
+            return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+        return raw_points(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
+                          &gpus)
+
+    cdef int settle(self) except -1 nogil:
         """Correct every column for the nodes that changed since the last time."""
         cdef int i, n
         for i in range(self.nodes.n_changed):
             n = self.nodes.changed[i]
             self.nodes.listed[n] = 0
-            self.revalue(n)
+            self.state_of[n] = -1
+            if self.n_used > 0:
+                self.revalue(n)
         self.changes += self.nodes.n_changed
         self.nodes.n_changed = 0
+        return 0
 
-    cdef void revalue(self, int n) noexcept nogil:
+    cdef int revalue(self, int n) except -1 nogil:
         """Value node ``n`` anew for every column, family by family."""
         cdef Node node = self.nodes.at(n)
         cdef View view
         cdef Family* family
-        cdef int f, stage
+        cdef int f
         cdef int32_t c
-        cdef bint offered, fits
-        cdef const Pod* pod
-        if self.graded:
-            grouped_view(&node, &self.nodes.target.groups, &view)
+        cdef bint fits
+        cdef int32_t* figures = self.memo.figures(self.state(n), 0)
+        view.node = NULL
         for f in range(self.n_families):
             family = &self.families[f]
-            offered = False
             fits = family.num == 0 or device_fit_count(&node, family.milli) >= family.num
+            view.n_offers = 0
             c = family.first
             while c >= 0:
-                pod = &self.work.classes[self.columns[c].cls]
-                stage = self.stage(&node, n, pod, fits)
-                if stage == 0 and self.graded and not offered:
-                    grouped_offers(&view, family.num, family.milli)
-                    offered = True
-                self.write(&self.columns[c], n, stage, &node, pod, &view)
+                self.write(&self.columns[c], n, &node, fits, figures, &view)
                 c = self.after[c]
+        return 0
 
     cdef int stage(self, const Node* node, int n, const Pod* pod, bint fits) noexcept nogil:
         """The first check the node fails for the pod, as ``misfit`` has it, or 0."""
@@ -147,27 +235,35 @@ cdef class Indexed(Selector):
         return NO_POD_SLOT if self.nodes.pods[n] >= self.nodes.max_pods[n] else 0
 
     cdef int64_t points(self, int term, const Node* node, const Pod* pod, View* view) noexcept nogil:
-        """Raw points of one term; ``view`` has the offers for the pod's devices."""
+        """Raw points of one term, worked out; the view and its offers are made when first needed."""
         cdef uint64_t gpus
         cdef int points
         if self.kernel[term] != FGD:
             return raw_points(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term],
                               self.norm[term], &gpus)
+        if view.node == NULL:
+            grouped_view(node, &self.nodes.target.groups, view)
+            view.n_offers = 0
+        if view.n_offers == 0:
+            grouped_offers(view, pod.num_gpu, pod.milli)
         points = grouped_best(view, pod)
         return points if points >= 0 else grouped_growth(view, pod, &self.nodes.target.typical, &gpus)
 
-    cdef void write(self, Column* column, int n, int stage, const Node* node, const Pod* pod,
+    cdef void write(self, Column* column, int n, const Node* node, bint fits, int32_t* figures,
                     View* view) noexcept nogil:
-        """Enter what node ``n`` is worth to a column."""
+        """Enter what node ``n`` is worth to a column; ``figures`` are the first of its state."""
+        cdef const Pod* pod = &self.work.classes[column.cls]
+        cdef int stage = self.stage(node, n, pod, fits)
         cdef int term
-        cdef int64_t raw
         cdef int64_t total = UNFIT + stage if stage != 0 else 0
+        cdef int32_t* figure = figures + column.lane * self.memo.each
         for term in range(self.n_terms):
-            raw = self.points(term, node, pod, view) if stage == 0 else total
+            if stage == 0 and figure[term] == UNKNOWN:
+                figure[term] = <int32_t> self.points(term, node, pod, view)
             if self.stretched:
-                self.note(column, term, n, raw, stage == 0)
+                self.note(column, term, n, figure[term] if stage == 0 else total, stage == 0)
             elif stage == 0:
-                total += self.weight[term] * raw
+                total += self.weight[term] * figure[term]
         if self.stretched and stage == 0:
             total = self.stretched_total(column, n)
         if column.total.cells[n] != total:
@@ -240,14 +336,17 @@ cdef class Indexed(Selector):
         cdef int32_t* column_of = <int32_t*> realloc(self.column_of, room * sizeof(int32_t))
         if column_of != NULL:
             self.column_of = column_of
+        cdef int32_t* lane_of = <int32_t*> realloc(self.lane_of, room * sizeof(int32_t))
+        if lane_of != NULL:
+            self.lane_of = lane_of
         cdef int64_t* seen = <int64_t*> realloc(self.seen, room * sizeof(int64_t))
         if seen != NULL:
             self.seen = seen
-        if column_of == NULL or seen == NULL:
+        if column_of == NULL or lane_of == NULL or seen == NULL:
             with gil:
                 raise MemoryError()
         for c in range(self.class_room, room):
-            self.column_of[c] = -1
+            self.column_of[c] = self.lane_of[c] = -1
             self.seen[c] = -1
         self.class_room = room
         return 0
@@ -260,7 +359,13 @@ cdef class Indexed(Selector):
         while c < self.n_columns and self.columns[c].total.cells != NULL:
             c += 1
         column = &self.columns[c]
-        column.cls, column.seen = cls, self.changes
+        column.cls, column.seen, self.column_of[cls] = cls, self.changes, c
+        if self.lane_of[cls] < 0:
+            self.lane_of[cls] = -1
+        column.lane = self.lane_for(cls)
+        if column.lane < 0:
+            self.column_of[cls] = -1
+            return -1
         tree_plant(&column.total, self.nodes.count)
         if self.stretched:
             for term in range(self.n_terms):
@@ -270,7 +375,6 @@ cdef class Indexed(Selector):
         self.n_used += 1
         self.built += 1
         self.join_family(c)
-        self.column_of[cls] = c
         for n in range(self.nodes.count):
             self.value(column, n)
         tree_sum_up(&column.total)
@@ -280,16 +384,16 @@ cdef class Indexed(Selector):
                 tree_sum_up(&column.low[term])
         return c
 
-    cdef void value(self, Column* column, int n) noexcept nogil:
+    cdef int value(self, Column* column, int n) except -1 nogil:
         """Value one node for one column."""
         cdef Node node = self.nodes.at(n)
         cdef const Pod* pod = &self.work.classes[column.cls]
         cdef View view
-        cdef int stage = self.stage(&node, n, pod, device_fit_count(&node, pod.milli) >= pod.num_gpu)
-        if stage == 0 and self.graded:
-            grouped_view(&node, &self.nodes.target.groups, &view)
-            grouped_offers(&view, pod.num_gpu, pod.milli)
-        self.write(column, n, stage, &node, pod, &view)
+        cdef bint fits = pod.num_gpu == 0 or device_fit_count(&node, pod.milli) >= pod.num_gpu
+        view.node = NULL
+        view.n_offers = 0
+        self.write(column, n, &node, fits, self.memo.figures(self.state(n), 0), &view)
+        return 0
 
     cdef void join_family(self, int32_t c) noexcept nogil:
         """Link a column to those that ask for the same devices."""
