@@ -41,4 +41,5 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil
 cdef int grouped_points(double saved) noexcept nogil
 cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil
+cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil

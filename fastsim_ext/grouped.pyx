@@ -220,18 +220,34 @@ cdef int grouped_points(double saved) noexcept nogil:
     return points
 
 
-cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil:
-    """FGD points of the best of the offers made for ``pod``, or -1 if they are not sure."""
-    cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
+cdef inline double most_saved(const View* view, int rank) noexcept nogil:
     cdef int offer
     cdef double saved
     cdef double best = -1e9
-    if pod.num_gpu == 0 and pod.cpu > 0 and (rank == view.rank or view.free == 0):
-        return 50   # nothing that counts has changed
     for offer in range(view.n_offers):
         saved = grouped_saved(view, offer, rank)
         best = saved if saved > best else best
-    return grouped_points(best)
+    return best
+
+
+cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil:
+    """FGD points of the best of the offers made for ``pod``, or -1 if they are not sure."""
+    cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
+    if pod.num_gpu == 0 and pod.cpu > 0 and (rank == view.rank or view.free == 0):
+        return 50   # nothing that counts has changed
+    return grouped_points(most_saved(view, rank))
+
+
+cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil:
+    """Points that no pod exceeds which asks for the devices of ``pod`` and for its CPU or more."""
+    cdef double saved = most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT
+    cdef int points
+    if pod.cpu == 0 and pod.num_gpu == 0 or not -REACH < saved < REACH - STEP:
+        return 100
+    points = near[(<int> (saved + REACH)) // STEP]
+    while saved >= edge[points + 1]:
+        points += 1
+    return points
 
 
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil:

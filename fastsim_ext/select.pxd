@@ -1,17 +1,13 @@
 # One pod, one decision: filter, score, normalise, weigh, pick the node, pick its devices.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.types cimport Node, Pod, Typical
+from fastsim_ext.types cimport Node, Pod
 from fastsim_ext.work cimport WorkTable
 
 cdef struct Choice:
     int node             # position, or -1
     int reason           # work.Reason of a failure
     uint64_t gpus        # devices, as bits
-
-cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil
-cdef int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
-                        uint64_t* gpus) noexcept nogil
 
 cdef class Selector:
     cdef NodeTable nodes

@@ -13,16 +13,16 @@ from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.frag cimport frag_growth
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.pack cimport pack_best_fit, pack_clusters, pack_gpus, pack_simon
+from fastsim_ext.points cimport points_raw
 from fastsim_ext.power cimport power_saved
 from fastsim_ext.types cimport (
-    BEST_FIT, DOT_PRODUCT, FGD, FULL, GPU_CLUSTERING, GPU_PACKING, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD,
-    PICK_PWR, PICK_RANDOM, PICK_WORST, PWR, PYTHON, RANDOM, Node, Pod, Typical,
+    FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD, PICK_PWR, PICK_RANDOM, PICK_WORST, PYTHON, RANDOM, Node,
+    Pod,
 )
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
 
-cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
+cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
     """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
@@ -34,25 +34,6 @@ cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexce
     if node.mem_left < pod.mem:
         return NO_MEMORY
     return NO_POD_SLOT if pods >= max_pods else 0
-
-
-cdef int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
-                               uint64_t* gpus) noexcept nogil:
-    """Raw integer points of one kernel on one node, and the devices it would use, if it says."""
-    gpus[0] = 0
-    if kernel == FGD:
-        return frag_growth(node, pod, typical, gpus)
-    if kernel == PWR:
-        return power_saved(node, pod, gpus)
-    if kernel == DOT_PRODUCT:
-        return dot_points(node, pod, dim, norm, gpus)
-    if kernel == BEST_FIT:
-        return pack_best_fit(node, pod)
-    if kernel == GPU_PACKING:
-        return pack_gpus(node, pod)
-    if kernel == GPU_CLUSTERING:
-        return pack_clusters(node, pod)
-    return pack_simon(node, pod)
 
 
 @cython.cdivision(True)
@@ -88,7 +69,7 @@ cdef class Selector:
         self.nodes.known(n)
         self.work.known_class(cls)
         node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
-        points = raw_points(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
+        points = points_raw(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
         return points, gpus
 
     def pick(self, int gpu_pick, int n, int cls):
@@ -172,7 +153,7 @@ cdef class Selector:
             for f in range(count):
                 n = self.feasible__f[f]
                 node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
-                self.raw__f[f] = raw_points(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
+                self.raw__f[f] = points_raw(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
                                             self.norm[term], &gpus)
         return 0
 
