@@ -16,11 +16,12 @@ cdef class Indexed(Selector):
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
+    cdef double hot, hot_bound
     cdef int64_t window, largest_cpu, next_sweep
     cdef readonly int64_t changes, built, scans, searches, looked_at
     cdef int settle(self) except -1 nogil
     cdef int know(self, int classes) except -1 nogil
-    cdef void warm(self, Habit* habit) noexcept nogil
+    cdef void warm(self, Habit* habit, int64_t window) noexcept nogil
     cdef int32_t column_for(self, int cls) except -2 nogil
     cdef int32_t bound_for(self, const Pod* pod) except -2 nogil
     cdef int32_t search(self, const Pod* pod, int32_t c) noexcept nogil

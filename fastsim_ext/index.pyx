@@ -9,8 +9,7 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 from libc.math cimport exp2
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from fastsim_ext.column cimport UNFIT, WORST, Column, ColumnTable
-from fastsim_ext.device cimport device_fit_count
+from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_view
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
@@ -21,14 +20,15 @@ from fastsim_ext.types cimport FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_NODE, WorkTable
 
 cdef enum:
-    STEPS = 6                    # bounds of one family, by the CPU they start at
-    HOT = 4                      # heat from which a class has a column
-    LASTING = 16                 # a bound cools this much slower than a class
+    STEPS = 3                    # bounds of one family, by the CPU they start at
+    WINDOW = 2048                # changes of nodes in which a class cools by half
+    LASTING = 16                 # a bound cools this much slower
+    HOT = 24                     # heat from which a class has a column although there are bounds
     FEW = 192                    # so few classes that each may have a lane in the memo
-    FAMILIES = 512
+    FAMILIES = 128
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
-step_cpu[:] = [0, 4000, 8000, 16000, 32000, 64000, 1 << 50]
+step_cpu[:] = [0, 8000, 24000, 1 << 50]
 
 
 cdef class Indexed(Selector):
@@ -43,8 +43,11 @@ cdef class Indexed(Selector):
             raise MemoryError()
         for n in range(nodes.count):
             self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
-        # Without bounds the other way is to look at every node, so columns pay sooner.
-        self.window = 2048 if self.table.bounded else max(2048, 4 * nodes.count)
+        # With bounds a class without a column costs little, so only the most frequent ones get one; otherwise all
+        # nodes would be looked at, and columns pay soon.
+        self.window = WINDOW if self.table.bounded else max(WINDOW, 4 * nodes.count)
+        self.hot = HOT if self.table.bounded else 4.0
+        self.hot_bound = max(1.0, 64_000.0 / max(nodes.count, 1))
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -72,10 +75,10 @@ cdef class Indexed(Selector):
         c = self.column_for(cls)
         if c >= 0:
             if self.table.stretched:
-                self.table.stretch_again(&self.table.columns[c])
-            top = tree_top(&self.table.columns[c].total)
+                self.table.stretch_again(c)
+            top = tree_top(&self.table.details[c].total)
             if top > WORST:
-                at = tree_first(&self.table.columns[c].total, top)
+                at = tree_first(&self.table.details[c].total, top)
             elif self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
@@ -114,9 +117,9 @@ cdef class Indexed(Selector):
             return gpus
         return Selector.devices(self, node, pod, pick)
 
-    cdef void warm(self, Habit* habit) noexcept nogil:
+    cdef void warm(self, Habit* habit, int64_t window) noexcept nogil:
         """Note one more question."""
-        habit.heat = habit.heat * exp2(<double> (habit.seen - self.changes) / self.window) + 1.0
+        habit.heat = habit.heat * exp2(<double> (habit.seen - self.changes) / window) + 1.0
         habit.seen = self.changes
 
     cdef int32_t column_for(self, int cls) except -2 nogil:
@@ -125,8 +128,8 @@ cdef class Indexed(Selector):
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
-        self.warm(habit)
-        if habit.column < 0 and habit.heat >= HOT:
+        self.warm(habit, self.window)
+        if habit.column < 0 and habit.heat >= self.hot:
             habit.column = self.table.build(&self.work.classes[cls], -1, cls)
             if habit.column >= 0:
                 habit.lane = self.table.columns[habit.column].lane
@@ -144,10 +147,10 @@ cdef class Indexed(Selector):
         while step_cpu[step + 1] <= pod.cpu:
             step += 1
         habit = &self.bounds[family * STEPS + step]
-        self.warm(habit)
-        if habit.column < 0:
+        self.warm(habit, LASTING * self.window)
+        if habit.column < 0 and habit.heat >= self.hot_bound:
             least = pod[0]
-            least.cpu, least.mem, least.models = step_cpu[step], 0, 0
+            least.cpu, least.mem, least.models = step_cpu[step], -1, 0   # -1: no class asks for that
             habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu),
                                             -1 - family * STEPS - step)
             self.built += habit.column >= 0
@@ -155,7 +158,7 @@ cdef class Indexed(Selector):
 
     cdef int32_t search(self, const Pod* pod, int32_t c) noexcept nogil:
         """The first node with the largest total, among those whose bound reaches it; -1 if none can host the pod."""
-        cdef const Column* bound = &self.table.columns[c]
+        cdef const Detail* bound = &self.table.details[c]
         cdef int32_t least = tree_top(&bound.total)
         cdef int32_t best_at = -1
         cdef int32_t first, at
@@ -178,16 +181,18 @@ cdef class Indexed(Selector):
         return best_at
 
     cdef int64_t worth(self, int n, const Pod* pod) noexcept nogil:
-        """The total of node ``n`` for a pod, or UNFIT plus how far it got."""
+        """The total of node ``n``, which fits the bound, for a pod; WORST if it does not fit the pod."""
         cdef Node node = self.nodes.at(n)
-        cdef bint fits = pod.num_gpu == 0 or device_fit_count(&node, pod.milli) >= pod.num_gpu
-        cdef int stage = self.table.stage(&node, n, pod, fits)
-        cdef int64_t total = UNFIT + stage if stage != 0 else 0
+        cdef int64_t total = 0
         cdef int term
         self.looked_at += 1
-        if stage == 0:
-            for term in range(self.kernel.shape[0]):
-                total += self.weight[term] * self.fresh_points(term, n, pod)
+        # The bound already asked for the devices, for presence and for a pod slot.
+        if (node.cpu_left < pod.cpu or node.mem_left < pod.mem
+                or (pod.num_gpu > 0 and pod.models != 0
+                    and (node.model < 0 or not (pod.models >> node.model) & 1))):
+            return WORST
+        for term in range(self.kernel.shape[0]):
+            total += self.weight[term] * self.fresh_points(term, n, pod)
         return total
 
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
@@ -269,13 +274,18 @@ cdef class Indexed(Selector):
         cdef int32_t owner
         cdef Habit* habit
         cdef double age
+        cdef bint cold
         for c in range(self.table.n_columns):
-            if self.table.columns[c].total.cells == NULL:
+            if self.table.columns[c].cells == NULL:
                 continue
-            owner = self.table.columns[c].owner
+            owner = self.table.details[c].owner
             habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
             age = <double> (self.changes - habit.seen) / self.window
-            if habit.heat * exp2(-age if owner >= 0 else -age / LASTING) < 1.0:
+            if owner >= 0:
+                cold = habit.heat * exp2(-age) < self.hot / 4
+            else:
+                cold = habit.heat * exp2(-age / LASTING) < self.hot_bound / 4
+            if cold:
                 self.table.drop(c)
                 habit.column = -1
         self.next_sweep = self.changes + 2 * self.window
