@@ -58,7 +58,7 @@ cdef class ColumnTable:
     cdef int absent(self, int n) noexcept nogil
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
-    cdef int64_t points(self, int term, const Detail* detail, View* view) noexcept nogil
+    cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil
     cdef void note(self, Detail* detail, int term, int n, int64_t raw, int64_t opposite) noexcept nogil
     cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil

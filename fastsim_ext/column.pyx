@@ -9,7 +9,7 @@ a column for all pods of a family that ask for at least so much CPU.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from fastsim_ext.device cimport device_fit_count
-from fastsim_ext.grouped cimport View, grouped_offers, grouped_view
+from fastsim_ext.grouped cimport View, grouped_offers
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
@@ -200,19 +200,18 @@ cdef class ColumnTable:
         cdef int64_t sum = 0
         for term in range(self.n_terms):
             if figure[term] == UNKNOWN:
-                figure[term] = <int32_t> self.points(term, detail, view)
+                figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
                 self.note(detail, term, n, figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
         return self.stretched_total(detail, n) if self.stretched else sum
 
-    cdef int64_t points(self, int term, const Detail* detail, View* view) noexcept nogil:
+    cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""
         if self.kernel[term] == FGD:
             if view.groups == NULL:
-                grouped_view(view.node, &self.nodes.target.groups, view)
-                view.n_offers = 0
+                self.nodes.look(view.node, n, view)
             if view.n_offers == 0:
                 grouped_offers(view, detail.pod.num_gpu, detail.pod.milli)
         if detail.most_cpu >= 0:

@@ -97,12 +97,12 @@ cdef inline void seek_levels(View* view) noexcept nogil:
             view.n_levels += 1
 
 
-cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexcept nogil:
-    """Look at a node: what every group finds there."""
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil:
+    """Look at a node: what every group finds there; ``room`` keeps it, three rows of groups.n."""
     cdef int g, j
     cdef int32_t left
     cdef int32_t free = 0
-    cdef int32_t* fit = groups.scratch
+    cdef int32_t* fit = room
     cdef int32_t* small = fit + groups.n
     cdef int32_t* gain = small + groups.n
     cdef const int32_t* milli = groups.milli
@@ -121,10 +121,18 @@ cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexc
             small[j] += left if left < milli[j] else 0
     for j in range(groups.n):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
-    view.node, view.groups, view.free, view.open = node, groups, free, open
-    view.fit, view.small, view.gain, view.offer_gain = fit, small, gain, gain + groups.n
-    view.rank = grouped_rank(groups, node.cpu_left)
+    grouped_again(node, groups, room, free, 0.0, view)
     view.before = free * groups.all + weighed(groups, gain, view.rank)
+
+
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
+                        View* view) noexcept nogil:
+    """The view of a node that was looked at in the same state, from what was kept of it."""
+    view.node, view.groups, view.free, view.before = node, groups, free, before
+    view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
+    view.fit, view.small, view.gain = room, room + groups.n, room + 2 * groups.n
+    view.offer_gain, view.n_offers = groups.scratch, 0
+    view.rank = grouped_rank(groups, node.cpu_left)
     view.exact = NAN
     seek_levels(view)
 

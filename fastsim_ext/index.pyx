@@ -10,7 +10,7 @@ from libc.math cimport exp2, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
-from fastsim_ext.grouped cimport View, grouped_growth, grouped_view
+from fastsim_ext.grouped cimport View, grouped_growth
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_raw
@@ -25,7 +25,7 @@ cdef enum:
     LONG_WINDOW = 32768          # the same of a bound
     SWEEP = 4096                 # changes of nodes between two looks for columns that no longer pay
     UPKEEP = 60                  # about what a column costs for each change of a node, in nanoseconds,
-    LOOK = 10                    # what a look at all costs for each node,
+    LOOK = 40                    # what a look at all costs for each node,
     SEARCH = 1200                # and what a search below a bound costs
     FEW = 192                    # so few classes that each may have a lane in the memo
     FAMILIES = 128
@@ -89,7 +89,7 @@ cdef class Indexed(Selector):
         if at >= 0:
             choice.node = at
             node = self.nodes.at(at)
-            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -106,15 +106,15 @@ cdef class Indexed(Selector):
             self.sweep()
         return 0
 
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node, as a Selector would answer."""
         cdef View view
         cdef uint64_t gpus
         if pick == PICK_FGD and pod.num_gpu == 1 and pod.milli < FULL:
-            grouped_view(node, &self.nodes.target.groups, &view)
+            self.nodes.look(node, n, &view)
             grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
             return gpus
-        return Selector.devices(self, node, pod, pick)
+        return Selector.devices(self, n, node, pod, pick)
 
     cdef bint pays(self, Habit* habit, double window, double gain, double least) noexcept nogil:
         """Note one more question, or none if ``gain`` is negative; whether it comes often enough for a column.
@@ -234,7 +234,7 @@ cdef class Indexed(Selector):
         cdef View view
         cdef Node node = self.nodes.at(n)
         if self.kernel[term] == FGD:
-            grouped_view(&node, &self.nodes.target.groups, &view)
+            self.nodes.look(&node, n, &view)
             return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
         return points_raw(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)

@@ -25,4 +25,4 @@ cdef class Selector:
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int ask(self, int term, int cls, int count) except -1
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil

@@ -78,7 +78,7 @@ cdef class Selector:
         self.nodes.known(n)
         self.work.known_class(cls)
         node = self.nodes.exactly(n) if gpu_pick == PICK_FGD else self.nodes.at(n)
-        return self.devices(&node, &self.work.classes[cls], gpu_pick)
+        return self.devices(n, &node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
         """Whether any node could host the class when empty."""
@@ -102,7 +102,7 @@ cdef class Selector:
         if count > 0:
             choice.node = self.feasible__f[best]
             node = self.nodes.exactly(choice.node) if self.gpu_pick == PICK_FGD else self.nodes.at(choice.node)
-            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -171,7 +171,7 @@ cdef class Selector:
             self.raw__f[f] = points[self.feasible__f[f]]
         return 0
 
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node; whole devices are always the lowest free ones."""
         cdef uint64_t gpus = 0
         cdef int which
