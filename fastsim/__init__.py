@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fastsim.errors import ResultError as ResultError
     from fastsim.errors import ScenarioError as ScenarioError
     from fastsim.errors import SolverError as SolverError
+    from fastsim.explanation import NeverTried as NeverTried
+    from fastsim.explanation import explain as explain
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
     from fastsim.result import Result as Result
@@ -39,6 +41,7 @@ _HOMES = {
     "catalog": ("Catalog",),
     "cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
+    "explanation": ("NeverTried", "explain"),
     "plots": ("Comparison", "compare"),
     "result": ("Result",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import sources, spec
 from fastsim.compat import switches_on
@@ -16,6 +16,7 @@ from fastsim.spec import Scenario
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.engine import OnlineOptions
     from fastsim.result import Result
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
@@ -104,18 +105,35 @@ def simulate_many(
 
 def run(scenario: Scenario, progress: Progress | None = None) -> Result:
     """The result of one scenario."""
+    made = prepared(scenario, progress)
+    _warn_about_large_pods(made.cluster, made.workload)
+    _warn_about_columns(made.workload)
+    from fastsim.engine import run_online
+
+    result = run_online(made.cluster, made.workload, made.plan, made.typical, made.options)
+    return result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario))
+
+
+class Prepared(NamedTuple):
+    """What the texts of a scenario stand for: everything the engine needs for the run."""
+
+    cluster: Cluster
+    workload: Workload
+    policy: OnlinePolicy
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+
+
+def prepared(scenario: Scenario, progress: Progress | None = None) -> Prepared:
+    """The objects of a scenario, checked and ready to run."""
     scenario.check()
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    _warn_about_large_pods(cluster, workload)
-    _warn_about_columns(workload)
-    from fastsim.engine import run_online
-
-    result = run_online(cluster, workload, plan, typical, _options(scenario, cluster, untuned, progress))
-    return result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
+    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, progress))
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
@@ -131,7 +149,7 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
     return plan
 
 
-def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, progress: Progress | None) -> Any:
+def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, progress: Progress | None) -> OnlineOptions:
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
 
