@@ -31,8 +31,10 @@ def explain(
     from fastsim import show
     from fastsim.explanation import explained
     from fastsim.explanation_text import explanation_text, write_csv
+    from fastsim.progress import progress_bar
 
-    found = explained(folder, pods, sample=sample or 0, attempt=attempt)
+    with progress_bar("pods") as progress:
+        found = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress)
     if csv:
         write_csv(found.frame(), csv)
     click.echo(show.table_json(found.frame()) if as_json else explanation_text(found, every), nl=as_json)

@@ -18,7 +18,7 @@ from fastsim.frames import REASONS, device_lists
 from fastsim.plan import PodRequest
 from fastsim.replay import AskedPod, Decision, asked_pods, replayed, sampled_pods
 from fastsim.result import Result
-from fastsim.simulation import Prepared, RunWarning, prepared
+from fastsim.simulation import Prepared, Progress, RunWarning, prepared
 from fastsim.spec import Scenario
 from fastsim_ext.witness import ABSENT
 
@@ -148,14 +148,15 @@ def explain(
 
 
 def explained(
-    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed"
-) -> Explanation:
-    """The decisions behind :func:`explain`."""
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
+    progress: Progress | None = None,
+) -> Explanation:  # fmt: skip
+    """The decisions behind :func:`explain`; ``progress`` is told the pods so far."""
     names = [pods] if isinstance(pods, int | str) else list(pods)
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
     scenario, saved = _origin(source)
-    made = prepared(scenario)
+    made = prepared(scenario, progress)
     if saved is not None:
         _refuse_other_inputs(scenario, made, saved.provenance)
     asked = asked_pods(made.workload, names) if names else sampled_pods(made.workload, sample)
