@@ -144,6 +144,8 @@ def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "plac
             closing_stages(run)
     except Enough:
         pass
+    finally:
+        run.give_back()
     return run.notes.decisions()
 
 

@@ -1,14 +1,15 @@
 """The online engine with a listener that hears of every decision on some pods, before and after it is taken.
 
 In between nothing differs from any other run. While the listener is told, it may ask what the
-decision is about to look at; the answers come from the engine's own filter, scores and device pick.
+decision is about to look at; the answers come from the engine's own filter, scores and device pick,
+in their plain spelling: what a faster one keeps is neither asked nor touched.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.device cimport device_fit_count
 from fastsim_ext.online cimport Online
 from fastsim_ext.select cimport Selector, misfit, normalised
-from fastsim_ext.types cimport NORM_NONE, Node, Pod
+from fastsim_ext.types cimport NORM_NONE, PICK_FGD, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, TOO_LARGE
 
 ABSENT = -1
@@ -103,10 +104,10 @@ def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1]
     cdef const Pod* pod
     select.work.known_class(cls)
     pod = &select.work.classes[cls]
-    count = select.feasible(pod, &stage)
+    count = Selector.feasible(select, pod, &stage)
     if count == 0:
         return
-    select.score(term, cls, pod, count)
+    Selector.score(select, term, cls, pod, count)
     for f in range(count):
         raw__n[select.feasible__f[f]] = select.raw__f[f]
     if select.normalise[term] != NORM_NONE:
@@ -117,12 +118,14 @@ def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1]
 
 def picked(Selector select, int cls, uint64_t[::1] gpus__n):
     """The devices, as bits, that the class would get on every node that can host it now."""
-    cdef int f, stage, count
+    cdef int f, n, stage, count
     cdef const Pod* pod
     cdef Node node
     select.work.known_class(cls)
     pod = &select.work.classes[cls]
-    count = select.feasible(pod, &stage)
+    count = Selector.feasible(select, pod, &stage)
     for f in range(count):
-        node = select.nodes.at(select.feasible__f[f])
-        gpus__n[select.feasible__f[f]] = select.devices(&node, pod, select.gpu_pick)
+        # Only fgd looks at the cached fragmentation of a node, which is brought up to date on demand.
+        n = select.feasible__f[f]
+        node = select.nodes.exactly(n) if select.gpu_pick == PICK_FGD else select.nodes.at(n)
+        gpus__n[n] = Selector.devices(select, &node, pod, select.gpu_pick)
