@@ -156,13 +156,14 @@ def explained(
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
     scenario, saved = _origin(source)
-    made = prepared(scenario, progress)
+    scenario.check()
+    made = prepared(scenario, progress=progress)
     if saved is not None:
         _refuse_other_inputs(scenario, made, saved.provenance)
     asked = asked_pods(made.workload, names) if names else sampled_pods(made.workload, sample)
     decisions = replayed(made, asked, attempt)
-    if saved is not None and len(saved.placements):
-        _refuse_another_course(decisions, saved.placements)
+    if saved is not None:
+        _refuse_another_course(decisions, saved.scan("placements"))
     _warn_of_silence(asked, decisions)
     return Explanation(made, decisions)
 
@@ -227,9 +228,11 @@ def _refuse_other_inputs(scenario: Scenario, made: Prepared, provenance: Mapping
             raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
 
 
-def _refuse_another_course(decisions: list[Decision], placements: pl.DataFrame) -> None:
-    """The saved placements are the measure: whatever else changed since then shows here."""
-    asked = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions]))
+def _refuse_another_course(decisions: list[Decision], placements: pl.LazyFrame) -> None:
+    """The saved placements, if there are any, are the measure: whatever else changed since then shows here."""
+    if placements.head(1).collect().is_empty():
+        return
+    asked = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
     spans = {(row["pod_id"], row["start_s"]): row for row in asked.iter_rows(named=True)}
     for decision in decisions:
         if decision.node < 0:

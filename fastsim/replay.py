@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from fastsim.engine import OnlineRun
 from fastsim.errors import InputError, ScenarioError
 from fastsim.plan import PodRequest
-from fastsim.stages import closing_stages
 from fastsim_ext.witness import Witness, filtered, picked, scored
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class Notes:
             for term in range(terms):
                 scored(select, cls, term, raw[term], points[term])
             picked(select, cls, gpus)
-        request = self.run.scorers.requests[cls]
+        request = self.run.scorers.request(cls)
         return Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
 
 
@@ -126,7 +125,7 @@ class Replay(OnlineRun):
 
     def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
         options = dataclasses.replace(made.options, record="none")
-        super().__init__(made.cluster, made.plan, made.typical, options)
+        super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
         watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
         watched[list(asked)] = 1
         self.notes = Notes(self, asked, attempt)
@@ -139,12 +138,12 @@ def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "plac
         raise ScenarioError("attempt", repr(attempt), f"one of {', '.join(ATTEMPTS)}")
     run = Replay(made, asked, attempt)
     try:
-        run.play(made.workload)
-        if attempt == "all":  # descheduling after the run places pods again
-            closing_stages(run)
+        run.play()
     except Enough:
         pass
     finally:
+        run.scribe.drop()
+        run.recorder.drop()
         run.give_back()
     return run.notes.decisions()
 

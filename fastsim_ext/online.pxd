@@ -35,6 +35,7 @@ cdef class Online:
     cdef double until, sample_s, next_sample, began, area_from
     # arrivals of the present batch, node changes of the whole run
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
+    cdef const int64_t[::1] a_pod_id
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
     cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k
     cdef Row* rows

@@ -25,7 +25,7 @@ class Online:
     @property
     def arrived(self) -> int:
         """Pods that have arrived so far."""
-    def feed(self, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
+    def feed(self, a_pod_id: Any, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; says why it came back (a Status)."""
@@ -35,6 +35,10 @@ class Online:
         """The timeline rows so far; they are forgotten here."""
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:
         """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
+    def snapshot(self) -> dict[str, Any]:
+        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take over what a snapshot() remembers; every fed pod had arrived then."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def frag_without(self, node: int, slots: Sequence[int]) -> float:

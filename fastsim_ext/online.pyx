@@ -6,13 +6,14 @@ One total order of events holds: (time, kind, sequence), kinds as in events.Even
 from libc.math cimport INFINITY, NAN, ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Pod
 from fastsim_ext.work cimport (
-    EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE, Slot, WorkTable,
+    EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, TOO_LARGE, Slot, WorkTable,
 )
 
 AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
@@ -34,11 +35,12 @@ cdef class Online:
     def __dealloc__(self):
         free(self.rows)
 
-    def feed(self, a_class, a_submit, a_duration, a_priority, bint last):
+    def feed(self, a_pod_id, a_class, a_submit, a_duration, a_priority, bint last):
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
-        if not len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
+        if not len(a_pod_id) == len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
             raise ValueError("the columns of a batch have different lengths")
-        self.a_class, self.a_submit, self.a_duration, self.a_priority = a_class, a_submit, a_duration, a_priority
+        self.a_pod_id, self.a_class, self.a_priority = a_pod_id, a_class, a_priority
+        self.a_submit, self.a_duration = a_submit, a_duration
         self.a_count, self.a_next = len(a_submit), 0
         self.last_batch = last
         if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_count > 0:
@@ -57,7 +59,7 @@ cdef class Online:
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
-                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN)
+                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN, INTERVAL | POD)
         if self.record:
             self.write_row(END, -1)
         self.verify()
@@ -77,13 +79,38 @@ cdef class Online:
         first = PyBytes_FromStringAndSize(<char*> &row, sizeof(Row))
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
 
+    def snapshot(self):
+        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+        return {
+            "counts": self.counts, "now": self.now, "events": self.events, "freed": self.freed,
+            "next_sample": self.next_sample, "sample_k": self.sample_k, "began": self.began,
+            "area_from": self.area_from, "area": [self.area[k] for k in range(8)], "arrived": self.a_seq,
+            "change_next": self.change_next, "deschedule_next": self.deschedule_next,
+            "attempts": self.select.attempts, "at_capacity": self.state()[1].hex(),
+        }
+
+    def restore(self, kept):
+        """Take over what a snapshot() remembers; every fed pod had arrived then."""
+        cdef bytes row = bytes.fromhex(kept["at_capacity"])
+        if len(row) != sizeof(Row):
+            raise ValueError(f"a row of {len(row)} bytes is no row of this version")
+        memcpy(&self.at_capacity, <const char*> row, sizeof(Row))
+        self.counts, self.now, self.events, self.freed = kept["counts"], kept["now"], kept["events"], kept["freed"]
+        self.next_sample, self.sample_k, self.began = kept["next_sample"], kept["sample_k"], kept["began"]
+        self.area_from, self.a_seq = kept["area_from"], kept["arrived"]
+        for k in range(8):
+            self.area[k] = kept["area"][k]
+        self.change_next, self.deschedule_next = kept["change_next"], kept["deschedule_next"]
+        self.select.attempts = kept["attempts"]
+        self.verify()
+
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
         cdef Slot* s
         self.work.known_slot(slot)
         s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
-        self.work.note(slot, EVICTED, self.now)
+        self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
         self.counts.running -= 1
 
@@ -112,6 +139,7 @@ cdef class Online:
         self.select.choose(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
+            self.work.note(slot, EVICTED, self.now, POD)
             self.work.leave(slot)
             return False
         s.attempt += 1
@@ -126,7 +154,7 @@ cdef class Online:
         self.select.choose(cls, &choice)
         if choice.node < 0:
             return -1
-        slot = self.work.enter(-2, cls, self.now, NAN, 0)
+        slot = self.work.enter(-2, -1, cls, self.now, NAN, 0)
         self.settle(slot, &choice)
         self.counts.running -= 1
         return slot
@@ -260,7 +288,8 @@ cdef class Online:
         cdef int64_t seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef int32_t slot = self.work.enter(seq, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
+        cdef int64_t pod_id = self.a_pod_id[i]
+        cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
         cdef int reason
         self.a_next += 1
         self.a_seq += 1
@@ -277,8 +306,8 @@ cdef class Online:
                 if reason and self.queue_rule == DROP:
                     self.refuse(slot, reason)
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
-            self.fill_row(&self.at_capacity, ARRIVAL, seq)
-        return seq
+            self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
+        return pod_id
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
         """A pod leaves without ever being placed."""
@@ -286,7 +315,7 @@ cdef class Online:
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
         self.counts.unplaced_gpu += pod.num_gpu * pod.milli
-        self.work.note(slot, reason, NAN)
+        self.work.note(slot, reason, NAN, INTERVAL | POD)
         self.work.leave(slot)
         return 0
 
@@ -309,24 +338,26 @@ cdef class Online:
         """The pod starts on the chosen node and devices."""
         cdef Slot* s = &self.work.slots[slot]
         s.node, s.gpus, s.start = choice.node, choice.gpus, self.now
+        if s.attempt == 0:
+            s.first_start = self.now
         self.nodes.take(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running += 1
 
     cdef int64_t depart(self) except -1 nogil:
         """The soonest departure frees its pod."""
         cdef int32_t slot = self.departures.items[0].slot
-        cdef int64_t seq = self.work.slots[slot].seq
+        cdef int64_t pod_id = self.work.slots[slot].pod_id
         self.departures.pop()
         self.release(slot, FINISHED)
         self.counts.finished += 1
         self.freed = self.work.waiting > 0
-        return seq
+        return pod_id
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """A running pod leaves its node and the system."""
         cdef Slot* s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
-        self.work.note(slot, reason, self.now)
+        self.work.note(slot, reason, self.now, INTERVAL | POD)
         self.work.leave(slot)
         self.counts.running -= 1
         return 0

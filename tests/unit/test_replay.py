@@ -113,7 +113,7 @@ def test_the_run_stops_where_the_answer_is_known() -> None:
     def watch(arrived: int) -> None:
         played.append(arrived)
 
-    ready = prepared(Scenario(t4(1), workload, "best_fit"), watch)
+    ready = prepared(Scenario(t4(1), workload, "best_fit"), progress=watch)
     replayed(ready, asked_pods(workload, [11]), "placed")
     assert played == []
     replayed(ready, asked_pods(workload, [11]), "all")

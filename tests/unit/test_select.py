@@ -10,12 +10,13 @@ import pytest
 
 from fastsim.cluster import Cluster
 from fastsim.columns import plan_columns
-from fastsim.frames import OUTCOME, REASONS
+from fastsim.frames import INTERVAL, OUTCOME, REASONS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
+from fastsim_ext.nodes import NodeTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable
-from tests.unit.test_nodes import Table, t4
+from tests.unit.test_nodes import WHOLE, Table, t4
 
 LOOP = {
     "queue": 0, "record": 0, "checked": 0, "until_s": np.inf, "sample_s": 0.0, "deschedule_t": np.zeros(0),
@@ -30,8 +31,17 @@ class Decision:
 
     def __init__(self, cluster: Cluster, plan: OnlinePlan = BEST_FIT, seed: int = 0, **options: Any) -> None:
         self.table, self.work = Table(cluster), WorkTable()
-        self.select = Selector(self.table.nodes, self.work, plan_columns(plan, len(cluster)), seed, None)
+        self.plan, self.seed = plan_columns(plan, len(cluster)), seed
+        self._join(options)
+
+    def _join(self, options: dict[str, Any]) -> None:
+        self.select = Selector(self.table.nodes, self.work, self.plan, self.seed, None)
         self.online = Online(self.table.nodes, self.work, self.select, {**LOOP, **options})
+
+    def count_anew(self, **options: Any) -> None:
+        """Tables that begin with the node columns as they are now."""
+        self.table.nodes = NodeTable(self.table.columns, self.table.target(WHOLE))
+        self._join(options)
 
     def pod(self, num_gpu: int = 1, milli: int = 1000, cpu: int = 0, mem: int = 0, *models: str) -> int:
         """A class of pods."""
@@ -42,11 +52,13 @@ class Decision:
         cls, submit, lasts = zip(*arrivals, strict=True) if arrivals else ((), (), ())
         spans = np.array([np.nan if span is None else span for span in lasts], np.float64)
         ranks = np.full(len(cls), priority, np.int32)
-        self.online.feed(np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, last)
+        pod_ids = np.arange(self.online.arrived, self.online.arrived + len(cls))
+        self.online.feed(pod_ids, np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, last)
 
     def outcomes(self) -> list[tuple[int, int, str, float]]:
         """(arrival, attempt, reason, end in s) of the intervals that have ended since the last time."""
         rows = np.frombuffer(self.work.drain(), OUTCOME)
+        rows = rows[rows["closes"] & INTERVAL > 0]
         return [(int(row["seq"]), int(row["attempt"]), REASONS[row["reason"]], float(row["end"])) for row in rows]
 
     def placed(self, cls: int) -> int:
