@@ -27,6 +27,7 @@ cdef struct View:              # one node seen by the groups
     int32_t* small             # by group: milli on devices with less than that
     int32_t* gain              # by group: small - free where the node can serve the group, else 0
     double before              # fragmentation of the node, milli-GPU, not summed in the given order
+    double exact               # the same in the given order, or NaN until it was needed
     int n_levels               # distinct amounts left, above 0
     int32_t[LEVELS] level, device      # the amount, and the first device with it
     int n_offers               # ways to place a request

@@ -6,6 +6,7 @@ are exact. As floats they may differ in the last bits from sums in the given ord
 points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
 """
 
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
@@ -124,6 +125,7 @@ cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexc
     view.fit, view.small, view.gain, view.offer_gain = fit, small, gain, gain + groups.n
     view.rank = grouped_rank(groups, node.cpu_left)
     view.before = free * groups.all + weighed(groups, gain, view.rank)
+    view.exact = NAN
     seek_levels(view)
 
 
@@ -272,5 +274,7 @@ cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint
     if best >= 0:
         return best
     exact = view.node[0]
-    exact.frag = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
+    if isnan(view.exact):
+        view.exact = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
+    exact.frag = view.exact
     return frag_growth(&exact, pod, typical, gpus)

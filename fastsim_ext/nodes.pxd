@@ -43,6 +43,7 @@ cdef class NodeTable:
     cdef int32_t[::1] changed    # nodes that changed since it was read, each once
     cdef uint8_t[::1] listed
     cdef int n_changed
+    cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node exactly(self, int n) noexcept nogil

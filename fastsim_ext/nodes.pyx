@@ -74,6 +74,8 @@ cdef class NodeTable:
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
+        for n in range(self.count):
+            self.n_full += self.pods[n] >= self.max_pods[n]
         self.enter_all()
 
     def enter_all(self):
@@ -187,7 +189,9 @@ cdef class NodeTable:
         self.weigh(n, -1)
         self.cpu_left[n] += sign * pod.cpu
         self.mem_left[n] += sign * pod.mem
+        self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
+        self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
             for g in range(self.num_gpu[n]):
