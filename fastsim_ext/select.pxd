@@ -9,6 +9,9 @@ cdef struct Choice:
     int reason           # work.Reason of a failure
     uint64_t gpus        # devices, as bits
 
+cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil
+cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil
+
 cdef class Selector:
     cdef NodeTable nodes
     cdef WorkTable work

@@ -22,7 +22,7 @@ from fastsim_ext.types cimport (
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
 
-cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
+cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
     """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
@@ -37,7 +37,7 @@ cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods)
 
 
 @cython.cdivision(True)
-cdef inline void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
+cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
     """Stretch raw points over the feasible nodes to 0..100; equal points become 0 or 100."""
     cdef int f
     cdef int64_t low = raw__f[0]
