@@ -128,4 +128,4 @@ def picked(Selector select, int cls, uint64_t[::1] gpus__n):
         # Only fgd looks at the cached fragmentation of a node, which is brought up to date on demand.
         n = select.feasible__f[f]
         node = select.nodes.exactly(n) if select.gpu_pick == PICK_FGD else select.nodes.at(n)
-        gpus__n[n] = Selector.devices(select, &node, pod, select.gpu_pick)
+        gpus__n[n] = Selector.devices(select, n, &node, pod, select.gpu_pick)
