@@ -165,6 +165,18 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     }  # fmt: skip
 
 
+HABITS = {
+    "window": 4096.0, "long_window": 32768.0, "sweep_every": 4096,
+    "upkeep_ns": 60.0, "look_ns": 40.0, "search_ns": 1000.0, "miss_ns": 20.0, "worth_ns": 150.0,
+}  # fmt: skip
+"""What decides for which pod classes scores are kept; no answer depends on it.
+
+Questions count half after every ``window`` node changes (``long_window`` where classes share a bound), and columns that
+no longer pay are dropped every ``sweep_every``. Costs are measured on a 2026 server core: a column at every node change,
+a look at one node of all, a search without its nodes, and one node in it that cannot (can) host the pod.
+"""
+
+
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
     """The plan's terms as parallel columns, and the scratch a decision over ``nodes`` nodes needs."""
 
@@ -177,6 +189,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
         "weight": np.array([term.weight for term in plan.terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
+        "habits": HABITS,
         "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
     }  # fmt: skip
 
