@@ -7,11 +7,12 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim import sources, spec
+from fastsim.checkpoint import Keeping, unfinished
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
@@ -20,10 +21,12 @@ from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
 if TYPE_CHECKING:
+    from fastsim.checkpoint import Checkpoint
     from fastsim.cluster import Cluster
     from fastsim.engine import OnlineOptions
     from fastsim.oversize import Oversized
     from fastsim.result import Result
+    from fastsim.saving import Saving
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -73,6 +76,9 @@ def simulate(
     compat: str = "",
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    checkpoint_pods: int | None = None,
+    checkpoint_s: float | None = None,
+    keep_checkpoint: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Offer every pod of the workload to the policy on this cluster.
@@ -82,12 +88,16 @@ def simulate(
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run. With ``out`` the tables go to that folder while
     the run goes on, so that memory follows the pods in the system and not the trace; the folder appears complete or
-    not at all. ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
+    not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
+    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
+    ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
-    del given["progress"], given["overwrite"]
-    return run(Scenario(**given), progress, overwrite)
+    told, force = given.pop("progress"), given.pop("overwrite")
+    pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
+    keeping = None if pods is None and seconds is None else Keeping(pods, seconds, keep)
+    return run(Scenario(**given), told, force, keeping)
 
 
 def simulate_many(
@@ -120,23 +130,36 @@ def simulate_many(
     return results
 
 
-def run(scenario: Scenario, progress: Progress | None = None, overwrite: bool = False) -> Result:
+def run(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | None = None,
+) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
-    result, messages = played(scenario, progress, overwrite)
+    result, messages = played(scenario, progress, overwrite, keeping, start)
     _warn(messages, depth=2)
     return result
 
 
 def played(
-    scenario: Scenario, progress: Progress | None = None, overwrite: bool = False
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | None = None,
 ) -> tuple[Result, list[Message]]:
-    """The result of one scenario and what its user should be told: workers have nobody to tell."""
+    """The result of one scenario and what its user should be told: workers have nobody to tell.
+
+    ``keeping`` says how often checkpoints are written, ``start`` is the one to go on from.
+    """
     from fastsim.engine import run_online
     from fastsim.oversize import Oversized
     from fastsim.result import FolderFrames, refuse_folder_in_use
 
     scenario.check()
-    out = None if scenario.out is None else Path(scenario.out)
+    out = None if scenario.out is None else Path(scenario.out).absolute()
     if out is not None:
         refuse_folder_in_use(out, overwrite)
     cluster = sources.cluster_from(scenario.cluster)
@@ -146,14 +169,36 @@ def played(
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     oversized = Oversized(cluster)
     options = _options(scenario, cluster, untuned, progress=progress, oversized=oversized)
-    with nullcontext() if out is None else replacing_folder(out) as folder:
-        result = run_online(cluster, workload, plan, typical, dataclasses.replace(options, folder=folder))
+    with ExitStack() as stack:
+        saving = _saving(stack, scenario, out, overwrite, keeping, start)
+        folder = None if out is None else stack.enter_context(replacing_folder(out))
+        options = dataclasses.replace(options, folder=folder, saving=saving)
+        result = run_online(cluster, workload, plan, typical, options)
         result = result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
         if folder is not None:
             result.write_record(folder)
     if out is not None:
         result = dataclasses.replace(result, frames=FolderFrames(out))
     return result, [*_large_pods(oversized), *_ignored_columns(workload)]
+
+
+def _saving(
+    stack: ExitStack,
+    scenario: Scenario,
+    out: Path | None,
+    overwrite: bool,
+    keeping: Keeping | None,
+    start: Checkpoint | None,
+) -> Saving | None:
+    if keeping is None:
+        return None
+    from fastsim.saving import Saving
+
+    keeping.check()
+    if out is None:
+        raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
+    folder = stack.enter_context(unfinished(out, keeping, start is not None, overwrite))
+    return Saving(folder, keeping, scenario.written(), start)
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
