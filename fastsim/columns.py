@@ -62,6 +62,7 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
         "frag": np.zeros(n), "frag_classes": np.zeros((n, 7), np.int64),
         "cpu_mw": np.zeros(n, np.int64), "gpu_mw": np.zeros(n, np.int64),
         "changed": np.zeros(n, np.int32), "listed": np.zeros(n, np.uint8),
+        "before": np.zeros(n), "free": np.zeros(n, np.int32),
     }  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     return {
         "cpu": np.array(cpus, np.int64), "milli": np.array(milli, np.int32), "num": np.array(num, np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
-        "all": float(sum(typical.frequency)), "scratch": np.zeros((3 + MAX_GPUS, n), np.int32),
+        "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
 from fastsim_ext.memo import Memo
 
 MEMO_BYTES = 64 * 2**20
