@@ -59,13 +59,24 @@ def fork(
     keeping = Keeping(**(taken.meta["keeping"] | {"keep": False}))
     with unfinished(target, keeping, False, overwrite) as work:
         shutil.copytree(source, work, dirs_exist_ok=True)
-        taken = Checkpoint(taken.meta | {"scenario": scenario.written(), "fork": True}, taken.arrays)
+        taken = Checkpoint(taken.meta | _forked(taken, scenario), taken.arrays)
         taken.write(work)
         try:
             return simulation.run(scenario, progress, overwrite, keeping, taken)
         except FastsimError:
             shutil.rmtree(work, ignore_errors=True)
             raise
+
+
+def _forked(taken: Checkpoint, scenario: Scenario) -> dict[str, Any]:
+    """What the first checkpoint of a fork says of where it comes from."""
+    loop = taken.meta["loop"]
+    past = {"scenario": taken.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": loop["now"]}
+    before = taken.meta["forked_from"]
+    return {
+        "scenario": scenario.written(), "fork": True,
+        "forked_from": past if before is None else past | {"forked_from": before},
+    }  # fmt: skip
 
 
 def _target(folder: Path) -> Path:

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.checkpoint import Checkpoint, Keeping
+from fastsim.checkpoint import Checkpoint, Keeping, unfinished
 from fastsim.errors import InputError, ScenarioError
 from fastsim.feeding import pieces
 from fastsim.frames import ROW
@@ -48,6 +49,7 @@ class Saving:
         self, folder: Path, keeping: Keeping, scenario: Mapping[str, Any], taken: Checkpoint | None = None
     ) -> None:
         self.folder, self.keeping, self.scenario, self.taken = folder, keeping, dict(scenario), taken
+        self.forked_from: dict[str, Any] | None = None if taken is None else taken.meta.get("forked_from")
         self._pods = 0 if taken is None else int(taken.meta["loop"]["arrived"])
         self._events = -1
         self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
@@ -78,7 +80,8 @@ class Saving:
         wall_s, cpu_s = time.monotonic() - self._began_s, time.process_time() - self._began_cpu_s
         spent = self.spent({"wall_s": wall_s, "cpu_s": cpu_s})
         meta = {
-            "scenario": self.scenario, "decided": self._decisions(run), "process": os.getpid(),
+            "scenario": self.scenario, "forked_from": self.forked_from,
+            "decided": self._decisions(run), "process": os.getpid(),
             "keeping": asdict(self.keeping), "loop": run.online.snapshot(), "line": ends, "scheduled": scheduled,
             "stages": [(tag, row.tobytes().hex(), kept) for tag, row, kept in run.stages], "spent": spent,
         }  # fmt: skip
@@ -163,6 +166,18 @@ class Saving:
         if now["plan"]["queue"] == "drop" and self.taken.meta["line"]["waiting"]:
             found = f"{self.taken.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
+
+
+def begun(
+    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Keeping,
+    taken: Checkpoint | None,
+) -> Saving:  # fmt: skip
+    """The saving of a run to ``out``; its working folder is taken care of when the stack is left."""
+    keeping.check()
+    if out is None:
+        raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
+    folder = stack.enter_context(unfinished(out, keeping, taken is not None, overwrite))
+    return Saving(folder, keeping, scenario, taken)
 
 
 def _as_read(value: Any) -> Any:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import sources, spec
-from fastsim.checkpoint import Keeping, unfinished
+from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fastsim.engine import OnlineOptions
     from fastsim.oversize import Oversized
     from fastsim.result import Result
-    from fastsim.saving import Saving
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -143,6 +142,27 @@ def run(
     return result
 
 
+class Prepared(NamedTuple):
+    """What the texts of a scenario stand for: everything the engine needs for the run."""
+
+    cluster: Cluster
+    workload: Workload
+    policy: OnlinePolicy
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+
+
+def prepared(scenario: Scenario, **rest: Any) -> Prepared:
+    """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
+    cluster = sources.cluster_from(scenario.cluster)
+    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    plan = _plan(policy, cluster, workload, scenario)
+    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
+
+
 def played(
     scenario: Scenario,
     progress: Progress | None = None,
@@ -157,48 +177,26 @@ def played(
     from fastsim.engine import run_online
     from fastsim.oversize import Oversized
     from fastsim.result import FolderFrames, refuse_folder_in_use
+    from fastsim.saving import begun
 
     scenario.check()
     out = None if scenario.out is None else Path(scenario.out).absolute()
     if out is not None:
         refuse_folder_in_use(out, overwrite)
-    cluster = sources.cluster_from(scenario.cluster)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
-    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    plan = _plan(policy, cluster, workload, scenario)
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
-    oversized = Oversized(cluster)
-    options = _options(scenario, cluster, untuned, progress=progress, oversized=oversized)
+    made = prepared(scenario, progress=progress)
+    oversized = Oversized(made.cluster)
     with ExitStack() as stack:
-        saving = _saving(stack, scenario, out, overwrite, keeping, start)
+        saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
         folder = None if out is None else stack.enter_context(replacing_folder(out))
-        options = dataclasses.replace(options, folder=folder, saving=saving)
-        result = run_online(cluster, workload, plan, typical, options)
-        result = result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
+        options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
+        result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
+        past = None if saving is None else saving.forked_from
+        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario, past))
         if folder is not None:
             result.write_record(folder)
     if out is not None:
         result = dataclasses.replace(result, frames=FolderFrames(out))
-    return result, [*_large_pods(oversized), *_ignored_columns(workload)]
-
-
-def _saving(
-    stack: ExitStack,
-    scenario: Scenario,
-    out: Path | None,
-    overwrite: bool,
-    keeping: Keeping | None,
-    start: Checkpoint | None,
-) -> Saving | None:
-    if keeping is None:
-        return None
-    from fastsim.saving import Saving
-
-    keeping.check()
-    if out is None:
-        raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
-    folder = stack.enter_context(unfinished(out, keeping, start is not None, overwrite))
-    return Saving(folder, keeping, scenario.written(), start)
+    return result, [*_large_pods(oversized), *_ignored_columns(made.workload)]
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
@@ -265,8 +263,10 @@ def _citations(policy: Any) -> tuple[str, ...]:
     return tuple(text for text in found if text)
 
 
-def _provenance(scenario: Scenario) -> dict[str, Any]:
+def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
     known = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
+    if forked_from is not None:  # no scenario alone leads to such a run
+        return {**known, "forked_from": forked_from}
     try:
         return {**known, "scenario": scenario.with_(out=None).to_dict(), "scenario_id": scenario.id}
     except ScenarioError:  # objects in memory; the engine notes their checksums

@@ -119,7 +119,9 @@ def test_a_fork_shares_the_past_and_then_differs(tmp_path: Path) -> None:
     one, two = (run.placements.sort("pod_id").select("pod_id", "node_id", "gpu_ids") for run in (base, other))
     early = pl.col("pod_id") < 150
     assert one.filter(early).equals(two.filter(early)) and not one.equals(two)
-    assert other.provenance["policy"] == "0.5*fgd + 0.5*pwr"
+    assert other.provenance["policy"] == "0.5*fgd + 0.5*pwr" and "scenario" not in other.provenance
+    past = other.provenance["forked_from"]
+    assert (past["scenario"]["policy"], past["pods"], past["at_s"]) == ("best_fit", 150, 149.0)
     assert other.provenance["plan"]["queue"] == "fifo" and other.provenance["options"]["seed"] == 8
     assert len(other.jobs) == len(base.jobs)
 
