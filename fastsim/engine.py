@@ -50,6 +50,8 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
 LARGEST_POINTS = 100_000
 """No kernel answers more points than this, nor fewer than its negative."""
+BATCH_ROWS = 32_768
+"""Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
 BREATH_S = 0.1
 """How long the loop runs, about, before it lets Python look at Ctrl-C and show progress."""
 
@@ -184,7 +186,7 @@ class OnlineRun:
 
     def play(self) -> None:
         """Stream the whole workload through the loop, and everything that was asked to follow."""
-        batches = self.workload.batches() if self.saving is None else self.saving.batches(self.workload)
+        batches = self.workload.batches(BATCH_ROWS) if self.saving is None else self.saving.batches(self.workload)
         if self.saving is not None:
             self.saving.take_over(self, batches)
         fed = False
