@@ -52,6 +52,7 @@ cdef class ColumnTable:
     cdef readonly bint bounded          # whether totals have an upper bound over pods of more CPU
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int value(self, int32_t c, int n) except -1 nogil
     cdef int plant(self, int32_t c) except -1 nogil

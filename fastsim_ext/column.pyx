@@ -264,6 +264,23 @@ cdef class ColumnTable:
                 cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> self.stretched_total(detail, n)
         tree_sum_up(&detail.total)
 
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil:
+        """By node, raw FGD points that a pod exceeds by at most one where they are above WORST; NULL if unknown.
+
+        They are those of a class that asks for the same devices, less CPU and no other models: more CPU taken
+        leaves more requests unsatisfied. The one point is what the order of summation can decide.
+        """
+        cdef int family = self.family_of(pod.num_gpu, pod.milli)
+        cdef int32_t c = self.families[family].first if family >= 0 and self.stretched else -1
+        cdef int32_t found = -1
+        while c >= 0:
+            if (self.columns[c].cpu <= pod.cpu and self.columns[c].models in (0, pod.models)
+                    and (pod.num_gpu > 0 or self.columns[c].cpu > 0)
+                    and (found < 0 or self.columns[c].cpu > self.columns[found].cpu)):
+                found = c
+            c = self.columns[c].after
+        return self.details[found].high[term].cells if found >= 0 else NULL
+
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
         """A column with the value of every node, or -1 if there is no room for one."""
         cdef int32_t c = 0
