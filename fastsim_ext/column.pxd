@@ -49,6 +49,7 @@ cdef class ColumnTable:
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
     cdef readonly int n_columns, n_used, n_families, n_terms, limit
     cdef readonly bint stretched        # whether totals depend on the extremes over the nodes
+    cdef readonly int dear              # then the fragmentation term, of which there may be bounds; or -1
     cdef readonly bint bounded          # whether totals have an upper bound over pods of more CPU
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil

@@ -67,11 +67,13 @@ cdef class ColumnTable:
         self.n_terms = self.kernel.shape[0]
         if self.n_terms > TERMS:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
-        self.bounded = True
+        self.bounded, self.dear = True, -1
         for term in range(self.n_terms):
             # One term alone orders the nodes as its points do, however they are stretched.
             self.stretched = self.stretched or (self.n_terms > 1 and self.normalise[term] != NORM_NONE)
             self.bounded = self.bounded and points_bounded(self.kernel[term])
+            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE:
+                self.dear = term
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
         self.limit = max(LEAST, min(ROOM, BYTES // (5 * (1 + trees) * max(nodes.count, 1))))
@@ -191,7 +193,8 @@ cdef class ColumnTable:
         worth[0] = <int32_t> total
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
-                self.note(detail, term, n, total, UNFIT)
+                if detail.most_cpu < 0 or term == self.dear:
+                    self.note(detail, term, n, total, UNFIT)
 
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
         """What a node that fits is worth to a column; ``figures`` are the first of its state."""
@@ -200,13 +203,15 @@ cdef class ColumnTable:
         cdef int term
         cdef int64_t sum = 0
         for term in range(self.n_terms):
+            if self.stretched and detail.most_cpu >= 0 and term != self.dear:
+                continue
             if figure[term] == UNKNOWN:
                 figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
                 self.note(detail, term, n, figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
-        return self.stretched_total(detail, n) if self.stretched else sum
+        return self.stretched_total(detail, n) if self.stretched and detail.most_cpu < 0 else sum
 
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""

@@ -268,20 +268,30 @@ cdef class Indexed(Selector):
             count += 1
         return count if count > 0 else Selector.feasible(self, pod, stage)
 
+    cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
+        """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
+        cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
+        cdef Habit* habit = &self.bounds[family * STEPS]
+        if family >= 0:
+            habit_charge(habit, self.changes, self.long_window, count * self.worth_ns if missed else 0.0)
+            if habit.column < 0 and habit_rate(habit, self.changes, self.long_window) >= self.upkeep_ns:
+                self.build_bound(habit, pod)
+        return 0
+
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
         """Totals of the feasible nodes, as a Selector sums them, except for nodes that cannot win.
 
         Fragmentation is the dear term: it is worked out only where the other terms and an upper bound of it reach
         the best total so far. A node left out gets a total below all others.
         """
-        cdef int term, f, dear = -1
+        cdef int term, f
         cdef int best = 0
+        cdef int dear = self.table.dear
         cdef int64_t raw
-        cdef int32_t* most
-        for term in range(self.kernel.shape[0]):
-            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE:
-                dear = term
-        most = self.table.most_points(dear, pod) if dear >= 0 and self.lane_for(cls) < 0 else NULL
+        cdef int32_t* most = NULL
+        if self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
+            most = self.table.most_points(dear, pod)
+            self.want_bound(pod, count, most == NULL)
         if most == NULL:
             return Selector.rank(self, cls, pod, count)
         for f in range(count):
