@@ -39,6 +39,7 @@ cdef class NodeTable:
     cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
+    cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
     cdef double[::1] before      # by node: fragmentation, not summed in the given order
@@ -50,6 +51,7 @@ cdef class NodeTable:
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
+    cdef Node from_columns(self, int n) noexcept nogil
     cdef Node exactly(self, int n) noexcept nogil
     cdef void list_change(self, int n) noexcept nogil
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil
