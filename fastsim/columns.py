@@ -141,7 +141,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
     groups = sorted({request for request in asked if request[0] > 0})
     n = max(4, -(-len(groups) // 4) * 4)
-    share, count, cpu_only = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64), np.zeros(len(cpus) + 1, np.int64)
+    share, count = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64)
+    cpu_only = np.zeros(len(cpus) + 1, np.int64)
     for request, cpu, weight, frequency in zip(asked, typical.cpu_milli, typical.count, typical.frequency, strict=True):
         above = slice(cpus.index(cpu) + 1, None)
         if request[0] == 0:

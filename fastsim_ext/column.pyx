@@ -19,6 +19,7 @@ from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, 
 
 cdef enum:
     ROOM = 256                   # most columns
+    WORDS = 2                    # of 64 families each
     FAMILIES = 128               # most families; 64 * WORDS
     BYTES = 100663296            # most memory of all columns
     LEAST = 16                   # columns that are always allowed
@@ -29,6 +30,17 @@ cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalis
     if low == high:
         return 100 if normalise == MIN_MAX_100 else 0
     return (raw - low) * 100 // (high - low)
+
+
+cdef inline void note(Detail* detail, int term, int n, int normalise, int64_t raw, int64_t opposite) noexcept nogil:
+    """Keep the raw points of one term, with both extremes if they are stretched."""
+    if normalise == NORM_NONE:
+        detail.high[term].cells[n] = <int32_t> raw
+        return
+    if detail.high[term].cells[n] != raw:
+        tree_put(&detail.high[term], n, <int32_t> raw)
+    if detail.low[term].cells[n] != opposite:
+        tree_put(&detail.low[term], n, <int32_t> opposite)
 
 
 cdef inline int misfit(const Node* node, const Pod* pod, bint fits, int pods, int max_pods) noexcept nogil:
@@ -144,7 +156,7 @@ cdef class ColumnTable:
             fits = family.num == 0 or (most >= family.milli if family.num == 1 else
                                        idle >= family.num)
             fitted = (self.fitted[n * WORDS + f // 64] >> (f % 64)) & 1
-            if not fits and not fitted and not self.gone[n]:    # the devices did not do before either: every column stays as it is
+            if not fits and not fitted and not self.gone[n]:    # nor did they before: every column stays as it is
                 continue
             self.fitted[n * WORDS + f // 64] ^= <uint64_t> (fits != fitted) << (f % 64)
             view.n_offers = 0
@@ -190,7 +202,7 @@ cdef class ColumnTable:
         tree_put(&detail.total, n, <int32_t> total)
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
-                self.note(detail, term, n, total, UNFIT)
+                note(detail, term, n, self.normalise[term], total, UNFIT)
 
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
         """What a node that fits is worth to a column; ``figures`` are the first of its state."""
@@ -202,7 +214,7 @@ cdef class ColumnTable:
             if figure[term] == UNKNOWN:
                 figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
-                self.note(detail, term, n, figure[term], -figure[term])
+                note(detail, term, n, self.normalise[term], figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
         return self.stretched_total(detail, n) if self.stretched else sum
@@ -218,16 +230,6 @@ cdef class ColumnTable:
             return points_bound(self.kernel[term], &detail.pod, detail.most_cpu, view)
         return points_viewed(self.kernel[term], &detail.pod, &self.nodes.target.typical, self.dim[term],
                              self.norm[term], view)
-
-    cdef void note(self, Detail* detail, int term, int n, int64_t raw, int64_t opposite) noexcept nogil:
-        """Keep the raw points of one term, with both extremes if they are stretched."""
-        if self.normalise[term] == NORM_NONE:
-            detail.high[term].cells[n] = <int32_t> raw
-            return
-        if detail.high[term].cells[n] != raw:
-            tree_put(&detail.high[term], n, <int32_t> raw)
-        if detail.low[term].cells[n] != opposite:
-            tree_put(&detail.low[term], n, <int32_t> opposite)
 
     cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
         """The total of a node that fits, between the extremes the column was last stretched with."""

@@ -83,13 +83,13 @@ cdef inline double weighed(const Groups* groups, const int32_t* gain, int rank) 
 cdef inline void seek_levels(View* view) noexcept nogil:
     """The distinct amounts left, in order of their first device."""
     cdef const int32_t* left = view.node.gpu_left
-    cdef int g, l
+    cdef int g, k
     view.n_levels = 0
     for g in range(view.node.num_gpu):
         if left[g] == 0:
             continue
-        for l in range(view.n_levels):
-            if view.level[l] == left[g]:
+        for k in range(view.n_levels):
+            if view.level[k] == left[g]:
                 break
         else:
             view.level[view.n_levels] = left[g]
@@ -195,7 +195,7 @@ cdef inline void offer(View* view, int32_t taken, int32_t level, int count, uint
 
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     """Every distinct way to place a request that the devices can serve, in order of the device."""
-    cdef int l
+    cdef int k
     view.n_offers = 0
     if num_gpu == 0:
         memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
@@ -205,9 +205,9 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     elif num_gpu > 1 or milli == FULL:
         offer(view, FULL, FULL, num_gpu, device_idle(view.node, num_gpu))
     else:
-        for l in range(view.n_levels):
-            if view.level[l] >= milli:
-                offer(view, milli, view.level[l], 1, (<uint64_t> 1) << view.device[l])
+        for k in range(view.n_levels):
+            if view.level[k] >= milli:
+                offer(view, milli, view.level[k], 1, (<uint64_t> 1) << view.device[k])
 
 
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:

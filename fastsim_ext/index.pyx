@@ -183,7 +183,6 @@ cdef class Indexed(Selector):
         cdef int32_t top = tree_top(&bound.total)
         cdef int32_t best_at = -1
         cdef int32_t first, at
-        cdef int stage
         cdef int furthest = top - UNFIT if top <= WORST else 0
         cdef int64_t best = WORST
         cdef int64_t total
