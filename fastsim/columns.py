@@ -17,10 +17,25 @@ if TYPE_CHECKING:
     from fastsim.typical import TypicalPods
 
 Columns = dict[str, Any]
+WHOLE = 1000
+"""Milli-GPU of a whole device."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
 """Node columns that decide its power draw."""
+HABITS = {
+    "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
+    "upkeep_ns": 60, "look_ns": 40, "search_ns": 1200,
+    "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
+}  # fmt: skip
+"""When scores are kept from one decision to the next; no result depends on any of these numbers.
+
+In ``window_changes`` changes of nodes the number of questions a pod class has asked counts half, in
+``long_window_changes`` that of a bound; every ``sweep_changes`` columns that no longer pay are given up. A column
+costs about ``upkeep_ns`` at each change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound,
+``search_ns``. Up to ``few_classes`` pod classes may each have a place in the memo, which takes up to ``memo_bytes``;
+all columns together take up to ``columns_bytes``, but ``least_columns`` are always allowed.
+"""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -150,12 +165,14 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         else:
             share[above, groups.index(request)] += frequency
             count[above, groups.index(request)] += weight
-    padding = [(1001, 127, 0)] * (n - len(groups))
+    padding = [(WHOLE + 1, 127, 0)] * (n - len(groups))
     milli, num, masks = zip(*groups, *padding, strict=True)
+    left, milli = np.arange(WHOLE + 1)[:, None], np.array(milli)
     models = [0, *(1 << model for model in range(len(ids.number)))]
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
-        "cpu": np.array(cpus, np.int64), "milli": np.array(milli, np.int32), "num": np.array(num, np.int32),
+        "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
+        "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
@@ -173,6 +190,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
         "weight": np.array([term.weight for term in plan.terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
+        "habits": dict(HABITS),
         "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
     }  # fmt: skip
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from fastsim.background import Background, Inline
 from fastsim.columns import (
+    HABITS,
     ModelIds,
     change_columns,
     node_columns,
@@ -156,7 +157,7 @@ class OnlineRun:
         tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
         key = memo_key(kinds, plan, self.nodes.width, tags, typical_columns(self.typical, self.ids))
-        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan))
+        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), HABITS["memo_bytes"])
         return self.memo[1]
 
     def _loop_options(self) -> dict[str, Any]:

@@ -21,8 +21,6 @@ cdef enum:
     ROOM = 256                   # most columns
     WORDS = 2                    # of 64 families each
     FAMILIES = 128               # most families; 64 * WORDS
-    BYTES = 100663296            # most memory of all columns
-    LEAST = 16                   # columns that are always allowed
 
 
 cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalise) noexcept nogil:
@@ -86,7 +84,9 @@ cdef class ColumnTable:
             self.bounded = self.bounded and points_bounded(self.kernel[term])
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
-        self.limit = max(LEAST, min(ROOM, BYTES // (5 * (1 + trees) * max(nodes.count, 1))))
+        habits = plan["habits"]
+        room = habits["columns_bytes"] // (5 * (1 + trees) * max(nodes.count, 1))
+        self.limit = max(habits["least_columns"], min(ROOM, room))
         nodes.watched = True
 
     def __dealloc__(self):

@@ -16,7 +16,8 @@ cdef class Indexed(Selector):
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
-    cdef int64_t largest_cpu, next_sweep
+    cdef double window, long_window, upkeep, look, search_cost   # as fastsim.columns.HABITS says
+    cdef int64_t largest_cpu, next_sweep, sweep_changes, few_classes
     cdef readonly int64_t changes, built, scans, searches, looked_at
     cdef int settle(self) except -1 nogil
     cdef int know(self, int classes) except -1 nogil

@@ -10,10 +10,10 @@ from libc.math cimport exp2, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
-from fastsim_ext.grouped cimport View, grouped_growth
+from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.points cimport points_raw
+from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
 from fastsim_ext.types cimport FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
@@ -21,13 +21,6 @@ from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTabl
 
 cdef enum:
     STEPS = 3                    # bounds of one family, by the CPU they start at
-    WINDOW = 4096                # changes of nodes in which the heat of a class halves
-    LONG_WINDOW = 32768          # the same of a bound
-    SWEEP = 4096                 # changes of nodes between two looks for columns that no longer pay
-    UPKEEP = 60                  # about what a column costs for each change of a node, in nanoseconds,
-    LOOK = 40                    # what a look at all costs for each node,
-    SEARCH = 1200                # and what a search below a bound costs
-    FEW = 192                    # so few classes that each may have a lane in the memo
     FAMILIES = 128
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
@@ -39,6 +32,10 @@ cdef class Indexed(Selector):
 
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
         cdef int n
+        habits = plan["habits"]
+        self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
+        self.upkeep, self.look, self.search_cost = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
+        self.sweep_changes, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
@@ -60,6 +57,40 @@ cdef class Indexed(Selector):
             self.classes[c].column = self.classes[c].lane = -1
         for c in range(FAMILIES * STEPS):
             self.bounds[c].column = -1
+
+    def raw(self, int kernel, int dim, int norm, int n, int cls):
+        """(raw points, devices as bits) of one kernel on node ``n`` as it is now, as columns work them out."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Node node
+        if kernel != FGD:
+            return Selector.raw(self, kernel, dim, norm, n, cls)
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        node = self.nodes.at(n)
+        self.nodes.look(&node, n, &view)
+        points = grouped_growth(&view, &self.work.classes[cls], &self.nodes.target.typical, &gpus)
+        grouped_offers(&view, self.work.classes[cls].num_gpu, self.work.classes[cls].milli)
+        viewed = points_viewed(kernel, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &view)
+        if viewed != points:
+            raise ArithmeticError(f"node {n}, class {cls}: {viewed} points by the best offer, {points} by each")
+        return points, gpus
+
+    def bound(self, int kernel, int n, int cls, int64_t most_cpu):
+        """Raw points of one kernel on node ``n`` that no pod like those of the class exceeds.
+
+        That is, whatever CPU it asks for from theirs up to ``most_cpu`` milli-CPU; None if there is no bound.
+        """
+        cdef View view
+        cdef Node node
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        if not points_bounded(kernel):
+            return None
+        node = self.nodes.at(n)
+        self.nodes.look(&node, n, &view)
+        grouped_offers(&view, self.work.classes[cls].num_gpu, self.work.classes[cls].milli)
+        return points_bound(kernel, &self.work.classes[cls], most_cpu, &view)
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
@@ -128,7 +159,7 @@ cdef class Indexed(Selector):
         if gain > 0:
             habit.heat += 1.0
         rate = 0.7 * habit.heat / (window * (1.0 - exp2(<double> -(self.changes + 1) / window)))
-        return rate * fabs(gain) >= least * UPKEEP
+        return rate * fabs(gain) >= least * self.upkeep
 
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
@@ -136,7 +167,7 @@ cdef class Indexed(Selector):
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
-        if self.pays(habit, WINDOW, self.gain(&self.work.classes[cls]), 1.0) and habit.column < 0 and habit.heat > 2.5:
+        if self.pays(habit, self.window, self.gain(&self.work.classes[cls]), 1.0) and habit.column < 0 and habit.heat > 2.5:
             habit.column = self.table.build(&self.work.classes[cls], -1, cls)
             if habit.column >= 0:
                 habit.lane = self.table.columns[habit.column].lane
@@ -146,7 +177,7 @@ cdef class Indexed(Selector):
     cdef double gain(self, const Pod* pod) noexcept nogil:
         """What a column of its own saves a pod of some class, in nanoseconds."""
         cdef Habit* bound = self.bound_of(pod)
-        return SEARCH if bound != NULL and bound.column >= 0 else self.nodes.count * LOOK
+        return self.search_cost if bound != NULL and bound.column >= 0 else self.nodes.count * self.look
 
     cdef Habit* bound_of(self, const Pod* pod) noexcept nogil:
         """The place of the bound of a pod's family and CPU step; NULL if there can be none."""
@@ -165,7 +196,7 @@ cdef class Indexed(Selector):
         cdef Pod least
         if habit == NULL:
             return -1
-        if self.pays(habit, LONG_WINDOW, self.nodes.count * LOOK, 1.0) and habit.column < 0 and habit.heat > 1.5:
+        if self.pays(habit, self.long_window, self.nodes.count * self.look, 1.0) and habit.column < 0 and habit.heat > 1.5:
             place = habit - self.bounds
             step = place % STEPS
             least = pod[0]
@@ -280,7 +311,7 @@ cdef class Indexed(Selector):
         cdef Habit* habit = &self.classes[cls]
         if habit.lane == -1:
             habit.lane = -3
-            if self.work.n_classes <= FEW:
+            if self.work.n_classes <= self.few_classes:
                 habit.lane = self.table.memo.lane(&self.work.classes[cls])
                 if habit.lane < 0:
                     habit.lane = -3
@@ -312,13 +343,13 @@ cdef class Indexed(Selector):
             owner = self.table.details[c].owner
             habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
             if owner >= 0:
-                kept = self.pays(habit, WINDOW, -self.gain(&self.table.details[c].pod), 0.25)
+                kept = self.pays(habit, self.window, -self.gain(&self.table.details[c].pod), 0.25)
             else:
-                kept = self.pays(habit, LONG_WINDOW, -self.nodes.count * LOOK, 0.25)
+                kept = self.pays(habit, self.long_window, -self.nodes.count * self.look, 0.25)
             if not kept:
                 self.table.drop(c)
                 habit.column = -1
-        self.next_sweep = self.changes + SWEEP
+        self.next_sweep = self.changes + self.sweep_changes
 
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now."""
