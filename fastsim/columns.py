@@ -166,8 +166,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
             share[above, groups.index(request)] += frequency
             count[above, groups.index(request)] += weight
     padding = [(WHOLE + 1, 127, 0)] * (n - len(groups))
-    milli, num, masks = zip(*groups, *padding, strict=True)
-    left, milli = np.arange(WHOLE + 1)[:, None], np.array(milli)
+    least, num, masks = zip(*groups, *padding, strict=True)
+    left, milli = np.arange(WHOLE + 1)[:, None], np.array(least)
     models = [0, *(1 << model for model in range(len(ids.number)))]
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {

@@ -8,14 +8,14 @@ from fastsim_ext.types cimport Node, Pod
 
 cdef enum:
     TERMS = 8            # most terms of a plan
-    WIDE = 16            # columns side by side in one cache line of a node
     UNFIT = -1073741824  # plus a Reason: the node cannot host the class
     WORST = -536870912   # every total is above this, every UNFIT below
 
 cdef struct Column:      # what the loop over the columns of a node reads: one cache line
     int64_t cpu, mem     # of the class: milli-CPU, MiB
     uint64_t models
-    int32_t *worth, *cells  # totals, or UNFIT plus a Reason: by node, WIDE apart; leaves of its tree, NULL: unused
+    int32_t* worth       # by node, WIDE apart: totals, or UNFIT plus a Reason
+    int32_t* cells       # the leaves of its tree, NULL: not in use
     int32_t lane, after  # in the memo; the next column of its family, or -1
 
 cdef struct Detail:      # the rest

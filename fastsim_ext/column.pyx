@@ -18,6 +18,7 @@ from fastsim_ext.types cimport FGD, FULL, MIN_MAX_100, NORM_NONE, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT
 
 cdef enum:
+    WIDE = 16                    # columns side by side in one cache line of a node
     ROOM = 256                   # most columns
     WORDS = 2                    # of 64 families each
     FAMILIES = 128               # most families; 64 * WORDS

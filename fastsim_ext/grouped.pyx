@@ -190,13 +190,13 @@ cdef inline void offer_whole(View* view, int count) noexcept nogil:
     view.n_offers = 1
 
 
-cdef inline void offer_share(View* view, int32_t taken, int l) noexcept nogil:
-    """One more way to take a share of a device: from the ``l``-th distinct amount left."""
+cdef inline void offer_share(View* view, int32_t taken, int k) noexcept nogil:
+    """One more way to take a share of a device: from the ``k``-th distinct amount left."""
     cdef const Groups* groups = view.groups
     cdef int32_t* gain = view.offer_gain + <int64_t> view.n_offers * groups.n
-    cdef const int32_t* fits_now = groups.fits__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* fits_now = groups.fits__vg + <int64_t> view.level[k] * groups.n
     cdef const int32_t* fits_then = fits_now - <int64_t> taken * groups.n
-    cdef const int32_t* small_now = groups.small__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* small_now = groups.small__vg + <int64_t> view.level[k] * groups.n
     cdef const int32_t* small_then = small_now - <int64_t> taken * groups.n
     cdef const int32_t* num = groups.num
     cdef const int32_t* fit = view.fit
@@ -208,7 +208,7 @@ cdef inline void offer_share(View* view, int32_t taken, int l) noexcept nogil:
         gain[j] = (small[j] + small_then[j] - small_now[j] - free) & open[j] & -<int32_t> (
             fit[j] + fits_then[j] - fits_now[j] >= num[j])
     view.offer_free[view.n_offers] = free
-    view.offer_gpus[view.n_offers] = (<uint64_t> 1) << view.device[l]
+    view.offer_gpus[view.n_offers] = (<uint64_t> 1) << view.device[k]
     view.n_offers += 1
 
 

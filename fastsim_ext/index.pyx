@@ -164,10 +164,12 @@ cdef class Indexed(Selector):
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
         cdef Habit* habit
+        cdef bint often
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
-        if self.pays(habit, self.window, self.gain(&self.work.classes[cls]), 1.0) and habit.column < 0 and habit.heat > 2.5:
+        often = self.pays(habit, self.window, self.gain(&self.work.classes[cls]), 1.0)
+        if often and habit.column < 0 and habit.heat > 2.5:
             habit.column = self.table.build(&self.work.classes[cls], -1, cls)
             if habit.column >= 0:
                 habit.lane = self.table.columns[habit.column].lane
@@ -193,10 +195,12 @@ cdef class Indexed(Selector):
         """The bound of a pod's family and CPU step, made now if that pays; -1 if there is none."""
         cdef Habit* habit = self.bound_of(pod)
         cdef int64_t place, step
+        cdef bint often
         cdef Pod least
         if habit == NULL:
             return -1
-        if self.pays(habit, self.long_window, self.nodes.count * self.look, 1.0) and habit.column < 0 and habit.heat > 1.5:
+        often = self.pays(habit, self.long_window, self.nodes.count * self.look, 1.0)
+        if often and habit.column < 0 and habit.heat > 1.5:
             place = habit - self.bounds
             step = place % STEPS
             least = pod[0]
