@@ -22,7 +22,7 @@ cdef class Memo:
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
     cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil
-    cdef int64_t width_bytes(self, int lanes) noexcept nogil
+    cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil
     cdef int reserve(self, int64_t room) except -1 nogil
     cdef int widen(self, int lanes) except -1 nogil
     cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil

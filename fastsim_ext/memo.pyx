@@ -36,8 +36,8 @@ cdef class Memo:
         self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         if self.lanes == NULL:
             raise MemoryError()
-        self.reserve(FIRST_STATES)
-        self.widen(FIRST_LANES)
+        self.reserve(self.affordable(FIRST_STATES, FIRST_LANES))
+        self.resize_rows(self.state_room, FIRST_LANES)
 
     def __dealloc__(self):
         free(self.lanes)
@@ -91,10 +91,10 @@ cdef class Memo:
         cdef int32_t* key
         cdef int64_t at
         if self.n_states == self.state_room:
-            if 2 * self.state_room * self.width_bytes(self.lane_room) > self.most_bytes:
-                self.forget()
-            else:
+            if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
                 self.reserve(2 * self.state_room)
+            else:
+                self.forget()
         key = self.keys + self.n_states * self.words
         key[0] = kind
         memcpy(&key[1], &node.cpu_left, sizeof(int64_t))
@@ -130,9 +130,12 @@ cdef class Memo:
         """The figures of a pod class in a state."""
         return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
 
-    cdef int64_t width_bytes(self, int lanes) noexcept nogil:
-        """Bytes of one state's key and row, with room for so many pod classes."""
-        return sizeof(int32_t) * (self.words + <int64_t> self.each * lanes)
+    cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
+        """Room for so many states, or for fewer if with so many pod classes they would take too much."""
+        cdef int64_t bytes_each = sizeof(int32_t) * (self.words + <int64_t> self.each * lanes)
+        while room > LEAST_STATES and room * bytes_each > self.most_bytes:
+            room //= 2
+        return room
 
     cdef int reserve(self, int64_t room) except -1 nogil:
         """Room for so many states, a power of two, and no fewer than are known."""
@@ -156,9 +159,7 @@ cdef class Memo:
 
     cdef int widen(self, int lanes) except -1 nogil:
         """Room for more pod classes in every row, and if need be for fewer states, which are forgotten then."""
-        cdef int64_t room = self.state_room
-        while room > LEAST_STATES and room * self.width_bytes(lanes) > self.most_bytes:
-            room //= 2
+        cdef int64_t room = self.affordable(self.state_room, lanes)
         if room < self.state_room:
             self.forget()
             self.reserve(room)

@@ -30,9 +30,7 @@ def test_every_nogil_signature_is_cheap() -> None:
             where = f"{short(path)}:{found.line} {found.text.strip()}"
             ending = ENDING.search(found.text)
             if found.nogil and ending is None:
-                findings.append(
-                    f"{where}: ends in none of 'noexcept nogil', 'except -1 nogil', 'except -2 nogil', 'except NULL nogil'"
-                )
+                findings.append(f"{where}: ends neither in 'noexcept nogil' nor in 'except -1 nogil' (-2, NULL)")
             elif found.nogil and "except NULL" in found.text and "* " not in found.text.split("(")[0]:
                 findings.append(f"{where}: only a pointer can be NULL")
             elif ending and ending[1].startswith("except -") and not INTEGER.match(found.text.strip()):
