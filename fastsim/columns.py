@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 WHOLE = 1000
 """Milli-GPU of a whole device."""
+LARGEST_CPU, LARGEST_GPU = 128_000, 8000
+"""Milli-CPU and milli-GPU of the largest node that the formulas know."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
@@ -88,6 +90,24 @@ def node_kinds(columns: Columns) -> tuple[Any, Any]:
     table = np.column_stack([columns[name].astype(np.int64) for name in names])
     kinds, kind = np.unique(table, axis=0, return_inverse=True)
     return kinds, np.ascontiguousarray(kind.ravel(), np.int32)
+
+
+def largest_points(columns: Columns) -> dict[str, float]:
+    """No node has more points of a kernel than this, nor fewer than its negative; kernels without bounds are absent."""
+
+    def most(values: Any) -> float:
+        return float(np.max(values, initial=0))
+
+    cpu, gpus = columns["cpu_cap"], columns["num_gpu"]
+    sockets = -(-cpu // 2000 // columns["cores"]) + 1
+    watts = gpus * (columns["gpu_peak_mw"] - columns["gpu_idle_mw"]) / 1000
+    watts += sockets * (columns["cpu_peak_mw"] - columns["cpu_idle_mw"]) / 1000
+    large_cpu, large_gpu = most(cpu) / LARGEST_CPU, most(gpus) * WHOLE / LARGEST_GPU
+    return {
+        "fgd": 100, "gpu_packing": 100, "gpu_clustering": 100 * (1 + large_gpu),
+        "best_fit": 100 * (1 + large_cpu + large_gpu), "dot_product": 100 * (1 + large_cpu**2 + large_gpu**2),
+        "pwr": most(watts) + 1, "simon": 100 * (most(cpu) + most(columns["mem_cap"]) + 1),
+    }  # fmt: skip
 
 
 def power_columns(cluster: Cluster) -> Columns:

@@ -80,9 +80,11 @@ cdef class ColumnTable:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
         self.bounded = True
         for term in range(self.n_terms):
-            # One term alone orders the nodes as its points do, however they are stretched.
-            self.stretched = self.stretched or (self.n_terms > 1 and self.normalise[term] != NORM_NONE)
-            self.bounded = self.bounded and points_bounded(self.kernel[term])
+            # One term alone has its largest total where its points are largest, however they are stretched;
+            # its smallest points may become equal.
+            alone = self.n_terms == 1 and self.weight[term] >= 0
+            self.stretched = self.stretched or (not alone and self.normalise[term] != NORM_NONE)
+            self.bounded = self.bounded and points_bounded(self.kernel[term]) and self.weight[term] >= 0
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
         habits = plan["habits"]
@@ -240,6 +242,8 @@ cdef class ColumnTable:
         for term in range(self.n_terms):
             raw = detail.high[term].cells[n]
             if self.normalise[term] != NORM_NONE:
+                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
+                raw = min(max(raw, detail.least[term]), detail.most[term])
                 raw = stretch(raw, detail.least[term], detail.most[term], self.normalise[term])
             total += self.weight[term] * raw
         return total

@@ -235,9 +235,9 @@ cdef class Indexed(Selector):
                         best, best_at = total, at
                 # Behind the best node so far an equal total would lose the tie.
                 at = tree_next(&bound.total, at + 1, <int32_t> (best + (at >= best_at)))
-        # A node that fails the bound for its CPU fails the pod no later, and without named models no earlier.
+        # A node that fails the bound fails the pod no later, and without named models no earlier.
         reason[0] = furthest
-        if best_at < 0 and (self.nodes.n_full > 0 or (furthest < NO_CPU and (top > WORST or pod.models != 0))):
+        if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= WORST else furthest < NO_CPU)):
             reason[0] = -1
         return best_at
 

@@ -143,6 +143,8 @@ cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nog
     cdef int level = 0
     cdef int64_t i = at
     cdef int64_t end
+    if at >= tree.count:    # there may be no memory to look at
+        return -1
     while True:
         end = (i // FAN + 1) * FAN
         while i < end and tree.cells[tree.start[level] + i] < least:

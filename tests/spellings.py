@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import hypothesis.strategies as st
@@ -46,13 +47,13 @@ def habits() -> SearchStrategy[Habits]:
 
 
 @contextmanager
-def spelled(spelling: str, changed: Habits | None = None) -> Iterator[None]:
+def spelled(spelling: str, changed: Mapping[str, float] = MappingProxyType({})) -> Iterator[None]:
     """Decisions are spelled ``index`` or ``scan``; what is kept is checked after every event."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "SPELLING", spelling)
         patch.setattr(engine, "CHECKED", True)
-        for name, value in (changed or {}).items():
-            patch.setitem(HABITS, name, value)  # type: ignore[arg-type]
+        for name, value in changed.items():
+            patch.setitem(HABITS, name, value)
         MEMOS.clear()
         yield
         MEMOS.clear()

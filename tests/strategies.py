@@ -205,7 +205,8 @@ def typicals(draw: DrawFn, workload: Workload) -> TypicalPods:
 @st.composite
 def scenarios(
     draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = QUEUES,
-    kernels: tuple[str, ...] = KERNELS, horizon: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8), most: int = 40,
+    kernels: tuple[str, ...] = KERNELS, horizon: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8),
+    most: int = 40,
 ) -> Scenario:  # fmt: skip
     """A whole random run."""
     cluster = draw(clusters(churn, sizes))
