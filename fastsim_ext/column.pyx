@@ -366,17 +366,29 @@ cdef class ColumnTable:
         self.n_used -= 1
 
     cpdef int verify(self) except -1:
-        """Every column says of every node what it would say if it were made now."""
-        cdef int c, n
+        """Every column says of every node what it would say if it were made now, from points worked out anew."""
+        cdef int c, n, term
         cdef int32_t kept
+        cdef int32_t* figure
+        cdef Node node
+        cdef View view
         for n in range(self.nodes.n_changed):
             self.revalue(self.nodes.changed[n])
         for c in range(self.n_columns):
             if self.columns[c].cells == NULL:
                 continue
             for n in range(self.nodes.count):
+                self.state_of[n] = -1
                 kept = self.columns[c].cells[n]
                 assert kept == self.columns[c].worth[n * WIDE], f"column {c}, node {n}: two values"
                 self.value(c, n)
                 assert kept == self.columns[c].cells[n], f"column {c}, node {n}: kept {kept}"
+                if kept <= WORST:
+                    continue
+                node = self.nodes.at(n)
+                view.node, view.groups, view.n_offers = &node, NULL, 0
+                figure = self.memo.figures(self.state(n), self.columns[c].lane)
+                for term in range(self.n_terms):
+                    raw = self.points(term, &self.details[c], n, &view)
+                    assert figure[term] == raw, f"column {c}, node {n}, term {term}: kept {figure[term]}, not {raw}"
         return 0
