@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis.strategies import SearchStrategy
 
@@ -16,6 +17,7 @@ from fastsim import engine
 from fastsim.cluster import Cluster
 from fastsim.columns import HABITS
 from fastsim.engine import OnlineOptions, OnlineRun
+from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS
 from fastsim.plan import OnlinePlan
 from fastsim.result import Result, gathered
@@ -59,12 +61,27 @@ def spelled(spelling: str, changed: Mapping[str, float] = MappingProxyType({})) 
         MEMOS.clear()
 
 
-def played(
-    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions,
-    seen: Counter[str] | None = None,
-) -> Result:  # fmt: skip
-    """A whole run, checked at its end; ``seen`` counts what the index did."""
-    run = OnlineRun(cluster, workload, plan, typical, options)
+class Traced(OnlineRun):
+    """A run that keeps what the compiled tables write, as it is."""
+
+    def play(self) -> None:
+        """The whole run."""
+        self.events, self.outcomes = b"", b""
+        super().play()
+
+    def drain(self) -> None:
+        """Collect the rows since the last time."""
+        self.events += self.online.drain_rows()
+        self.outcomes += self.work.drain()
+
+    def trace(self) -> tuple[Any, ...]:
+        """Every event, every outcome, every stage and the state at the end."""
+        events, outcomes = np.frombuffer(self.events, ROW), np.frombuffer(self.outcomes, OUTCOME)
+        return events, outcomes, self.stages, self.online.state(), self.select.attempts
+
+
+def checked(run: OnlineRun, seen: Counter[str] | None) -> None:
+    """Play a whole run and check what it kept; ``seen`` counts what the index did."""
     run.play()
     run.select.verify()
     if run.memo is not None:
@@ -72,9 +89,38 @@ def played(
     if seen is not None and isinstance(run.select, Indexed):
         seen.update(deeds(run.select, run.memo))
     run.scribe.close()
+
+
+def played(
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
+) -> Result:
+    """The result of a whole run."""
+    run = OnlineRun(cluster, workload, plan, typical, options)
+    checked(run, None)
     frames, provenance = gathered(run)
     run.give_back()
     return Result(frames, provenance, {})
+
+
+def traced(
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions,
+    seen: Counter[str],
+) -> tuple[Any, ...]:  # fmt: skip
+    """What a whole run wrote: quicker to have and to compare than the tables made from it."""
+    run = Traced(cluster, workload, plan, typical, options)
+    checked(run, seen)
+    run.recorder.drop()
+    run.give_back()
+    return run.trace()
+
+
+def assert_same_trace(found: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
+    """Equal to the last bit; says which row differs first."""
+    for mine, others in zip(found[:2], expected[:2], strict=True):
+        for k in range(min(len(mine), len(others))):
+            assert mine[k].tobytes() == others[k].tobytes(), f"row {k}: {mine[k]} is not {others[k]}"
+        assert len(mine) == len(others)
+    assert repr(found[2:]) == repr(expected[2:])
 
 
 def deeds(select: Indexed, memo: Any) -> dict[str, int]:
