@@ -124,6 +124,9 @@ cdef class NodeTable:
         self.known(n)
         if len(gpu_left) != self.num_gpu[n]:
             raise ValueError(f"node {n}: found {len(gpu_left)} devices, expected {self.num_gpu[n]}")
+        for left in gpu_left:
+            if not 0 <= left <= FULL:
+                raise ValueError(f"node {n}: found {left} milli-GPU left on a device, expected 0 to {FULL}")
         self.weigh(n, -1)
         self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
         self.records[n].cpu_left, self.records[n].mem_left = cpu_left, mem_left
