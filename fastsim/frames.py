@@ -11,8 +11,8 @@ import pyarrow as pa
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows, by their number in the engine."""
 REASONS = (
-    "finished", "running", "node_lost", "evicted", "pending", "too_large",
-    "no_node", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot",
+    "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
 )  # fmt: skip
 """How an interval of a pod ended, or why it never began, by their number in the engine."""
 FRAG_COLUMNS = (
@@ -26,8 +26,8 @@ TOTALS = ("nodes_used", "gpus_of_used_nodes", "gpus_used", "cpu_alloc", "mem_all
 ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((name, "i8") for name in COUNTS + TOTALS)])
 """One timeline row as the compiled loop writes it."""
 OUTCOME = np.dtype([("seq", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"), ("gpus", "u8"),
-                    ("submit", "f8"), ("start", "f8"), ("end", "f8")])  # fmt: skip
-"""One outcome row as the compiled loop writes it."""
+                    ("submit", "f8"), ("start", "f8"), ("end", "f8"), ("lost", "f8")])  # fmt: skip
+"""One outcome row as the compiled loop writes it; ``lost`` sums up the pod's lost work so far."""
 
 Array = Any
 
@@ -82,7 +82,8 @@ def jobs_frame(out: Array, pod_ids: Array, natives: pl.Series | None) -> pl.Data
     last = np.append(first[1:], len(out))[: len(first)] - 1
     head, tail = out[first], out[last]
     reason = np.array(REASONS, object)[tail["reason"]]
-    states = ("finished", "running", "pending", "unplaced", "node_lost", "evicted")
+    states = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
+    preempted = out["reason"] == REASONS.index("preempted")
     state = np.where(tail["reason"] >= REASONS.index("too_large"), "unplaced", reason)
     return pl.DataFrame({
         "pod_id": pod_ids[head["seq"]],
@@ -93,7 +94,9 @@ def jobs_frame(out: Array, pod_ids: Array, natives: pl.Series | None) -> pl.Data
         "jct_s": np.where(tail["reason"] == 0, tail["end"] - head["submit"], np.nan),
         "state": pl.Series(state.astype(object), dtype=pl.Enum(states)),
         "reason": pl.Series(reason, dtype=pl.Enum(REASONS)),
-        "attempts": np.where(head["node"] >= 0, tail["attempt"] + 1, 0).astype(np.int16),
+        "attempts": (tail["attempt"] + (tail["node"] >= 0)).astype(np.int16),
+        "preemptions": np.bincount(np.cumsum(np.diff(out["seq"], prepend=-1) != 0) - 1, preempted).astype(np.int16),
+        "lost_work_s": tail["lost"],
     }).with_columns(pl.col("start_s", "end_s", "wait_s", "jct_s").fill_nan(None))  # fmt: skip
 
 

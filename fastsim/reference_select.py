@@ -10,7 +10,7 @@ from typing import Any
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_gpu import SCORER_STREAM, bounded, devices
-from fastsim.reference_nodes import STAGES, Node, stage
+from fastsim.reference_nodes import STAGES, Node, seen, stage
 from fastsim.reference_scores import normalised, raw_score
 
 LANES = 8
@@ -34,7 +34,7 @@ class Selection:
         self.attempts = 0
 
     def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
-        """The best node, the smallest position on ties; absent nodes are ``None``."""
+        """The best node, the smallest position on ties; nodes that are absent or out of question are ``None``."""
         attempt = self.attempts
         self.attempts += 1
         stages = {position: stage(node, pod) for position, node in enumerate(nodes) if node is not None}
@@ -44,7 +44,7 @@ class Selection:
         position = feasible[0] if len(feasible) == 1 else self._best(nodes, pod, feasible, attempt)
         node = nodes[position]
         assert node is not None
-        return Choice(position, devices(node, pod, self.plan, self.frag, self.seed, attempt))
+        return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
 
     def _best(self, nodes: Sequence[Node | None], pod: PodRequest, feasible: list[int], attempt: int) -> int:
         totals = [0] * len(feasible)
@@ -67,7 +67,7 @@ class Selection:
             assert term.scorer is not None
             points: Any = term.scorer(scorer_columns(nodes, feasible), pod)
             return [int(points[position]) for position in feasible]
-        present = [node for node in map(nodes.__getitem__, feasible) if node is not None]
+        present = [seen(node, pod) for node in map(nodes.__getitem__, feasible) if node is not None]
         return [raw_score(term, node, pod, self.frag) for node in present]
 
 

@@ -301,6 +301,7 @@ cdef class Online:
             self.work.unqueue(slot)
             self.counts.pending -= 1
         self.settle(slot, &choice)
+        s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
         return 0
@@ -345,6 +346,7 @@ cdef class Online:
                     if self.work.slots[s].seq >= 0 and self.work.slots[s].node == n and (
                             first < 0 or self.work.slots[s].seq < self.work.slots[first].seq):
                         first = s
+                self.work.slots[first].lost = self.now - self.work.slots[first].began
                 self.release(first, NODE_LOST)
                 self.counts.lost += 1
             self.nodes.withdraw(n)

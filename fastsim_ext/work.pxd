@@ -3,12 +3,13 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport Pod
 
 cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.REASONS
-    FINISHED, RUNNING, NODE_LOST, EVICTED, PENDING, TOO_LARGE
-    NO_NODE, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_POD_SLOT
+    FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
+    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
 
 cdef struct Slot:        # one pod that waits or runs
     int64_t seq          # arrival number
     double submit, duration, start       # seconds; duration NaN = for ever
+    double began, lost   # when the work of now began; seconds of work lost so far
     uint64_t gpus        # devices held, as bits
     int32_t cls, node    # class; node or -1
     int32_t priority, attempt
@@ -19,6 +20,7 @@ cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy 
     int64_t seq, node, attempt, reason
     uint64_t gpus
     double submit, start, end            # seconds; NaN = not
+    double lost          # seconds of work lost so far
 
 cdef class WorkTable:
     cdef Pod* classes

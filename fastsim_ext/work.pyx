@@ -74,6 +74,7 @@ cdef class WorkTable:
             self.slots[slot].turn = 0
         s = &self.slots[slot]
         s.seq, s.submit, s.duration, s.start = seq, submit, duration, NAN
+        s.began = s.lost = 0.0
         s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
         s.before = s.after = -1
         return slot
@@ -140,7 +141,7 @@ cdef class WorkTable:
             self.outcome_room = 2 * self.outcome_room + 1024
         row = &self.outcomes[self.n_outcomes]
         row.seq, row.node, row.attempt, row.reason, row.gpus = s.seq, s.node, s.attempt, reason, s.gpus
-        row.submit, row.start, row.end = s.submit, s.start, end
+        row.submit, row.start, row.end, row.lost = s.submit, s.start, end, s.lost
         self.n_outcomes += 1
         return 0
 

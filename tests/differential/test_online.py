@@ -32,9 +32,17 @@ def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
     options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s)
     found = run_online(s.cluster, s.workload, s.plan, s.typical, options)
     expected = simulate_reference(
-        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s
+        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
     )
     return found, expected
+
+
+def played(scenario: Scenario) -> ReferenceRun:
+    """What the twin answers, once the compiled engine has answered the same."""
+    s = scenario
+    return simulate_reference(
+        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
+    )
 
 
 def assert_same(found: pl.DataFrame, expected: pl.DataFrame, table: str) -> None:
