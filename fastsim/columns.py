@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastsim.errors import InputError
+from fastsim.node_table import MAX_GPUS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
 
 if TYPE_CHECKING:
@@ -60,7 +61,17 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
         "present": present.astype(np.uint8),
         "frag": np.zeros(n), "frag_classes": np.zeros((n, 7), np.int64),
         "cpu_mw": np.zeros(n, np.int64), "gpu_mw": np.zeros(n, np.int64),
+        "changed": np.zeros(n, np.int32), "listed": np.zeros(n, np.uint8),
     }  # fmt: skip
+
+
+def node_kinds(columns: Columns) -> tuple[Any, Any]:
+    """(what distinguishes nodes of different kinds, kind of every node); equal nodes are of one kind."""
+    names = ("cpu_cap", "mem_cap", "num_gpu", "model", "gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw",
+             "cores")  # fmt: skip
+    table = np.column_stack([columns[name].astype(np.int64) for name in names])
+    kinds, kind = np.unique(table, axis=0, return_inverse=True)
+    return kinds, np.ascontiguousarray(kind.ravel(), np.int32)
 
 
 def power_columns(cluster: Cluster) -> Columns:
@@ -115,6 +126,36 @@ def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "models": np.array([ids.mask(m) for m in typical.gpu_models], np.uint64),
         "freq": np.array(typical.frequency, np.float64),
         "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
+        "groups": group_columns(typical, ids),
+    }  # fmt: skip
+
+
+def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
+    """The target workload by device request: sums of shares and counts over rising CPU requests.
+
+    A row of the two sums belongs to a CPU rank, the number of distinct CPU requests that are satisfied. Groups are
+    padded to a multiple of four with some that no node can serve.
+    """
+    cpus = sorted(set(typical.cpu_milli))
+    asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
+    groups = sorted({request for request in asked if request[0] > 0})
+    n = max(4, -(-len(groups) // 4) * 4)
+    share, count, cpu_only = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64), np.zeros(len(cpus) + 1, np.int64)
+    for request, cpu, weight, frequency in zip(asked, typical.cpu_milli, typical.count, typical.frequency, strict=True):
+        above = slice(cpus.index(cpu) + 1, None)
+        if request[0] == 0:
+            cpu_only[above] += weight
+        else:
+            share[above, groups.index(request)] += frequency
+            count[above, groups.index(request)] += weight
+    padding = [(1001, 127, 0)] * (n - len(groups))
+    milli, num, masks = zip(*groups, *padding, strict=True)
+    models = [0, *(1 << model for model in range(len(ids.number)))]
+    open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
+    return {
+        "cpu": np.array(cpus, np.int64), "milli": np.array(milli, np.int32), "num": np.array(num, np.int32),
+        "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
+        "all": float(sum(typical.frequency)), "scratch": np.zeros((3 + MAX_GPUS, n), np.int32),
     }  # fmt: skip
 
 

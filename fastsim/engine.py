@@ -10,14 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.columns import ModelIds, change_columns, node_columns, plan_columns, read_only, typical_columns
+from fastsim.columns import (
+    ModelIds,
+    change_columns,
+    node_columns,
+    node_kinds,
+    plan_columns,
+    read_only,
+    typical_columns,
+)
 from fastsim.errors import InputError, PolicyError
 from fastsim.frames import OUTCOME, ROW
+from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
+from fastsim_ext.index import Indexed
+from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
@@ -30,6 +41,9 @@ if TYPE_CHECKING:
 
 DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
+MAX_TERMS = 8
+LARGEST_POINTS = 100_000
+"""No kernel answers more points than this, nor fewer than its negative."""
 BREATH_S = 0.1
 """How long the loop runs, about, before it lets Python look at Ctrl-C and show progress."""
 
@@ -50,6 +64,18 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
+
+
+SPELLING = "index"
+"""How decisions are spelled where a plan allows both: ``index``, or ``scan`` to look at every node each time."""
+
+
+def indexable(plan: OnlinePlan) -> bool:
+    """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
+    if SPELLING == "scan" or len(plan.terms) > MAX_TERMS:
+        return False
+    alone = all(term.kernel not in ("random", "python") for term in plan.terms)
+    return alone and sum(abs(term.weight) for term in plan.terms) * LARGEST_POINTS < 2**29
 
 
 class UserScorers:
@@ -84,10 +110,10 @@ class OnlineRun:
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
         self.scorers = UserScorers(plan, self.columns)
+        self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
         self.work = WorkTable()
-        terms = plan_columns(plan, len(cluster))
-        self.select = Selector(self.nodes, self.work, terms, options.seed % 2**64, self.scorers)
+        self.select = self._selector(plan_columns(plan, len(cluster)))
         self.online = Online(self.nodes, self.work, self.select, self._loop_options())
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
@@ -99,6 +125,24 @@ class OnlineRun:
         self.rows: list[Any] = []
         self.row_kept: list[Any] = []
         self.stages: list[tuple[str, Any, int]] = []
+
+    def _selector(self, terms: dict[str, Any]) -> Selector:
+        seed = self.options.seed % 2**64
+        if not indexable(self.plan):
+            return Selector(self.nodes, self.work, terms, seed, self.scorers)
+        _, kind = node_kinds(self.columns)
+        terms |= {"memo": self._lent(), "kind": kind, "state": np.full(len(kind), -1, np.int32)}
+        return Indexed(self.nodes, self.work, terms, seed, self.scorers)
+
+    def _lent(self) -> Memo:
+        """A memo for points as they follow from this run's nodes, plan and typical pods."""
+        self.give_back()
+        kinds, _ = node_kinds(self.columns)
+        tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
+        plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
+        key = memo_key(kinds, plan, self.nodes.width, tags, typical_columns(self.typical, self.ids))
+        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan))
+        return self.memo[1]
 
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
@@ -181,11 +225,19 @@ class OnlineRun:
         if len(out) and self.options.record != "none":
             self.outcomes.append(out)
 
+    def give_back(self) -> None:
+        """Leave what was worked out to the next run."""
+        if self.memo is not None:
+            MEMOS.give_back(*self.memo)
+        self.memo = None
+
     def retarget(self, typical: TypicalPods) -> None:
         """Measure fragmentation against another target workload from now on."""
         self.drain()
         self.typical = typical
         self.nodes.retarget(TypicalTable(typical_columns(typical, self.ids)))
+        if isinstance(self.select, Indexed):
+            self.select.restart(self._lent())
 
     def note_stage(self, tag: str) -> None:
         """Remember the state of now under a name."""
@@ -205,6 +257,7 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     closing_stages(run)
     run.online.finish()
     run.drain()
+    run.give_back()
     timing = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
     return gathered(run, workload, timing)
 

@@ -1,5 +1,6 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from fastsim_ext.grouped cimport Groups
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
@@ -19,6 +20,8 @@ cdef class TypicalTable:
     cdef int32_t[::1] fit        # scratch of the kernels, one entry a level
     cdef int64_t[::1] small
     cdef Typical typical
+    cdef Groups groups           # the same workload by device request
+    cdef object kept             # the arrays behind ``groups``
 
 cdef class NodeTable:
     cdef readonly int count, width, n_tags
@@ -31,13 +34,19 @@ cdef class NodeTable:
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present
     # what follows from the state of one node, refreshed when it changes
-    cdef double[::1] frag
+    cdef double[::1] frag        # NaN until asked for
     cdef int64_t[:, ::1] frag__nk
     cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
+    cdef bint watched            # whether somebody reads the list of changes
+    cdef int32_t[::1] changed    # nodes that changed since it was read, each once
+    cdef uint8_t[::1] listed
+    cdef int n_changed
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
+    cdef Node exactly(self, int n) noexcept nogil
+    cdef void list_change(self, int n) noexcept nogil
     cdef bint could_host(self, const Pod* pod) noexcept nogil
     cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
     cdef void give(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil

@@ -4,9 +4,11 @@ A placement changes one node, so every cluster-wide figure is a running sum that
 the difference of that node. All sums are integers and therefore never drift.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
+from fastsim_ext.grouped cimport View, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
 from fastsim_ext.power cimport power_cpu, power_gpu
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
@@ -21,6 +23,7 @@ cdef class TypicalTable:
         self.level, self.level_milli = columns["level"], columns["level_milli"]
         self.models, self.freq = columns["models"], columns["freq"]
         self.fit, self.small = columns["fit"], columns["small"]
+        self.group(columns["groups"])
         cdef int n = self.cpu.shape[0]
         self.typical.n = n
         self.typical.n_levels = self.level_milli.shape[0]
@@ -33,6 +36,24 @@ cdef class TypicalTable:
         if self.typical.n_levels > 0:
             self.typical.level_milli = &self.level_milli[0]
             self.typical.fit, self.typical.small = &self.fit[0], &self.small[0]
+
+    def group(self, columns):
+        """Point at the columns of the same workload by device request."""
+        cdef const int64_t[::1] cpu = columns["cpu"]
+        cdef const int64_t[::1] cpu_only = columns["cpu_only"]
+        cdef const int32_t[::1] milli = columns["milli"]
+        cdef const int32_t[::1] num = columns["num"]
+        cdef const int32_t[:, ::1] open__mg = columns["open"]
+        cdef const double[:, ::1] share__rg = columns["share"]
+        cdef const int64_t[:, ::1] count__rg = columns["count"]
+        cdef int32_t[:, ::1] scratch = columns["scratch"]
+        self.kept = columns
+        self.groups.n, self.groups.n_ranks = milli.shape[0], cpu.shape[0] + 1
+        self.groups.cpu = &cpu[0] if cpu.shape[0] > 0 else NULL
+        self.groups.milli, self.groups.num, self.groups.cpu_only = &milli[0], &num[0], &cpu_only[0]
+        self.groups.open__mg, self.groups.scratch = &open__mg[0, 0], &scratch[0, 0]
+        self.groups.share__rg, self.groups.count__rg = &share__rg[0, 0], &count__rg[0, 0]
+        self.groups.all = columns["all"]
 
 
 cdef class NodeTable:
@@ -48,6 +69,7 @@ cdef class NodeTable:
         self.gpu_left__ng, self.tags__nt = columns["gpu_left"], columns["tags"]
         self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
         self.cpu_mw, self.gpu_mw = columns["cpu_mw"], columns["gpu_mw"]
+        self.changed, self.listed = columns["changed"], columns["listed"]
         self.count = self.cpu_cap.shape[0]
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
@@ -93,7 +115,8 @@ cdef class NodeTable:
     def figures(self, int n):
         """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
         self.known(n)
-        return [self.frag__nk[n, k] for k in range(FRAG_CLASSES)], self.frag[n], self.cpu_mw[n], self.gpu_mw[n]
+        frag = self.exactly(n).frag
+        return [self.frag__nk[n, k] for k in range(FRAG_CLASSES)], frag, self.cpu_mw[n], self.gpu_mw[n]
 
     def frag_shares(self, int n):
         """Fragmentation by class of one node in float64 milli-GPU, summed as scores are."""
@@ -123,6 +146,21 @@ cdef class NodeTable:
         node.tags, node.n_tags = &self.tags__nt[n, 0], self.n_tags
         node.frag = self.frag[n]
         return node
+
+    cdef Node exactly(self, int n) noexcept nogil:
+        """As ``at``, with the node's fragmentation summed in the given order."""
+        cdef Node node
+        if isnan(self.frag[n]):
+            node = self.at(n)
+            self.frag[n] = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
+        return self.at(n)
+
+    cdef void list_change(self, int n) noexcept nogil:
+        """Remember that node ``n`` changed, for whoever watches."""
+        if self.watched and not self.listed[n]:
+            self.listed[n] = 1
+            self.changed[self.n_changed] = n
+            self.n_changed += 1
 
     cdef bint could_host(self, const Pod* pod) noexcept nogil:
         """Whether any node of the table, when empty and present, could host the pod."""
@@ -170,15 +208,18 @@ cdef class NodeTable:
         if self.present[n]:
             self.weigh(n, -1)
             self.present[n] = 0
+            self.list_change(n)
 
     cdef void refresh(self, int n) noexcept nogil:
         """Recompute what follows from the state of node ``n``."""
         cdef Node node = self.at(n)
+        cdef View view
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(&node)
-        self.frag[n] = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
-        frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
-                     &self.frag__nk[n, 0])
+        self.frag[n] = NAN
+        grouped_view(&node, &self.target.groups, &view)
+        grouped_classes(&view, &self.frag__nk[n, 0])
+        self.list_change(n)
 
     cdef void weigh(self, int n, int64_t sign) noexcept nogil:
         """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
@@ -201,8 +242,9 @@ cdef class NodeTable:
 
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node."""
-        cdef int n, g
-        cdef double frag
+        cdef int n, g, k
+        cdef Node node
+        cdef int64_t[FRAG_CLASSES] classes
         cdef Totals kept = self.total
         memset(&self.total, 0, sizeof(Totals))
         for n in range(self.count):
@@ -213,9 +255,15 @@ cdef class NodeTable:
             assert 0 <= self.pods[n] <= self.max_pods[n], f"node {n}: pods {self.pods[n]}"
             for g in range(self.width):
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
-            frag = self.frag[n]
-            self.refresh(n)
-            assert frag == self.frag[n], f"node {n}: cached fragmentation {frag} is not {self.frag[n]}"
+            node = self.at(n)
+            frag = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
+            assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
+            frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
+                         &classes[0])
+            power = (power_cpu(&node, node.cpu_left), power_gpu(&node))
+            assert power == (self.cpu_mw[n], self.gpu_mw[n]), f"node {n}: cached power is not {power} mW"
+            for k in range(FRAG_CLASSES):
+                assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
             self.weigh(n, 1)
         assert memcmp(&kept, &self.total, sizeof(Totals)) == 0, f"totals drifted: {kept} is not {self.total}"
         return 0

@@ -97,7 +97,7 @@ cdef class Online:
                 raise ValueError(f"slot {slot} runs on node {self.work.slots[slot].node}, not on {node}")
         for slot in slots:
             self.nodes.give(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
-        frag = self.nodes.frag[node]
+        frag = self.nodes.exactly(node).frag
         for slot in slots:
             self.nodes.take(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
         return frag

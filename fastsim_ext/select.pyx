@@ -13,11 +13,11 @@ from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.frag cimport frag_growth
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.pack cimport pack_best_fit, pack_clusters, pack_gpus, pack_simon
+from fastsim_ext.points cimport points_raw
 from fastsim_ext.power cimport power_saved
 from fastsim_ext.types cimport (
-    BEST_FIT, DOT_PRODUCT, FGD, FULL, GPU_CLUSTERING, GPU_PACKING, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD,
-    PICK_PWR, PICK_RANDOM, PICK_WORST, PWR, PYTHON, RANDOM, Node, Pod, Typical,
+    FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD, PICK_PWR, PICK_RANDOM, PICK_WORST, PYTHON, RANDOM, Node,
+    Pod,
 )
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
@@ -34,25 +34,6 @@ cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods)
     if node.mem_left < pod.mem:
         return NO_MEMORY
     return NO_POD_SLOT if pods >= max_pods else 0
-
-
-cdef inline int64_t raw_points(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
-                               uint64_t* gpus) noexcept nogil:
-    """Raw integer points of one kernel on one node, and the devices it would use, if it says."""
-    gpus[0] = 0
-    if kernel == FGD:
-        return frag_growth(node, pod, typical, gpus)
-    if kernel == PWR:
-        return power_saved(node, pod, gpus)
-    if kernel == DOT_PRODUCT:
-        return dot_points(node, pod, dim, norm, gpus)
-    if kernel == BEST_FIT:
-        return pack_best_fit(node, pod)
-    if kernel == GPU_PACKING:
-        return pack_gpus(node, pod)
-    if kernel == GPU_CLUSTERING:
-        return pack_clusters(node, pod)
-    return pack_simon(node, pod)
 
 
 @cython.cdivision(True)
@@ -87,8 +68,8 @@ cdef class Selector:
         cdef Node node
         self.nodes.known(n)
         self.work.known_class(cls)
-        node = self.nodes.at(n)
-        points = raw_points(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
+        node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
+        points = points_raw(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
         return points, gpus
 
     def pick(self, int gpu_pick, int n, int cls):
@@ -96,7 +77,7 @@ cdef class Selector:
         cdef Node node
         self.nodes.known(n)
         self.work.known_class(cls)
-        node = self.nodes.at(n)
+        node = self.nodes.exactly(n) if gpu_pick == PICK_FGD else self.nodes.at(n)
         return self.devices(&node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
@@ -120,7 +101,7 @@ cdef class Selector:
                     best = f
         if count > 0:
             choice.node = self.feasible__f[best]
-            node = self.nodes.at(choice.node)
+            node = self.nodes.exactly(choice.node) if self.gpu_pick == PICK_FGD else self.nodes.at(choice.node)
             choice.gpus = self.devices(&node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
@@ -157,7 +138,7 @@ cdef class Selector:
 
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
         """Raw points of one term on every feasible node."""
-        cdef int f
+        cdef int f, n
         cdef int kernel = self.kernel[term]
         cdef uint64_t gpus
         cdef Node node
@@ -170,8 +151,9 @@ cdef class Selector:
                 self.ask(term, cls, count)
         else:
             for f in range(count):
-                node = self.nodes.at(self.feasible__f[f])
-                self.raw__f[f] = raw_points(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
+                n = self.feasible__f[f]
+                node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
+                self.raw__f[f] = points_raw(kernel, &node, pod, &self.nodes.target.typical, self.dim[term],
                                             self.norm[term], &gpus)
         return 0
 

@@ -1,0 +1,45 @@
+# Fragmentation over a target workload grouped by device request: fast sums that say when they are not sure.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.types cimport Node, Pod, Typical
+
+cdef enum:
+    LEVELS = 64                # most distinct amounts left on the devices of one node
+
+cdef struct Groups:            # the target workload by device request; _rg: CPU rank by group, sums over lower ranks
+    int n, n_ranks             # groups, padded to a multiple of 4; CPU ranks, one more than distinct requests
+    const int64_t* cpu         # the distinct CPU requests, rising
+    const int32_t* milli       # milli of each device a group asks for; padding asks for more than there is
+    const int32_t* num         # devices a group asks for
+    const int32_t* open__mg    # -1 if group g may use model m - 1 (row 0: no model), else 0
+    const double* share__rg    # share of the workload
+    const int64_t* count__rg   # the same as an exact integer
+    const int64_t* cpu_only    # by rank: count of pods without devices
+    double all                 # sum of all shares
+    int32_t* scratch           # (3 + LEVELS) rows of n
+
+cdef struct View:              # one node seen by the groups
+    const Node* node
+    const Groups* groups
+    int rank                   # CPU rank of what is left
+    int32_t free               # milli left on all devices
+    const int32_t* open        # the row of open__mg for the node's model
+    int32_t* fit               # by group: devices with at least its milli left
+    int32_t* small             # by group: milli on devices with less than that
+    int32_t* gain              # by group: small - free where the node can serve the group, else 0
+    double before              # fragmentation of the node, milli-GPU, not summed in the given order
+    int n_levels               # distinct amounts left, above 0
+    int32_t[LEVELS] level, device      # the amount, and the first device with it
+    int n_offers               # ways to place a request
+    int32_t* offer_gain        # gain after each of them: n_offers rows of n
+    int32_t[LEVELS] offer_free
+    uint64_t[LEVELS] offer_gpus
+
+cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
+cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexcept nogil
+cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
+cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
+cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil
+cdef int grouped_points(double saved) noexcept nogil
+cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil
+cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil
+cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil

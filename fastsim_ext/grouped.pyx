@@ -1,0 +1,276 @@
+"""Fragmentation over a target workload grouped by device request: fast sums that say when they are not sure.
+
+Typical pods that ask for the same devices differ only in CPU, so their shares are summed once over
+rising CPU requests and a node's fragmentation is one product over the groups. As integers these sums
+are exact. As floats they may differ in the last bits from sums in the given order, which decide the
+points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+from fastsim_ext.device cimport device_idle
+from fastsim_ext.frag cimport frag_amount, frag_growth, frag_points
+from fastsim_ext.types cimport (
+    FULL, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, Node, Pod,
+    Typical,
+)
+
+cdef enum:
+    REACH = 5120         # milli-GPU saved or added beyond which the table of points ends
+    STEP = 8
+    STEPS = 1280         # 2 * REACH / STEP
+
+cdef double DOUBT = 1e-6             # milli-GPU; a million times what the order of summation can change
+cdef double[102] edge                # least saving that earns each number of points, or infinity
+cdef uint8_t[STEPS] near  # points at the lower end of each step
+
+
+cdef void fill_edges() noexcept:
+    """Find each edge by bisection on the formula itself, then the points at every step."""
+    cdef double low, high, middle
+    cdef int points, i
+    for points in range(1, 102):
+        low, high = -1e7, 1e7
+        while True:
+            middle = low + (high - low) / 2
+            if middle <= low or middle >= high:
+                break
+            if frag_points(middle, 0.0) >= points:
+                high = middle
+            else:
+                low = middle
+        edge[points] = high
+    edge[0] = -1e7
+    for i in range(STEPS):
+        near[i] = frag_points(<double> (i * STEP - REACH), 0.0)
+
+
+fill_edges()
+
+
+cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil:
+    """How many of the distinct CPU requests ``cpu_left`` satisfies."""
+    cdef int low = 0
+    cdef int high = groups.n_ranks - 1
+    cdef int middle
+    while low < high:
+        middle = (low + high) // 2
+        if groups.cpu[middle] <= cpu_left:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline double weighed(const Groups* groups, const int32_t* gain, int rank) noexcept nogil:
+    """Sum of gain times share over the groups; four sums side by side, for speed."""
+    cdef const double* share = groups.share__rg + <int64_t> rank * groups.n
+    cdef double a = 0.0
+    cdef double b = 0.0
+    cdef double c = 0.0
+    cdef double d = 0.0
+    cdef int j = 0
+    while j < groups.n:
+        a += share[j] * gain[j]
+        b += share[j + 1] * gain[j + 1]
+        c += share[j + 2] * gain[j + 2]
+        d += share[j + 3] * gain[j + 3]
+        j += 4
+    return (a + b) + (c + d)
+
+
+cdef inline void seek_levels(View* view) noexcept nogil:
+    """The distinct amounts left, in order of their first device."""
+    cdef const int32_t* left = view.node.gpu_left
+    cdef int g, l
+    view.n_levels = 0
+    for g in range(view.node.num_gpu):
+        if left[g] == 0:
+            continue
+        for l in range(view.n_levels):
+            if view.level[l] == left[g]:
+                break
+        else:
+            view.level[view.n_levels] = left[g]
+            view.device[view.n_levels] = g
+            view.n_levels += 1
+
+
+cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexcept nogil:
+    """Look at a node: what every group finds there."""
+    cdef int g, j
+    cdef int32_t left
+    cdef int32_t free = 0
+    cdef int32_t* fit = groups.scratch
+    cdef int32_t* small = fit + groups.n
+    cdef int32_t* gain = small + groups.n
+    cdef const int32_t* milli = groups.milli
+    cdef const int32_t* num = groups.num
+    cdef const int32_t* open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
+    for j in range(groups.n):
+        fit[j] = 0
+        small[j] = 0
+    for g in range(node.num_gpu):
+        left = node.gpu_left[g]
+        if left == 0:
+            continue
+        free += left
+        for j in range(groups.n):
+            fit[j] += left >= milli[j]
+            small[j] += left if left < milli[j] else 0
+    for j in range(groups.n):
+        gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
+    view.node, view.groups, view.free, view.open = node, groups, free, open
+    view.fit, view.small, view.gain, view.offer_gain = fit, small, gain, gain + groups.n
+    view.rank = grouped_rank(groups, node.cpu_left)
+    view.before = free * groups.all + weighed(groups, gain, view.rank)
+    seek_levels(view)
+
+
+cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
+    """Free milli-GPU by FragClass in counts of the target workload, exactly as if summed pod by pod."""
+    cdef const Groups* groups = view.groups
+    cdef int rank = view.rank
+    cdef int top = groups.n_ranks - 1
+    cdef const int64_t* ok = groups.count__rg + <int64_t> rank * groups.n
+    cdef const int64_t* every = groups.count__rg + <int64_t> top * groups.n
+    cdef int64_t q1 = 0
+    cdef int64_t q2 = 0
+    cdef int64_t q2_small = 0
+    cdef int64_t q3_count = 0
+    cdef int64_t q4 = 0
+    cdef int64_t closed = 0
+    cdef int64_t free = view.free
+    cdef int64_t fits, opens
+    cdef int j
+    for j in range(groups.n):
+        opens = -view.open[j]
+        fits = opens & (view.fit[j] >= groups.num[j])
+        closed += every[j] * (1 - opens)
+        q1 += (every[j] - ok[j]) * (opens - fits)
+        q2 += ok[j] * (opens - fits)
+        q2_small += ok[j] * view.small[j] * fits
+        q3_count += ok[j] * fits
+        q4 += (every[j] - ok[j]) * fits
+    out__k[Q1_LACK_BOTH] = q1 * free
+    out__k[Q2_LACK_GPU] = q2 * free + q2_small
+    out__k[Q3_SATISFIED] = q3_count * free - q2_small
+    out__k[Q4_LACK_CPU] = q4 * free
+    out__k[XL_SATISFIED] = groups.cpu_only[rank] * free
+    out__k[XR_LACK_CPU] = (groups.cpu_only[top] - groups.cpu_only[rank]) * free
+    out__k[NO_ACCESS] = closed * free
+
+
+cdef inline void offer(View* view, int32_t taken, int32_t level, int count, uint64_t gpus) noexcept nogil:
+    """One more way: ``count`` devices go from ``level`` to ``level - taken``."""
+    cdef const Groups* groups = view.groups
+    cdef int32_t* gain = view.offer_gain + <int64_t> view.n_offers * groups.n
+    cdef const int32_t* milli = groups.milli
+    cdef const int32_t* num = groups.num
+    cdef const int32_t* fit = view.fit
+    cdef const int32_t* small = view.small
+    cdef const int32_t* open = view.open
+    cdef int32_t rest = level - taken
+    cdef int32_t free = view.free - count * taken
+    cdef int32_t fits, smalls
+    cdef int j
+    for j in range(groups.n):
+        fits = fit[j] - count * (<int32_t> (level >= milli[j]) - <int32_t> (rest >= milli[j]))
+        smalls = small[j] + count * ((rest if rest < milli[j] else 0) - (level if level < milli[j] else 0))
+        gain[j] = (smalls - free) & open[j] & -<int32_t> (fits >= num[j])
+    view.offer_free[view.n_offers] = free
+    view.offer_gpus[view.n_offers] = gpus
+    view.n_offers += 1
+
+
+cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
+    """Every distinct way to place a request that the devices can serve, in order of the device."""
+    cdef int l
+    view.n_offers = 0
+    if num_gpu == 0:
+        memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
+        view.offer_free[0] = view.free
+        view.offer_gpus[0] = 0
+        view.n_offers = 1
+    elif num_gpu > 1 or milli == FULL:
+        offer(view, FULL, FULL, num_gpu, device_idle(view.node, num_gpu))
+    else:
+        for l in range(view.n_levels):
+            if view.level[l] >= milli:
+                offer(view, milli, view.level[l], 1, (<uint64_t> 1) << view.device[l])
+
+
+cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:
+    """Fragmentation before minus after taking an offer, milli-GPU; ``rank`` is that of the CPU left afterwards."""
+    cdef const Groups* groups = view.groups
+    cdef double after = view.offer_free[offer] * groups.all
+    return view.before - (after + weighed(groups, view.offer_gain + <int64_t> offer * groups.n, rank))
+
+
+cdef int grouped_points(double saved) noexcept nogil:
+    """Points of a saving (milli-GPU), or -1 if the order of summation might decide them."""
+    cdef int points
+    if not -REACH < saved < REACH - STEP:
+        return -1
+    points = near[(<int> (saved + REACH)) // STEP]
+    while saved >= edge[points + 1]:
+        points += 1
+    if saved - edge[points] < DOUBT or edge[points + 1] - saved < DOUBT:
+        return -1
+    return points
+
+
+cdef inline double most_saved(const View* view, int rank) noexcept nogil:
+    cdef int offer
+    cdef double saved
+    cdef double best = -1e9
+    for offer in range(view.n_offers):
+        saved = grouped_saved(view, offer, rank)
+        best = saved if saved > best else best
+    return best
+
+
+cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil:
+    """FGD points of the best of the offers made for ``pod``, or -1 if they are not sure."""
+    cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
+    if pod.num_gpu == 0 and pod.cpu > 0 and (rank == view.rank or view.free == 0):
+        return 50   # nothing that counts has changed
+    return grouped_points(most_saved(view, rank))
+
+
+cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil:
+    """Points that no pod exceeds which asks for the devices of ``pod`` and for its CPU or more."""
+    cdef double saved = most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT
+    cdef int points
+    if pod.cpu == 0 and pod.num_gpu == 0 or not -REACH < saved < REACH - STEP:
+        return 100
+    points = near[(<int> (saved + REACH)) // STEP]
+    while saved >= edge[points + 1]:
+        points += 1
+    return points
+
+
+cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil:
+    """FGD points of placing ``pod`` on the node of the view, and the devices; always those of ``frag_growth``."""
+    cdef Node exact
+    cdef int offer, points, best = -1
+    cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
+    gpus[0] = 0
+    if pod.num_gpu == 0:
+        grouped_offers(view, 0, 0)
+        best = grouped_best(view, pod)
+    elif pod.num_gpu == 1 or pod.milli == FULL:
+        grouped_offers(view, pod.num_gpu, pod.milli)
+        for offer in range(view.n_offers):
+            points = grouped_points(grouped_saved(view, offer, rank))
+            if points < 0:
+                best = -1
+                break
+            if points > best:
+                best = points
+                gpus[0] = view.offer_gpus[offer]
+    if best >= 0:
+        return best
+    exact = view.node[0]
+    exact.frag = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
+    return frag_growth(&exact, pod, typical, gpus)

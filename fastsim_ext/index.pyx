@@ -1,0 +1,285 @@
+"""The fast spelling of a decision: columns for frequent pod classes, bounds for rare ones.
+
+A class that comes often has a column, whose first maximum is the answer. A class that comes too
+seldom to pay for one is looked up in a bound, a column of its family that no node of the class
+exceeds: only nodes whose bound reaches the best total so far are looked at. Without a bound all
+nodes are looked at, as the plain spelling does. Which way is taken never changes an answer.
+"""
+
+from libc.math cimport exp2
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from fastsim_ext.column cimport UNFIT, WORST, Column, ColumnTable
+from fastsim_ext.device cimport device_fit_count
+from fastsim_ext.grouped cimport View, grouped_growth, grouped_view
+from fastsim_ext.memo cimport UNKNOWN, Memo
+from fastsim_ext.nodes cimport NodeTable
+from fastsim_ext.points cimport points_raw
+from fastsim_ext.select cimport Choice, Selector
+from fastsim_ext.tree cimport tree_first, tree_next, tree_top
+from fastsim_ext.types cimport FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
+from fastsim_ext.work cimport NO_NODE, WorkTable
+
+cdef enum:
+    STEPS = 6                    # bounds of one family, by the CPU they start at
+    HOT = 4                      # heat from which a class has a column
+    LASTING = 16                 # a bound cools this much slower than a class
+    FEW = 192                    # so few classes that each may have a lane in the memo
+    FAMILIES = 512
+
+cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
+step_cpu[:] = [0, 4000, 8000, 16000, 32000, 64000, 1 << 50]
+
+
+cdef class Indexed(Selector):
+    """A Selector that answers the same choices from what it kept."""
+
+    def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
+        cdef int n
+        Selector.__init__(self, nodes, work, plan, seed, scorer)
+        self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
+        self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
+        if self.bounds == NULL:
+            raise MemoryError()
+        for n in range(nodes.count):
+            self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
+        # Without bounds the other way is to look at every node, so columns pay sooner.
+        self.window = 2048 if self.table.bounded else max(2048, 4 * nodes.count)
+        self.restart(plan["memo"])
+
+    def __dealloc__(self):
+        free(self.classes)
+        free(self.bounds)
+
+    def restart(self, Memo memo):
+        """Forget all columns and keep points in another memo from now on."""
+        cdef int c
+        self.table.restart(memo)
+        for c in range(self.class_room):
+            self.classes[c].column = self.classes[c].lane = -1
+        for c in range(FAMILIES * STEPS):
+            self.bounds[c].column = -1
+
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil:
+        """Decide where a pod of class ``cls`` goes; counts as one attempt."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef int32_t top
+        cdef int32_t at = -1
+        cdef int32_t c
+        cdef Node node
+        self.settle()
+        choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
+        c = self.column_for(cls)
+        if c >= 0:
+            if self.table.stretched:
+                self.table.stretch_again(&self.table.columns[c])
+            top = tree_top(&self.table.columns[c].total)
+            if top > WORST:
+                at = tree_first(&self.table.columns[c].total, top)
+            elif self.nodes.count > 0:
+                choice.reason = top - UNFIT
+        else:
+            c = self.bound_for(pod) if self.table.bounded else -1
+            at = self.search(pod, c) if c >= 0 else -1
+            if at < 0:
+                self.scans += 1
+                return Selector.choose(self, cls, choice)
+        if at >= 0:
+            choice.node = at
+            node = self.nodes.at(at)
+            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+        self.attempts += 1
+        return 0
+
+    cdef int settle(self) except -1 nogil:
+        """Correct every column for the nodes that changed since the last time."""
+        cdef int i, n
+        for i in range(self.nodes.n_changed):
+            n = self.nodes.changed[i]
+            self.nodes.listed[n] = 0
+            self.table.revalue(n)
+        self.changes += self.nodes.n_changed
+        self.nodes.n_changed = 0
+        if self.changes >= self.next_sweep:
+            self.sweep()
+        return 0
+
+    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+        """The devices a pod gets on its node, as a Selector would answer."""
+        cdef View view
+        cdef uint64_t gpus
+        if pick == PICK_FGD and pod.num_gpu == 1 and pod.milli < FULL:
+            grouped_view(node, &self.nodes.target.groups, &view)
+            grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+            return gpus
+        return Selector.devices(self, node, pod, pick)
+
+    cdef void warm(self, Habit* habit) noexcept nogil:
+        """Note one more question."""
+        habit.heat = habit.heat * exp2(<double> (habit.seen - self.changes) / self.window) + 1.0
+        habit.seen = self.changes
+
+    cdef int32_t column_for(self, int cls) except -2 nogil:
+        """The column of a class, made now if the class has become frequent; -1 if it has none."""
+        cdef Habit* habit
+        if cls >= self.class_room:
+            self.know(self.work.n_classes)
+        habit = &self.classes[cls]
+        self.warm(habit)
+        if habit.column < 0 and habit.heat >= HOT:
+            habit.column = self.table.build(&self.work.classes[cls], -1, cls)
+            if habit.column >= 0:
+                habit.lane = self.table.columns[habit.column].lane
+                self.built += 1
+        return habit.column
+
+    cdef int32_t bound_for(self, const Pod* pod) except -2 nogil:
+        """The bound of a pod's family and CPU step, made now if there is none; -1 if there is no room."""
+        cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
+        cdef int step = 0
+        cdef Habit* habit
+        cdef Pod least
+        if family < 0:
+            return -1
+        while step_cpu[step + 1] <= pod.cpu:
+            step += 1
+        habit = &self.bounds[family * STEPS + step]
+        self.warm(habit)
+        if habit.column < 0:
+            least = pod[0]
+            least.cpu, least.mem, least.models = step_cpu[step], 0, 0
+            habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu),
+                                            -1 - family * STEPS - step)
+            self.built += habit.column >= 0
+        return habit.column
+
+    cdef int32_t search(self, const Pod* pod, int32_t c) noexcept nogil:
+        """The first node with the largest total, among those whose bound reaches it; -1 if none can host the pod."""
+        cdef const Column* bound = &self.table.columns[c]
+        cdef int32_t least = tree_top(&bound.total)
+        cdef int32_t best_at = -1
+        cdef int32_t first, at
+        cdef int64_t best, total
+        self.searches += 1
+        if least <= WORST:
+            return -1
+        first = tree_first(&bound.total, least)
+        best = self.worth(first, pod)
+        best_at = first if best > WORST else -1
+        at = tree_next(&bound.total, 0, <int32_t> max(best, WORST + 1))
+        while at >= 0:
+            if at != first:
+                total = self.worth(at, pod)
+                if total > WORST and (total > best or (total == best and at < best_at)):
+                    best, best_at = total, at
+            # Behind the best node so far an equal total would lose the tie.
+            least = <int32_t> max(best + (at >= best_at), WORST + 1)
+            at = tree_next(&bound.total, at + 1, least)
+        return best_at
+
+    cdef int64_t worth(self, int n, const Pod* pod) noexcept nogil:
+        """The total of node ``n`` for a pod, or UNFIT plus how far it got."""
+        cdef Node node = self.nodes.at(n)
+        cdef bint fits = pod.num_gpu == 0 or device_fit_count(&node, pod.milli) >= pod.num_gpu
+        cdef int stage = self.table.stage(&node, n, pod, fits)
+        cdef int64_t total = UNFIT + stage if stage != 0 else 0
+        cdef int term
+        self.looked_at += 1
+        if stage == 0:
+            for term in range(self.kernel.shape[0]):
+                total += self.weight[term] * self.fresh_points(term, n, pod)
+        return total
+
+    cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
+        """Raw points of one term on node ``n``, worked out."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Node node = self.nodes.at(n)
+        if self.kernel[term] == FGD:
+            grouped_view(&node, &self.nodes.target.groups, &view)
+            return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+        return points_raw(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
+                          &gpus)
+
+    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
+        """List the nodes that can host the pod; how far the others got matters only if there is none."""
+        cdef int n, g, fit, count = 0
+        for n in range(self.nodes.count):
+            if (self.nodes.cpu_left[n] < pod.cpu or self.nodes.mem_left[n] < pod.mem or not self.nodes.present[n]
+                    or self.nodes.pods[n] >= self.nodes.max_pods[n]):
+                continue
+            if pod.num_gpu > 0:
+                if pod.models != 0 and (self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
+                    continue
+                fit = 0
+                for g in range(self.nodes.num_gpu[n]):
+                    fit += self.nodes.gpu_left__ng[n, g] >= pod.milli
+                if fit < pod.num_gpu:
+                    continue
+            self.feasible__f[count] = n
+            count += 1
+        return count if count > 0 else Selector.feasible(self, pod, stage)
+
+    cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
+        """Raw points of one term on every feasible node, from the memo where it knows the class."""
+        cdef int f, n
+        cdef int32_t lane = self.lane_for(cls)
+        cdef int32_t* figure
+        if self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
+            return Selector.score(self, term, cls, pod, count)
+        for f in range(count):
+            n = self.feasible__f[f]
+            if lane < 0:
+                self.raw__f[f] = self.fresh_points(term, n, pod)
+                continue
+            figure = self.table.memo.figures(self.table.state(n), lane) + term
+            if figure[0] == UNKNOWN:
+                figure[0] = <int32_t> self.fresh_points(term, n, pod)
+            self.raw__f[f] = figure[0]
+        return 0
+
+    cdef int32_t lane_for(self, int cls) except -2 nogil:
+        """The lane of a class in the memo, for which it must be frequent or one of few."""
+        cdef Habit* habit = &self.classes[cls]
+        if habit.lane == -1:
+            habit.lane = -3
+            if self.work.n_classes <= FEW:
+                habit.lane = self.table.memo.lane(&self.work.classes[cls])
+                if habit.lane < 0:
+                    habit.lane = -3
+        return habit.lane
+
+    cdef int know(self, int classes) except -1 nogil:
+        """Room for what is remembered of each class."""
+        cdef int room = max(2 * self.class_room, classes + 64)
+        cdef Habit* grown = <Habit*> realloc(self.classes, room * sizeof(Habit))
+        cdef int c
+        if grown == NULL:
+            with gil:
+                raise MemoryError()
+        for c in range(self.class_room, room):
+            grown[c].column = grown[c].lane = -1
+            grown[c].heat, grown[c].seen = 0.0, 0
+        self.classes, self.class_room = grown, room
+        return 0
+
+    cdef void sweep(self) noexcept nogil:
+        """Give up columns nobody has asked for lately."""
+        cdef int32_t c
+        cdef int32_t owner
+        cdef Habit* habit
+        cdef double age
+        for c in range(self.table.n_columns):
+            if self.table.columns[c].total.cells == NULL:
+                continue
+            owner = self.table.columns[c].owner
+            habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
+            age = <double> (self.changes - habit.seen) / self.window
+            if habit.heat * exp2(-age if owner >= 0 else -age / LASTING) < 1.0:
+                self.table.drop(c)
+                habit.column = -1
+        self.next_sweep = self.changes + 2 * self.window
+
+    cpdef int verify(self) except -1:
+        """Every column says of every node what it would say if it were made now."""
+        return self.table.verify()

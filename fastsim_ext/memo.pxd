@@ -1,0 +1,28 @@
+# What was worked out about a node's state, kept for whoever meets that state again.
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from fastsim_ext.types cimport Node, Pod
+
+cdef enum:
+    UNKNOWN = -2147483648    # a figure nobody has worked out yet
+
+cdef class Memo:
+    cdef readonly int words      # int32 words of a state: kind, CPU left (2), milli of each device, pods by tag
+    cdef readonly int width      # device words; the rest are pods by tag
+    cdef readonly int each       # figures of one pod class
+    cdef readonly int n_lanes    # pod classes
+    cdef int lane_room
+    cdef Pod* lanes
+    cdef readonly int64_t n_states, forgotten, most_bytes
+    cdef readonly int64_t generation     # counts how often everything was forgotten
+    cdef int64_t state_room, mask
+    cdef int32_t* keys                   # n_states rows of words
+    cdef int32_t* rows                   # n_states rows of each * lane_room figures
+    cdef int32_t* table                  # open addressing: state + 1, or 0
+    cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
+    cdef int32_t lane(self, const Pod* pod) except -2 nogil
+    cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil
+    cdef int grow(self) except -1 nogil
+    cdef int widen(self, int lanes) except -1 nogil
+    cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil
+    cdef void forget(self) noexcept nogil
+    cpdef int verify(self) except -1

@@ -1,0 +1,164 @@
+"""What was worked out about a node's state, kept for whoever meets that state again.
+
+Points of a node for a pod class follow from the node's kind, the CPU and devices it has left and the
+class. Equal states get one number; a row of figures belongs to it, a few for each pod class that asks
+often. When the rows would take more memory than allowed, everything is forgotten and collected anew,
+so what is kept is what was met lately.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy, memset
+from fastsim_ext.types cimport Node, Pod
+
+cdef enum:
+    MOST_LANES = 512
+    FIRST_STATES = 1024
+
+
+cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
+    """64 well-mixed bits of a state."""
+    cdef uint64_t h = 0x9E3779B97F4A7C15
+    cdef int i
+    for i in range(words):
+        h = (h ^ <uint32_t> key[i]) * <uint64_t> 0xBF58476D1CE4E5B9
+        h ^= h >> 29
+    return h
+
+
+cdef class Memo:
+    """Figures by node state and pod class; ``most_bytes`` bounds what the rows take."""
+
+    def __init__(self, int width, int tags, int each, int64_t most_bytes):
+        self.width, self.words, self.each, self.most_bytes = width, 3 + width + tags, each, most_bytes
+        self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
+        if self.lanes == NULL:
+            raise MemoryError()
+        self.grow()
+        self.widen(16)
+
+    def __dealloc__(self):
+        free(self.lanes)
+        free(self.keys)
+        free(self.rows)
+        free(self.table)
+
+    @property
+    def bytes(self):
+        """Memory of keys, rows and table, in bytes."""
+        return self.state_room * (4 * self.words + 4 * self.each * self.lane_room + 8)
+
+    cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil:
+        """The number of the state a node is in, new or known."""
+        cdef int32_t* key
+        cdef int64_t at
+        if self.n_states == self.state_room:
+            if 2 * self.state_room * 4 * (self.words + self.each * self.lane_room) > self.most_bytes:
+                self.forget()
+            else:
+                self.grow()
+        key = self.keys + self.n_states * self.words
+        key[0] = kind
+        memcpy(&key[1], &node.cpu_left, sizeof(int64_t))
+        memcpy(&key[3], node.gpu_left, self.width * sizeof(int32_t))
+        memcpy(&key[3 + self.width], node.tags, (self.words - 3 - self.width) * sizeof(int32_t))
+        at = <int64_t> (mixed(key, self.words) & <uint64_t> self.mask)
+        while self.table[at] != 0:
+            if memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words * sizeof(int32_t)) == 0:
+                return self.table[at] - 1
+            at = (at + 1) & self.mask
+        self.n_states += 1
+        self.table[at] = <int32_t> self.n_states
+        return <int32_t> (self.n_states - 1)
+
+    cdef int32_t lane(self, const Pod* pod) except -2 nogil:
+        """The place of a pod class in every row, new or known; -1 if there is none left."""
+        cdef int32_t i
+        cdef const Pod* known
+        for i in range(self.n_lanes):
+            known = &self.lanes[i]
+            if (known.cpu == pod.cpu and known.mem == pod.mem and known.num_gpu == pod.num_gpu
+                    and known.milli == pod.milli and known.models == pod.models):
+                return i
+        if self.n_lanes == MOST_LANES:
+            return -1
+        if self.n_lanes == self.lane_room:
+            self.widen(2 * self.lane_room)
+        self.lanes[self.n_lanes] = pod[0]
+        self.n_lanes += 1
+        return self.n_lanes - 1
+
+    cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil:
+        """The figures of a pod class in a state."""
+        return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
+
+    cdef int grow(self) except -1 nogil:
+        """Room for twice as many states."""
+        cdef int64_t room = 2 * self.state_room if self.state_room > 0 else FIRST_STATES
+        cdef int64_t i, at
+        cdef int32_t* keys = <int32_t*> realloc(self.keys, room * self.words * sizeof(int32_t))
+        if keys != NULL:
+            self.keys = keys
+        free(self.table)
+        self.table = <int32_t*> calloc(2 * room, sizeof(int32_t))
+        if keys == NULL or self.table == NULL:
+            with gil:
+                raise MemoryError()
+        self.mask = 2 * room - 1
+        for i in range(self.n_states):
+            at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
+            while self.table[at] != 0:
+                at = (at + 1) & self.mask
+            self.table[at] = <int32_t> (i + 1)
+        self.resize_rows(room, self.lane_room)
+        return 0
+
+    cdef int widen(self, int lanes) except -1 nogil:
+        """Room for more pod classes in every row."""
+        self.resize_rows(self.state_room, lanes)
+        return 0
+
+    cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil:
+        """Lay the rows out anew; what was not known stays unknown."""
+        cdef int64_t i, j
+        cdef int64_t old = self.lane_room * self.each
+        cdef int64_t wide = lanes * self.each
+        cdef int32_t* rows = <int32_t*> realloc(self.rows, max(room * wide, 1) * sizeof(int32_t))
+        if rows == NULL:
+            with gil:
+                raise MemoryError()
+        i = self.state_room if wide > old else 0
+        while i > 0:    # from the end, because every row moves up
+            i -= 1
+            j = old
+            while j > 0:
+                j -= 1
+                rows[i * wide + j] = rows[i * old + j]
+            for j in range(old, wide):
+                rows[i * wide + j] = UNKNOWN
+        for i in range(self.state_room * wide, room * wide):
+            rows[i] = UNKNOWN
+        self.rows, self.state_room, self.lane_room = rows, room, lanes
+        return 0
+
+    cdef void forget(self) noexcept nogil:
+        """Forget every state; pod classes keep their places."""
+        cdef int64_t i
+        memset(self.table, 0, (self.mask + 1) * sizeof(int32_t))
+        for i in range(self.n_states * self.lane_room * self.each):
+            self.rows[i] = UNKNOWN
+        self.forgotten += self.n_states
+        self.n_states = 0
+        self.generation += 1
+
+    cpdef int verify(self) except -1:
+        """Every state is found where its key says, and no two are equal."""
+        cdef int64_t i, at
+        for i in range(self.n_states):
+            at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
+            while self.table[at] != i + 1:
+                assert self.table[at] != 0, f"state {i} cannot be found"
+                assert memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, self.keys + i * self.words,
+                              self.words * sizeof(int32_t)) != 0, f"states {i} and {self.table[at] - 1} are equal"
+                at = (at + 1) & self.mask
+        return 0
