@@ -37,15 +37,14 @@ def run(scenario: str | None, out: Path | None, force: bool, as_json: bool, **op
     from fastsim.progress import progress_bar
     from fastsim.spec import Scenario
 
-    _check_folder(out, force)
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    out = out or (Path(base.out) if base.out else None)
+    _check_folder(out, force)
     if "record" not in given and not scenario:
         base = base.with_(record="all" if out else "summary")
     with progress_bar("pods") as progress:
-        result = simulation.run(base, progress)
-    if out:
-        result.save(out, overwrite=force)
+        result = simulation.run(base.with_(out=out), progress, overwrite=force)
     click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
 
 

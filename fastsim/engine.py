@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from fastsim.background import Background, Inline
 from fastsim.columns import (
     ModelIds,
     change_columns,
@@ -23,6 +25,9 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
+from fastsim.recording import FileTables, MemoryTables, Recorder
+from fastsim.regime import OFF, Regime
+from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
@@ -32,14 +37,16 @@ from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
+from fastsim_ext.waiting import Waiting
 from fastsim_ext.work import WorkTable
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.oversize import Oversized
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
-DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
+DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES = range(5)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
 LARGEST_POINTS = 100_000
@@ -53,7 +60,9 @@ class OnlineOptions:
     """How a run goes, apart from what is placed where.
 
     ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the
-    time after which nothing happens, ``progress`` a function that is told the pods arrived so far.
+    time after which nothing happens, ``progress`` a function that is told the pods arrived so far, ``oversized``
+    counts pods larger than any node. Tables go to files in the existing ``folder`` while the run goes on, or stay
+    in memory.
     """
 
     seed: int = 0
@@ -64,6 +73,9 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
+    regime: Regime = OFF
+    oversized: Oversized | None = None
+    folder: Path | None = None
 
 
 SPELLING = "index"
@@ -81,20 +93,25 @@ def indexable(plan: OnlinePlan) -> bool:
 class UserScorers:
     """The plan's Python scorers behind one call, with read-only columns for them to look at."""
 
-    def __init__(self, plan: OnlinePlan, columns: dict[str, Any]) -> None:
-        self.plan = plan
+    def __init__(self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses) -> None:
+        self.plan, self.classes = plan, classes
         self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
         seen = {"cpu_milli": "cpu_cap", "cpu_free": "cpu_left", "memory_mib": "mem_cap", "memory_free": "mem_left",
                 "num_gpu": "num_gpu", "gpu_free": "gpu_left", "gpu_model": "model", "pods": "pods"}  # fmt: skip
         views = read_only({name: columns[column] for name, column in seen.items()} | {"feasible": self.feasible})
         self.nodes = type("Nodes", (), views)()
-        self.requests: list[PodRequest] = []
+
+    def request(self, cls: int) -> PodRequest:
+        """What a pod of this class asks for."""
+        cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
+        names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
+        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)
 
     def __call__(self, term: int, cls: int) -> Any:
         """Integer points of every node from the scorer of one term, for a pod of one class."""
         scorer = self.plan.terms[term].scorer
         assert scorer is not None
-        points = np.asarray(scorer(self.nodes, self.requests[cls]))
+        points = np.asarray(scorer(self.nodes, self.request(cls)))
         if points.shape != self.feasible.shape or points.dtype.kind not in "iub":
             found = f"an array of {points.dtype} with shape {points.shape}"
             raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} integers, one for every node")
@@ -104,27 +121,33 @@ class UserScorers:
 class OnlineRun:
     """One run in progress: owns the compiled tables and collects what they write."""
 
-    def __init__(self, cluster: Cluster, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions) -> None:
-        self.cluster, self.plan, self.typical, self.options = cluster, plan, typical, options
+    def __init__(
+        self, cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
+    ) -> None:
+        self.cluster, self.workload, self.plan, self.typical, self.options = cluster, workload, plan, typical, options
         self.ids = ModelIds(cluster.nodes["gpu_model"].to_pylist())
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
-        self.scorers = UserScorers(plan, self.columns)
+        self.scorers = UserScorers(plan, self.columns, self.classes)
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
         self.work = WorkTable()
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        self.online = Online(self.nodes, self.work, self.select, self._loop_options())
+        self.rules: Regulation | None = None
+        if needed(plan, options.regime, workload.columns):
+            self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
+        self.online = self._loop()
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
         self.first_s: float | None = None
-        self.pod_ids: list[Any] = []
-        self.natives: list[Any] = []
-        self.class_of: list[Any] = []
-        self.outcomes: list[Any] = []
-        self.rows: list[Any] = []
-        self.row_kept: list[Any] = []
+        self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
         self.stages: list[tuple[str, Any, int]] = []
+        names, named = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String), "native_id" in workload.columns
+        folder = options.folder
+        self.recorder = Recorder(
+            workload.schema, MemoryTables(names, named) if folder is None else FileTables(names, folder), options.record
+        )
+        self.scribe: Inline | Background = Inline() if folder is None else Background()
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
@@ -144,6 +167,12 @@ class OnlineRun:
         self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan))
         return self.memo[1]
 
+    def _loop(self) -> Online:
+        """The plain loop, or the one that keeps rules where there are any."""
+        if self.rules is None:
+            return Online(self.nodes, self.work, self.select, self._loop_options())
+        return Waiting(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
+
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
         record = 0 if options.record not in ("timeline", "all") else 1 if options.sample_s is None else 2
@@ -155,38 +184,47 @@ class OnlineRun:
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster),
         }  # fmt: skip
 
-    def play(self, workload: Workload) -> None:
-        """Stream the whole workload through the loop."""
-        fed = False
-        for batch, last in _with_last(workload.batches()):
+    def play(self) -> None:
+        """Stream the whole workload through the loop, and everything that was asked to follow."""
+        for batch, last in _with_last(self.workload.batches()):
             self._feed(batch, last)
             self._advance()
-            fed = True
-        if not fed:  # nodes may still come and go
-            self.online.feed(np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros(0, np.int32), True)
+        if not self.pods:  # nodes may still come and go
+            none = np.zeros(0, np.int32)
+            self.online.feed(np.zeros(0, np.int64), none, np.zeros(0), np.zeros(0), none, True)
             self._advance()
+        closing_stages(self)
+        self.online.finish()
+        self.drain()
 
     def _feed(self, batch: Any, last: bool) -> None:
+        self.scribe.do(self.recorder.arrivals, batch)
         cls = self.classes.intern(batch)
         self._add_classes()
-        self.class_of.append(cls)
-        self.pod_ids.append(batch.column("pod_id").to_numpy(zero_copy_only=False))
-        names = batch.schema.names
-        self.natives.append(pl.from_arrow(batch.column("native_id")) if "native_id" in names else None)
+        if self.options.inflation is not None:
+            self.class_of.append(cls)
+        if self.options.oversized is not None:
+            self.options.oversized.look(self.classes, cls)
         submit = _floats(batch, "submit_s")
-        if len(submit) and self.first_s is None:
+        if self.first_s is None:
             self.first_s = float(submit[0])
         self.pods += len(submit)
-        self.online.feed(cls, submit, _floats(batch, "duration_s"), _priorities(batch), last)
+        pod_ids = batch.column("pod_id").to_numpy()
+        if self.rules is not None:
+            self.rules.feed_members(self.online, batch)
+        self.online.feed(pod_ids, cls, submit, _floats(batch, "duration_s"), _priorities(batch), last)
 
     def _add_classes(self) -> None:
-        c = self.classes
-        for k in range(self.work.n_classes, len(c)):
-            request = PodRequest(int(c.cpu_milli[k]), int(c.memory_mib[k]), int(c.num_gpu[k]), int(c.gpu_milli[k]),
-                                 tuple(c.gpu_models[k]))  # fmt: skip
-            self.scorers.requests.append(request)
-            self.work.add_class(request.cpu_milli, request.memory_mib, request.num_gpu, request.gpu_milli,
-                                self.ids.mask(request.gpu_models))  # fmt: skip
+        first = self.work.n_classes
+        rows = self.classes.rows(first)
+        if len(rows):
+            masks = np.array([self.ids.mask(names) for names in self.classes.model_lists], np.uint64)
+            cpu, mem, num_gpu, milli = (
+                np.ascontiguousarray(rows[name]) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+            )
+            self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]])
+            if self.rules is not None:
+                self.rules.add_rules(self.online, first, self.classes, rows["models"])
 
     def _advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
@@ -198,6 +236,8 @@ class OnlineRun:
                 break
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
+            elif status == WANT_CHANGES and self.rules is not None:
+                self.rules.feed_changes(self.online)
             elif time.perf_counter() - began < BREATH_S / 2:
                 budget *= 2
             self.drain()
@@ -217,13 +257,11 @@ class OnlineRun:
 
     def drain(self) -> None:
         """Collect what the compiled tables wrote since the last time."""
-        rows = np.frombuffer(self.online.drain_rows(), ROW)
-        if len(rows):
-            self.rows.append(rows)
-            self.row_kept.append(np.full(len(rows), max(self.typical.kept, 1), np.int64))
-        out = np.frombuffer(self.work.drain(), OUTCOME)
-        if len(out) and self.options.record != "none":
-            self.outcomes.append(out)
+        if self.online.n_rows:
+            rows = np.frombuffer(self.online.drain_rows(), ROW)
+            self.scribe.do(self.recorder.events, rows, max(self.typical.kept, 1))
+        if self.work.n_outcomes:
+            self.scribe.do(self.recorder.outcomes, np.frombuffer(self.work.drain(), OUTCOME))
 
     def give_back(self) -> None:
         """Leave what was worked out to the next run."""
@@ -251,15 +289,22 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     options = options or OnlineOptions()
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
+    options.regime.refuse(plan.queue, workload.columns, bool(options.deschedule))
     began, cpu_began = time.perf_counter(), time.process_time()
-    run = OnlineRun(cluster, plan, typical, options)
-    run.play(workload)
-    closing_stages(run)
-    run.online.finish()
-    run.drain()
+    run = OnlineRun(cluster, workload, plan, typical, options)
+    try:
+        run.play()
+        run.scribe.close()
+        frames, provenance = gathered(run)
+    except BaseException:
+        run.scribe.drop()
+        run.recorder.drop()
+        raise
+    run.recorder.waits.close()
     run.give_back()
-    timing = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
-    return gathered(run, workload, timing)
+    wall_s = time.perf_counter() - began
+    timing = {"wall_s": wall_s, "cpu_s": time.process_time() - cpu_began, "pods_per_s": run.pods / wall_s}
+    return Result(frames, provenance, timing)
 
 
 def _with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:

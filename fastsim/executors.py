@@ -1,6 +1,6 @@
-"""Where many runs are spread: this process, or worker processes. Results come back in order.
+"""Where many runs are spread: this process, its threads, or worker processes. Results come back in order.
 
-An executor has three methods (``open``, ``map``, ``close``). Workers are spawned, never forked, so a
+An executor has three methods (``open``, ``map``, ``close``). Worker processes are spawned, never forked, so a
 run sees the same fresh interpreter everywhere and its bytes do not depend on the number of workers.
 """
 
@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import TracebackType
@@ -80,15 +80,8 @@ class Processes(_Context):
         """Answers in the order of the items; at most two tasks for each worker wait at a time."""
         if self._pool is None:
             raise FastsimError("an executor runs tasks only inside its 'with' block")
-        waiting: deque[Future[Answer]] = deque()
         try:
-            for item in items:
-                with _interrupts_held():
-                    waiting.append(self._pool.submit(task, item))
-                if len(waiting) > 2 * self.workers:
-                    yield _answer(waiting.popleft())
-            while waiting:
-                yield _answer(waiting.popleft())
+            yield from _in_order(self._pool, self.workers, task, items)
         except BrokenProcessPool as error:
             raise FastsimError(
                 "a worker process died (out of memory, or the call is not under: if __name__ == '__main__':)"
@@ -107,12 +100,54 @@ class Processes(_Context):
         self._pool = None
 
 
-def executor(workers: int, items: int | None = None) -> Serial | Processes:
-    """The executor for this many workers: no processes for one worker or one item."""
+class Threads(_Context):
+    """``workers`` threads of this process; tasks that hold no GIL run side by side."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool: ThreadPoolExecutor | None = None
+
+    def open(self) -> None:
+        """Prepare the pool; threads start with the first tasks."""
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="fastsim")
+
+    def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+        """Answers in the order of the items; at most two tasks for each worker wait at a time."""
+        if self._pool is None:
+            raise FastsimError("an executor runs tasks only inside its 'with' block")
+        yield from _in_order(self._pool, self.workers, task, items)
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks; with ``abort`` those that have not begun are dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=abort)
+            self._pool = None
+
+
+def executor(workers: int, items: int | None = None, threads: bool = False) -> Serial | Processes | Threads:
+    """The executor for this many workers: this thread alone for one worker or one item."""
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS:
         raise ScenarioError("workers", repr(workers), f"a whole number from 1 to {MAX_WORKERS}")
     count = workers if items is None else min(workers, items)
-    return Serial() if count <= 1 else Processes(count)
+    if count <= 1:
+        return Serial()
+    return Threads(count) if threads else Processes(count)
+
+
+def _in_order(
+    pool: ProcessPoolExecutor | ThreadPoolExecutor,
+    workers: int,
+    task: Callable[[Item], Answer],
+    items: Iterable[Item],
+) -> Iterator[Answer]:
+    waiting: deque[Future[Answer]] = deque()
+    for item in items:
+        with _interrupts_held():
+            waiting.append(pool.submit(task, item))
+        if len(waiting) > 2 * workers:
+            yield _answer(waiting.popleft())
+    while waiting:
+        yield _answer(waiting.popleft())
 
 
 def _answer(future: Future[Answer]) -> Answer:

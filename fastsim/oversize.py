@@ -1,55 +1,77 @@
-"""Pods that no node of a cluster could host even if it were empty."""
+"""Pods that no node of a cluster could host even if it were empty, counted while the workload streams past."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastsim.workload.classes import PodClasses
-
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
-    from fastsim.workload import Workload
-
-Shape = tuple[int, int, int, str | None]
-"""CPU in milli, memory in MiB, number of GPUs and GPU model of an empty node."""
+    from fastsim.workload.classes import PodClasses
 
 
-def oversized(cluster: Cluster, workload: Workload) -> tuple[int, str]:
-    """How many pods are larger than any node, and what the first of them asks for."""
-    classes = PodClasses()
-    counts = np.zeros(0, np.int64)
-    for batch in workload.batches():
-        seen = np.bincount(classes.intern(batch), minlength=len(classes))
-        seen[: len(counts)] += counts
-        counts = seen
-    shapes = _shapes(cluster)
-    large = [k for k in range(len(classes)) if not any(_hosts(shape, classes, k) for shape in shapes)]
-    return (int(counts[large].sum()), _request(classes, large[0])) if large else (0, "")
+class Shape(NamedTuple):
+    """An empty node: milli-CPU, MiB, number of GPUs and their model."""
+
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    model: str | None
 
 
-def _shapes(cluster: Cluster) -> set[Shape]:
+class Oversized:
+    """Counts the pods that are larger than every node; ``count`` of them so far, ``example`` is the first request."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.count, self.example = 0, ""
+        self._shapes = _shapes(cluster)
+        self._large = np.zeros(0, bool)
+
+    def look(self, classes: PodClasses, ids: Any) -> None:
+        """Take note of a batch of pods, by the class of each."""
+        known = len(self._large)
+        if len(classes) > known:
+            self._large = np.append(self._large, self._too_large(classes, known))
+        large = self._large[ids]
+        if large.any():
+            self.count += int(large.sum())
+            self.example = self.example or _request(classes, int(ids[large.argmax()]))
+
+    def _too_large(self, classes: PodClasses, first: int) -> Any:
+        """Whether no shape hosts a class, for the classes from ``first`` on."""
+        rows = classes.rows(first)
+        homeless = np.arange(len(rows))
+        for shape in self._shapes:
+            homeless = homeless[~_hosted(shape, rows[homeless], classes.model_lists)]
+            if not len(homeless):
+                break
+        large = np.zeros(len(rows), bool)
+        large[homeless] = True
+        return large
+
+
+def _shapes(cluster: Cluster) -> list[Shape]:
+    """Distinct empty nodes, those that host most first."""
     nodes = cluster.nodes
     columns = [nodes[name].to_pylist() for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_model", "max_pods")]
-    return {(cpu, memory, gpus, model) for cpu, memory, gpus, model, pods in zip(*columns, strict=True) if pods != 0}
+    found = {Shape(cpu, mem, gpus, model) for cpu, mem, gpus, model, pods in zip(*columns, strict=True) if pods != 0}
+    return sorted(found, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
 
 
-def _hosts(shape: Shape, classes: PodClasses, k: int) -> bool:
-    cpu_milli, memory_mib, num_gpu, model = shape
-    if classes.cpu_milli[k] > cpu_milli or classes.memory_mib[k] > memory_mib:
-        return False
-    if classes.num_gpu[k] == 0:
-        return True
-    accepted = classes.gpu_models[k]
+def _hosted(shape: Shape, rows: Any, model_lists: list[tuple[str, ...]]) -> Any:
+    accepting = np.array([not names or shape.model in names for names in model_lists])
     # Only single-GPU pods share a device, so the devices of an empty node just have to be enough.
-    return bool(classes.num_gpu[k] <= num_gpu and (not accepted or model in accepted))
+    devices = (rows["num_gpu"] <= shape.num_gpu) & accepting[rows["models"]]
+    fits = (rows["cpu_milli"] <= shape.cpu_milli) & (rows["memory_mib"] <= shape.memory_mib)
+    return fits & (devices | (rows["num_gpu"] == 0))
 
 
 def _request(classes: PodClasses, k: int) -> str:
-    words = [f"{classes.cpu_milli[k]} milli-CPU", f"{classes.memory_mib[k]} MiB"]
-    if classes.num_gpu[k]:
-        words.append(f"{classes.num_gpu[k]} x {classes.gpu_milli[k]} milli-GPU")
-    if classes.gpu_models[k]:
-        words.append(f"model {' or '.join(classes.gpu_models[k])}")
+    row = classes.row(k)
+    words = [f"{row['cpu_milli']} milli-CPU", f"{row['memory_mib']} MiB"]
+    if row["num_gpu"]:
+        words.append(f"{row['num_gpu']} x {row['gpu_milli']} milli-GPU")
+    if row["models"]:
+        words.append(f"model {' or '.join(classes.model_lists[row['models']])}")
     return ", ".join(words)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,36 +16,96 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import ResultError
-from fastsim.frames import OUTCOME, ROW, jobs_frame, placements_frame, timeline_frame
+from fastsim.frames import ROW
+from fastsim.recording import arrow
 from fastsim.summary import frag_milli, summary_frame
-from fastsim.tabular import parquet_table, replacing_folder, write_parquet
+from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
     from fastsim.engine import OnlineRun
-    from fastsim.workload import Workload
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""
+
+Frames = Mapping[str, pl.DataFrame]
+
+
+class FolderFrames(Mapping[str, pl.DataFrame]):
+    """The tables of a folder, each read when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in FRAMES:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FRAMES)
+
+    def __len__(self) -> int:
+        return len(FRAMES)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process reads what it needs itself.
+        return {"folder": self.folder, "_read": {}}
+
+    def path(self, name: str) -> Path:
+        """The file of a table."""
+        return self.folder / f"{name}.parquet"
 
 
 @dataclass(frozen=True)
 class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
-    ``summary`` one row · ``timeline`` a row for every event or sample · ``placements`` a row for every interval
-    on a node · ``jobs`` a row for every pod · ``stages`` the state after each stage that followed the main run.
-    ``timing`` (wall and CPU seconds, pods per second) is kept apart, so that equal runs have equal frames.
+    Frames of a run that was written to a folder are read from it when they are first asked for; :meth:`scan`
+    looks at them without reading them in full. ``timing`` (wall and CPU seconds, pods per second) is kept apart,
+    so that equal runs have equal frames.
     """
 
-    summary: pl.DataFrame
-    timeline: pl.DataFrame
-    placements: pl.DataFrame
-    jobs: pl.DataFrame
-    stages: pl.DataFrame
+    frames: Frames
     provenance: dict[str, Any]
     timing: dict[str, float]
     citations: tuple[str, ...] = field(default=())
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """One row that sums up the run."""
+        return self.frames["summary"]
+
+    @property
+    def timeline(self) -> pl.DataFrame:
+        """A row for every event or sample."""
+        return self.frames["timeline"]
+
+    @property
+    def placements(self) -> pl.DataFrame:
+        """A row for every interval on a node."""
+        return self.frames["placements"]
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """A row for every pod."""
+        return self.frames["jobs"]
+
+    @property
+    def stages(self) -> pl.DataFrame:
+        """The state after each stage that followed the main run."""
+        return self.frames["stages"]
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """A table to query without holding it in memory, if it is in a file; its name as in ``FRAMES``."""
+        if name not in FRAMES:
+            raise ResultError(f"scan: found {name!r}, expected one of {', '.join(FRAMES)}")
+        if isinstance(self.frames, FolderFrames):
+            return pl.scan_parquet(self.frames.path(name))
+        return self.frames[name].lazy()
 
     def cite(self) -> str:
         """BibTeX of everything that took part in the run."""
@@ -56,22 +118,28 @@ class Result:
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write the run to a folder, which appears complete or not at all."""
         target = Path(folder)
-        if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
-            raise ResultError(f"{target}: exists already; choose another folder or overwrite it")
+        refuse_folder_in_use(target, overwrite)
         with replacing_folder(target) as partial:
             self._write(partial)
         return target
 
     def _write(self, folder: Path) -> None:
         for name in FRAMES:
-            table = getattr(self, name).to_arrow(compat_level=pl.CompatLevel.oldest())
-            write_parquet(folder / f"{name}.parquet", table.to_batches(), table.schema, {"fastsim.schema": name})
+            path = folder / f"{name}.parquet"
+            if isinstance(self.frames, FolderFrames):
+                shutil.copyfile(self.frames.path(name), path)
+            else:
+                write_table(path, name, self.frames[name])
+        self.write_record(folder)
+
+    def write_record(self, folder: Path) -> None:
+        """Write ``run.json``, all of a saved run that is no table."""
         record = {"provenance": self.provenance, "timing": self.timing, "citations": list(self.citations)}
         (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Result:
-        """A saved run."""
+        """A saved run; its tables are read when they are first asked for."""
         source = Path(folder)
         try:
             record = json.loads((source / "run.json").read_text())
@@ -79,34 +147,42 @@ class Result:
             known["citations"] = tuple(record["citations"])
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
+        frames = FolderFrames(source)
         for name in FRAMES:
-            known[name] = pl.DataFrame(pl.from_arrow(parquet_table(source / f"{name}.parquet")))
-        return cls(**known)
+            open_parquet(frames.path(name)).close()  # a damaged file is found now, not later
+        return cls(frames, **known)
 
 
-def gathered(run: OnlineRun, workload: Workload, timing: dict[str, float]) -> Result:
-    """The result of a run that has finished."""
-    record, kept = run.options.record, max(run.typical.kept, 1)
-    out = _joined(run.outcomes, OUTCOME)
-    pod_ids = _joined(run.pod_ids, np.dtype("i8"))
-    natives = None if not run.natives or any(n is None for n in run.natives) else pl.concat(run.natives)
-    final, at_capacity, areas = run.online.state()
-    final, at_capacity = np.frombuffer(final, ROW)[0], np.frombuffer(at_capacity, ROW)[0]
+def refuse_folder_in_use(target: Path, overwrite: bool) -> None:
+    """ResultError if there is something already, unless it may be overwritten."""
+    if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
+        raise ResultError(f"{target}: exists already; choose another folder or overwrite it")
+
+
+def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:
+    """Write one table of a result."""
+    table = arrow(frame)
+    write_parquet(path, table.to_batches(), table.schema, {"fastsim.schema": name})
+
+
+def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
+    """Tables and provenance of a run that has finished; completes its folder, if it has one."""
+    kept = max(run.typical.kept, 1)
+    now, before, areas = run.online.state()
+    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
-    listed = out if record in ("placements", "all") else out[:0]
-    return Result(
-        summary=summary_frame(final, at_capacity, areas, seconds, (kept, run.main_kept), out),
-        timeline=timeline_frame(_joined(run.rows, ROW), _joined(run.row_kept, np.dtype("i8")), pod_ids),
-        placements=placements_frame(listed, pod_ids, natives, run.cluster.nodes["name"].to_pylist()),
-        jobs=jobs_frame(listed, pod_ids, natives),
-        stages=_stages_frame(run),
-        provenance=_provenance(run, workload),
-        timing={**timing, "pods_per_s": run.pods / timing["wall_s"]},
-    )
-
-
-def _joined(parts: list[Any], kind: Any) -> Any:
-    return np.concatenate(parts) if parts else np.zeros(0, kind)
+    waits = run.recorder.waits
+    frames = {
+        "summary": summary_frame(final, at_capacity, areas, seconds, (kept, run.main_kept), waits),
+        "stages": _stages_frame(run),
+    }
+    tables = run.recorder.tables.close()
+    folder = run.options.folder
+    if tables is not None or folder is None:
+        return {**frames, **(tables or {})}, _provenance(run)
+    for name, frame in frames.items():
+        write_table(folder / f"{name}.parquet", name, frame)
+    return FolderFrames(folder), _provenance(run)
 
 
 def _stages_frame(run: OnlineRun) -> pl.DataFrame:
@@ -122,7 +198,7 @@ def _stages_frame(run: OnlineRun) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _provenance(run: OnlineRun, workload: Workload) -> dict[str, Any]:
+def _provenance(run: OnlineRun) -> dict[str, Any]:
     """Everything that decides the bytes of the result, and what it was computed with."""
     plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
     options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
@@ -134,7 +210,7 @@ def _provenance(run: OnlineRun, workload: Workload) -> dict[str, Any]:
     return {
         "plan": plan, "options": options,
         "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},
-        "workload": {"name": workload.name, "pods": run.pods, "sha256": workload.checksum()},
+        "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
         "typical_pods": len(run.typical.count),
         "build": {"checked": CHECKED, "flags": FLAGS},
         "versions": {"fastsim": version("fastsim-gpu"), "python": platform.python_version(),

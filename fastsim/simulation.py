@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim import sources, spec
@@ -13,14 +17,19 @@ from fastsim.errors import PolicyError, ScenarioError
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.spec import Scenario
+from fastsim.tabular import replacing_folder
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.engine import OnlineOptions
+    from fastsim.oversize import Oversized
     from fastsim.result import Result
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
+Message = tuple[type[Warning], str]
+"""A warning that is yet to be given."""
 Progress = Callable[[int], None]
 """Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
 
@@ -62,6 +71,8 @@ def simulate(
     inflation: float | None = None,
     retarget: TypicalPods | Workload | str | None = None,
     compat: str = "",
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Offer every pod of the workload to the policy on this cluster.
@@ -69,53 +80,80 @@ def simulate(
     Texts are explained in ``fastsim.sources`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
-    ``deschedule``, ``inflation`` and ``retarget`` follow the main run. ``progress`` is told the pods so far.
+    ``deschedule``, ``inflation`` and ``retarget`` follow the main run. With ``out`` the tables go to that folder while
+    the run goes on, so that memory follows the pods in the system and not the trace; the folder appears complete or
+    not at all. ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
-    del given["progress"]
-    return run(Scenario(**given), progress)
+    del given["progress"], given["overwrite"]
+    return run(Scenario(**given), progress, overwrite)
 
 
 def simulate_many(
-    scenarios: Iterable[Scenario | Mapping[str, Any]], workers: int = 1, progress: Progress | None = None
+    scenarios: Iterable[Scenario | Mapping[str, Any]],
+    workers: int = 1,
+    progress: Progress | None = None,
+    threads: bool = False,
 ) -> list[Result]:
-    """One result for each scenario, in their order; the same bytes on any number of worker processes.
+    """One result for each scenario, in their order; the same bytes on any number of workers.
 
-    All scenarios are checked before the first one runs. With ``workers`` above 1, call this under
-    ``if __name__ == "__main__":`` as every spawned process needs.
+    All scenarios are checked before the first one runs. Workers are processes, or threads of this process with
+    ``threads``: those share clusters and workloads in memory, but scorers in Python take turns. With processes,
+    call this under ``if __name__ == "__main__":`` as every spawned one needs.
     """
     from fastsim.executors import executor
 
     listed = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
     for scenario in listed:
         scenario.check()
+    _refuse_shared_folders(listed)
     results: list[Result] = []
     told: set[Message] = set()
-    with executor(workers, len(listed)) as spread:
-        for result, messages in spread.map(_run_quietly, listed):
+    with executor(workers, len(listed), threads) as spread:
+        for result, messages in spread.map(played, listed):
             results.append(result)
-            _repeat(messages - told)
-            told |= messages
+            _warn(set(messages) - told, depth=1)
+            told |= set(messages)
             if progress is not None:
                 progress(len(results))
     return results
 
 
-def run(scenario: Scenario, progress: Progress | None = None) -> Result:
-    """The result of one scenario."""
+def run(scenario: Scenario, progress: Progress | None = None, overwrite: bool = False) -> Result:
+    """The result of one scenario; ``overwrite`` allows its folder to replace another."""
+    result, messages = played(scenario, progress, overwrite)
+    _warn(messages, depth=2)
+    return result
+
+
+def played(
+    scenario: Scenario, progress: Progress | None = None, overwrite: bool = False
+) -> tuple[Result, list[Message]]:
+    """The result of one scenario and what its user should be told: workers have nobody to tell."""
+    from fastsim.engine import run_online
+    from fastsim.oversize import Oversized
+    from fastsim.result import FolderFrames, refuse_folder_in_use
+
     scenario.check()
+    out = None if scenario.out is None else Path(scenario.out)
+    if out is not None:
+        refuse_folder_in_use(out, overwrite)
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    _warn_about_large_pods(cluster, workload)
-    _warn_about_columns(workload)
-    from fastsim.engine import run_online
-
-    result = run_online(cluster, workload, plan, typical, _options(scenario, cluster, untuned, progress))
-    return result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
+    oversized = Oversized(cluster)
+    options = _options(scenario, cluster, untuned, progress=progress, oversized=oversized)
+    with nullcontext() if out is None else replacing_folder(out) as folder:
+        result = run_online(cluster, workload, plan, typical, dataclasses.replace(options, folder=folder))
+        result = result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
+        if folder is not None:
+            result.write_record(folder)
+    if out is not None:
+        result = dataclasses.replace(result, frames=FolderFrames(out))
+    return result, [*_large_pods(oversized), *_ignored_columns(workload)]
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
@@ -131,7 +169,7 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
     return plan
 
 
-def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, progress: Progress | None) -> Any:
+def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
 
@@ -144,7 +182,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, progress: 
         deschedule=tuple(_deschedule(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if retarget is None else sources.typical_from(retarget, untuned, cluster),
-        progress=progress,
+        **rest,
     )
 
 
@@ -185,43 +223,36 @@ def _citations(policy: Any) -> tuple[str, ...]:
 def _provenance(scenario: Scenario) -> dict[str, Any]:
     known = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
     try:
-        return {**known, "scenario": scenario.to_dict(), "scenario_id": scenario.id}
+        return {**known, "scenario": scenario.with_(out=None).to_dict(), "scenario_id": scenario.id}
     except ScenarioError:  # objects in memory; the engine notes their checksums
         return known
 
 
-def _warn_about_large_pods(cluster: Cluster, workload: Workload) -> None:
-    from fastsim.oversize import oversized
-
-    count, example = oversized(cluster, workload)
-    if count:
-        subject = "1 pod is" if count == 1 else f"{count:,} pods are"
-        warnings.warn(
-            f"{subject} larger than any node and will stay unplaced, for example {example}", PodTooLarge, stacklevel=4
-        )
+def _large_pods(oversized: Oversized) -> list[Message]:
+    if not oversized.count:
+        return []
+    subject = "1 pod is" if oversized.count == 1 else f"{oversized.count:,} pods are"
+    text = f"{subject} larger than any node and stayed unplaced, for example {oversized.example}"
+    return [(PodTooLarge, text)]
 
 
-def _warn_about_columns(workload: Workload) -> None:
+def _ignored_columns(workload: Workload) -> list[Message]:
     ignored = [name for name in NOT_HONOURED if name in workload.columns]
-    if ignored:
-        text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
-        warnings.warn(text, ColumnIgnored, stacklevel=4)
+    text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
+    return [(ColumnIgnored, text)] if ignored else []
 
 
-Message = tuple[type[Warning], str]
+def _warn(messages: Iterable[Message], depth: int) -> None:
+    """Give the warnings where the user called; ``depth`` public functions lie between."""
+    for category, text in sorted(messages, key=lambda pair: pair[1]):
+        warnings.warn(text, category, stacklevel=depth + 2)
 
 
-def _run_quietly(scenario: Scenario) -> tuple[Result, set[Message]]:
-    """One run in a worker: its warnings travel with the result, because a worker has nobody to tell."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RunWarning)
-        result = run(scenario)
-    return result, {(item.category, str(item.message)) for item in caught if issubclass(item.category, RunWarning)}
-
-
-def _repeat(messages: set[Message]) -> None:
-    for category, message in sorted(messages, key=lambda pair: pair[1]):
-        warnings.warn(message, category, stacklevel=3)
+def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
+    folders = Counter(Path(scenario.out).absolute() for scenario in scenarios if scenario.out is not None)
+    shared = [str(folder) for folder, count in folders.items() if count > 1]
+    if shared:
+        raise ScenarioError("scenarios: out", f"{shared[0]} more than once", "a folder for each run")
 
 
 def _check_policy(value: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -41,7 +42,8 @@ class Scenario:
 
     ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.sources``) or objects.
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
-    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. ``name`` is a label and decides nothing.
+    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. ``name`` is a label and ``out`` a folder that the tables
+    are written to while the run goes on; neither decides anything.
     """
 
     cluster: Any = "openb"
@@ -59,9 +61,12 @@ class Scenario:
     retarget: Any = None
     compat: str = ""
     name: str = ""
+    out: str | None = None
 
     def __post_init__(self) -> None:
-        """Names of queues may be spelled with a hyphen."""
+        """Names of queues may be spelled with a hyphen, and a folder may be a path."""
+        if isinstance(self.out, os.PathLike):
+            object.__setattr__(self, "out", os.fspath(self.out))
         if isinstance(self.queue, str):
             object.__setattr__(self, "queue", self.queue.replace("-", "_"))
 
@@ -114,8 +119,8 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """Sixteen hex digits that depend on what is run, not on ``name`` or on how the file was written."""
-        values = {name: _identity(value) for name, value in self._given() if name != "name"}
+        """Sixteen hex digits that depend on what is run, not on ``name``, ``out`` or on how the file was written."""
+        values = {name: _identity(value) for name, value in self._given() if name not in ("name", "out")}
         canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -164,6 +169,8 @@ class Scenario:
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
+        if self.out is not None and not (isinstance(self.out, str) and self.out):
+            yield _problem("out", repr(self.out), "a folder")
         for name in ("name", "compat", "queue"):
             if not isinstance(getattr(self, name), str):
                 yield _problem(name, repr(getattr(self, name)), "a text")

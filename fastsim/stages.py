@@ -33,9 +33,9 @@ class RunView:
         self.nodes: Any = run.scorers.nodes
         self.names: list[str] = run.cluster.nodes["name"].to_pylist()
         self.present: Any = run.columns["present"]
-        requests = run.scorers.requests
+        request = run.scorers.request
         self.pods = [
-            RunningPod(slot, seq, requests[cls], node, tuple(g for g in range(64) if gpus >> g & 1))
+            RunningPod(slot, seq, request(cls), node, tuple(g for g in range(64) if gpus >> g & 1))
             for slot, seq, cls, node, gpus, _ in run.work.running()
         ]
 
@@ -102,8 +102,9 @@ def inflate(run: OnlineRun, step: Inflation) -> None:
 
 def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
     """How many of the drawn clones fit before total CPU or GPU demand would exceed the cluster's capacity."""
-    cpu = np.array([r.cpu_milli for r in run.scorers.requests], np.int64)[class_of]
-    gpu = np.array([r.num_gpu * r.gpu_milli for r in run.scorers.requests], np.int64)[class_of]
+    rows = run.classes.rows()
+    cpu = rows["cpu_milli"][class_of]
+    gpu = (rows["num_gpu"].astype(np.int64) * rows["gpu_milli"])[class_of]
     total = run.nodes.totals()
     fits = (cpu.sum() + cpu[drawn].cumsum() <= total["cpu_cap"]) & (gpu.sum() + gpu[drawn].cumsum() <= total["gpu_cap"])
     return int(np.argmin(fits)) if not fits.all() else len(drawn)

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS, REASONS
+from fastsim.frames import FRAG_COLUMNS, INTERVAL, REASONS
+from fastsim.spans import Spans
 
 Row = Any
 
 
+class Waits:
+    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come."""
+
+    def __init__(self) -> None:
+        self.wait, self.jct = Spans(), Spans()
+
+    def add(self, out: Any) -> None:
+        """Take note of outcome rows, in the order in which the loop wrote them."""
+        started = out[(out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)]
+        ended = out[out["reason"] == REASONS.index("finished")]
+        self.wait.add(started["start"] - started["submit"])
+        self.jct.add(ended["end"] - ended["submit"])
+
+    def figures(self) -> dict[str, float | None]:
+        """Mean, percentiles and largest of both; None where there is no pod to speak of."""
+        return {**self.wait.figures("wait"), **self.jct.figures("jct")}
+
+    def close(self) -> None:
+        """Give back what held the values."""
+        self.wait.close()
+        self.jct.close()
+
+
 def summary_frame(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], out: Any
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits
 ) -> pl.DataFrame:
     """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits.
 
@@ -25,7 +48,7 @@ def summary_frame(
     row = {
         **_counts(final), **_state(final, at_end),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, during).items()},
-        **_means(areas, during), **_waits(out), "makespan_s": seconds,
+        **_means(areas, during), **waits.figures(), "makespan_s": seconds,
     }  # fmt: skip
     # A figure that is not known is a null among floats, never a column of its own type.
     kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
@@ -90,17 +113,3 @@ def _means(areas: dict[str, float], kept: int) -> dict[str, float | None]:
         "mean_pods_pending": pending,
         "energy_kwh": areas["power_mw"] / 3.6e9 if seconds else None,
     }
-
-
-def _waits(out: Any) -> dict[str, float | None]:
-    """Waiting and completion times in seconds, of pods that started and of pods that finished."""
-    started = out[(out["attempt"] == 0) & (out["node"] >= 0)]
-    ended = out[out["reason"] == REASONS.index("finished")]
-    wait, jct = started["start"] - started["submit"], ended["end"] - ended["submit"]
-    figures: dict[str, float | None] = {}
-    for name, values in (("wait", wait), ("jct", jct)):
-        figures[f"{name}_mean_s"] = float(values.mean()) if len(values) else None
-        for q in (50, 95, 99):
-            figures[f"{name}_p{q}_s"] = float(np.percentile(values, q)) if len(values) else None
-        figures[f"{name}_max_s"] = float(values.max()) if len(values) else None
-    return figures

@@ -93,14 +93,67 @@ def write_parquet(
     sorted_by: Sequence[str] = (),
 ) -> int:
     """Writes the rows and returns their number; the bytes depend only on the rows, never on how they were batched."""
-    rows = 0
-    with replacing(path) as partial, pq.ParquetWriter(partial, schema, **_layout(schema, sorted_by)) as writer:
-        for batch in rechunked(batches, ROW_GROUP):
-            rows += batch.num_rows
-            writer.write_batch(_tidy(batch, schema), row_group_size=ROW_GROUP)
-        stamped = {**(metadata or {}), "fastsim.row_count": str(rows), "fastsim.sorted_by": ",".join(sorted_by)}
-        writer.add_key_value_metadata(dict(sorted(stamped.items())))
-    return rows
+    with replacing(path) as partial, TableWriter(partial, schema, metadata, sorted_by) as writer:
+        for batch in batches:
+            writer.add(batch)
+        return writer.close()
+
+
+class TableWriter:
+    """A Parquet file that grows by whole row groups of `ROW_GROUP` rows while batches of any size come in.
+
+    At most one row group is held in memory; the bytes depend only on the rows, never on how they were batched.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        metadata: Mapping[str, str] | None = None,
+        sorted_by: Sequence[str] = (),
+    ) -> None:
+        self.schema, self.rows = schema, 0
+        self._stamp = {**(metadata or {}), "fastsim.sorted_by": ",".join(sorted_by)}
+        self._held: list[pa.RecordBatch] = []
+        self._count = 0
+        self._file = pq.ParquetWriter(path, schema, **_layout(schema, sorted_by))
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows with the columns of the schema; full row groups go to the file."""
+        while batch.num_rows:
+            piece = batch.slice(0, ROW_GROUP - self._count)
+            batch = batch.slice(piece.num_rows)
+            self._held.append(piece)
+            self._count += piece.num_rows
+            if self._count == ROW_GROUP:
+                self._write()
+
+    def close(self) -> int:
+        """Write what is left and the footer; the number of rows."""
+        if self._count:
+            self._write()
+        stamped = self._stamp | {"fastsim.row_count": str(self.rows)}
+        self._file.add_key_value_metadata(dict(sorted(stamped.items())))
+        self._file.close()
+        return self.rows
+
+    def _write(self) -> None:
+        whole = _joined(self._held)
+        self._held, self._count = [], 0
+        self._file.write_batch(_tidy(whole, self.schema), row_group_size=ROW_GROUP)
+        self.rows += whole.num_rows
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
+        if kind is not None:
+            self.drop()
+
+    def drop(self) -> None:
+        """Let go of a file that will never be complete."""
+        with suppress(OSError, pa.ArrowException):  # a full disk has no room for the footer either
+            self._file.close()
 
 
 def _layout(schema: pa.Schema, sorted_by: Sequence[str]) -> dict[str, Any]:
@@ -133,7 +186,13 @@ def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array(rows, kind)
     if not pa.types.is_dictionary(kind):
         return column if column.type == kind else column.cast(kind)
-    return column.cast(pa.string()).dictionary_encode().cast(kind)
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).dictionary_encode().cast(kind)
+    words = column.dictionary.cast(pa.string())
+    if words.null_count or pc.count_distinct(words).as_py() < len(words):
+        return words.take(column.indices).dictionary_encode().cast(kind)
+    used = column.indices.dictionary_encode()  # numbers the numbers, so no text is looked at
+    return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
 
 
 def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
@@ -171,19 +230,35 @@ def one_line(error: BaseException) -> str:
 
 def content_checksum(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> str:
     """SHA-256 of the rows themselves: batching, dictionaries and all-null columns make no difference."""
-    hashers: dict[str, Any] = {}
-    filled: set[str] = set()
+    checksum = ContentChecksum(schema)
     for batch in batches:
-        for field in schema:
+        checksum.add(batch)
+    return checksum.hexdigest()
+
+
+class ContentChecksum:
+    """`content_checksum` of rows that come batch by batch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._hashers: dict[str, Any] = {}
+        self._filled: set[str] = set()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """The next rows."""
+        for field in self.schema:
             column = batch.column(field.name)
             if column.null_count < len(column):
-                filled.add(field.name)
-            _feed(hashers, field.name, column)
-    total = hashlib.sha256()
-    for path in sorted(hashers):
-        if path.split("/")[0] in filled:
-            total.update(f"{path}={hashers[path].hexdigest()}\n".encode())
-    return total.hexdigest()
+                self._filled.add(field.name)
+            _feed(self._hashers, field.name, column)
+
+    def hexdigest(self) -> str:
+        """The checksum of all rows so far."""
+        total = hashlib.sha256()
+        for path in sorted(self._hashers):
+            if path.split("/")[0] in self._filled:
+                total.update(f"{path}={self._hashers[path].hexdigest()}\n".encode())
+        return total.hexdigest()
 
 
 def _feed(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
@@ -209,7 +284,16 @@ def _add(hashers: dict[str, Any], key: str, data: np.ndarray) -> None:
 
 def _feed_text(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
     _add(hashers, f"{path}/length", pc.binary_length(column).cast(pa.int64()).to_numpy(zero_copy_only=False))
-    _add(hashers, f"{path}/bytes", np.frombuffer("".join(column.to_pylist()).encode(), np.uint8))
+    _add(hashers, f"{path}/bytes", _text_bytes(column))
+
+
+def _text_bytes(column: pa.Array) -> np.ndarray:
+    """All texts of a column without nulls, one after the other, as they lie in memory."""
+    _, offsets, data = column.cast(pa.string()).buffers()
+    if not len(column) or data is None:
+        return np.zeros(0, np.uint8)
+    first, last = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
+    return np.frombuffer(data, np.uint8)[first:last]
 
 
 def _feed_numbers(hashers: dict[str, Any], path: str, column: pa.Array) -> None:

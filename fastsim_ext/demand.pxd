@@ -12,6 +12,7 @@ cdef enum:
 cdef struct Rule:        # the conditions of one class
     int64_t gpu_mem      # MiB on each device
     int64_t[MAX_EXTRA] extra             # amounts by resource
+    bint foreign         # wants a resource that no node has
     int32_t group, most  # most pods of the group on a node; -1 = no limit
     int64_t allowed      # where its row of ``allowed`` begins; -1 = every node
 
@@ -47,5 +48,5 @@ cdef class DemandTable:
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef bint could_host(self, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
-    cdef void mask(self, int n, uint64_t usable) noexcept nogil
+    cdef void mask(self, int n, int64_t wanted) noexcept nogil
     cdef void unmask(self, int n) noexcept nogil

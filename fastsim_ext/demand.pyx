@@ -34,8 +34,9 @@ cdef class DemandTable:
         free(self.rules)
         free(self.allowed)
 
-    def add_rule(self, int cls, int64_t gpu_mem, extra, int32_t group, int32_t most, allowed):
-        """Conditions of a class: MiB by device, amounts by resource, a group and its limit, which nodes (bytes or None)."""
+    def add_rule(self, int cls, int64_t gpu_mem, extra, bint foreign, int32_t group, int32_t most, allowed):
+        """Conditions of a class: MiB by device, amounts by resource, whether it wants one that no node has, a group
+        and its limit, and which nodes may host it (a byte for each, or None)."""
         cdef Rule* rule
         cdef int r
         cdef int64_t n = self.nodes.count
@@ -48,8 +49,9 @@ cdef class DemandTable:
             self.rules, self.rule_room = rule, 2 * self.rule_room + 16
         rule = &self.rules[self.n_rules]
         rule.gpu_mem, rule.group, rule.most, rule.allowed = gpu_mem, group, most, -1
-        for r in range(MAX_EXTRA):
-            rule.extra[r] = extra[r] if r < self.n_extra else 0
+        rule.foreign = foreign
+        for r in range(self.n_extra):
+            rule.extra[r] = extra[r]
         if allowed is not None:
             if len(allowed) != n:
                 raise ValueError(f"{len(allowed)} marks for {n} nodes")
@@ -150,9 +152,8 @@ cdef class DemandTable:
             for g in range(self.n_extra):
                 if look.extra_left[g] < rule.extra[g]:
                     return NO_EXTRA
-            for g in range(self.n_extra, MAX_EXTRA):
-                if rule.extra[g] > 0:
-                    return NO_EXTRA
+            if rule.foreign:
+                return NO_EXTRA
         if look.pods >= self.nodes.max_pods[look.n]:
             return NO_POD_SLOT
         if rule != NULL and rule.most >= 0 and look.group_pods + 1 > rule.most:
@@ -217,7 +218,6 @@ cdef class DemandTable:
 
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil:
         """As Selector.choose, without the node ``barred`` or with no other than ``alone`` (-1: neither)."""
-        cdef Selector select = self.select
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const Rule* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
@@ -232,34 +232,34 @@ cdef class DemandTable:
             reason = self.stage(&look, cls)
             choice.reason = max(choice.reason, reason)
             if reason == 0:
-                select.feasible__f[count] = n
+                self.select.feasible__f[count] = n
                 count += 1
                 if memory:
-                    self.mask(n, self.fitting(&look, cls))
+                    self.mask(n, rule.gpu_mem)
         if count > 1:
-            select.plainly = True
-            select.rank(cls, pod, count)
-            select.plainly = False
+            self.select.plainly = True
+            self.select.rank(cls, pod, count)
+            self.select.plainly = False
             for f in range(1, count):
-                if select.total__f[f] > select.total__f[best]:
+                if self.select.total__f[f] > self.select.total__f[best]:
                     best = f
         if count > 0:
-            choice.node = select.feasible__f[best]
+            choice.node = self.select.feasible__f[best]
             node = self.nodes.exactly(choice.node)
-            choice.gpus = select.devices(&node, pod, select.gpu_pick)
+            choice.gpus = self.select.devices(&node, pod, self.select.gpu_pick)
         if memory:
             for f in range(count):
-                self.unmask(select.feasible__f[f])
-        select.attempts += 1
+                self.unmask(self.select.feasible__f[f])
+        self.select.attempts += 1
         return 0
 
-    cdef void mask(self, int n, uint64_t usable) noexcept nogil:
-        """Show the devices that are not usable as full."""
+    cdef void mask(self, int n, int64_t wanted) noexcept nogil:
+        """Show the devices with less memory left than wanted as full."""
         cdef int g
         self.masked[n] = 0
         for g in range(self.nodes.num_gpu[n]):
             self.kept__ng[n, g] = self.nodes.gpu_left__ng[n, g]
-            if not (usable >> g) & 1 and self.gpu_mem_short(n, g):
+            if self.gpu_mem_left__ng[n, g] < wanted:
                 self.nodes.gpu_left__ng[n, g] = 0
                 self.masked[n] = 1
         if self.masked[n]:

@@ -25,7 +25,7 @@ class Online:
     @property
     def arrived(self) -> int:
         """Pods that have arrived so far."""
-    def feed(self, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
+    def feed(self, a_pod_id: Any, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; says why it came back (a Status)."""

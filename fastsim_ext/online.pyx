@@ -12,7 +12,7 @@ from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Pod
 from fastsim_ext.work cimport (
-    EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE, Slot, WorkTable,
+    EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, TOO_LARGE, Slot, WorkTable,
 )
 
 AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
@@ -34,11 +34,12 @@ cdef class Online:
     def __dealloc__(self):
         free(self.rows)
 
-    def feed(self, a_class, a_submit, a_duration, a_priority, bint last):
+    def feed(self, a_pod_id, a_class, a_submit, a_duration, a_priority, bint last):
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
-        if not len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
+        if not len(a_pod_id) == len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
             raise ValueError("the columns of a batch have different lengths")
-        self.a_class, self.a_submit, self.a_duration, self.a_priority = a_class, a_submit, a_duration, a_priority
+        self.a_pod_id, self.a_class, self.a_priority = a_pod_id, a_class, a_priority
+        self.a_submit, self.a_duration = a_submit, a_duration
         self.a_count, self.a_next = len(a_submit), 0
         self.last_batch = last
         if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_count > 0:
@@ -57,7 +58,7 @@ cdef class Online:
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
-                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN)
+                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN, INTERVAL | POD)
         if self.record:
             self.write_row(END, -1)
         self.verify()
@@ -83,7 +84,7 @@ cdef class Online:
         self.work.known_slot(slot)
         s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
-        self.work.note(slot, EVICTED, self.now)
+        self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
         self.counts.running -= 1
 
@@ -109,9 +110,10 @@ cdef class Online:
         if not 0 <= slot < self.work.n_slots or self.work.slots[slot].seq < 0 or self.work.slots[slot].node >= 0:
             raise IndexError(f"no evicted pod is in slot {slot}")
         s = &self.work.slots[slot]
-        self.select.choose(s.cls, &choice)
+        self.decide(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
+            self.work.note(slot, EVICTED, self.now, POD)
             self.work.leave(slot)
             return False
         s.attempt += 1
@@ -123,10 +125,10 @@ cdef class Online:
         cdef Choice choice
         cdef int32_t slot
         self.work.known_class(cls)
-        self.select.choose(cls, &choice)
+        self.decide(cls, &choice)
         if choice.node < 0:
             return -1
-        slot = self.work.enter(-2, cls, self.now, NAN, 0)
+        slot = self.work.enter(-2, -1, cls, self.now, NAN, 0)
         self.settle(slot, &choice)
         self.counts.running -= 1
         return slot
@@ -178,6 +180,8 @@ cdef class Online:
         cdef double t
         while budget > 0:
             self.skip_void_departures()
+            if self.wants_changes():
+                return WANT_CHANGES
             kind = END
             t = INFINITY
             if self.a_next < self.a_count:
@@ -215,6 +219,14 @@ cdef class Online:
         while (self.departures.size > 0
                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
+
+    cdef bint wants_changes(self) noexcept nogil:
+        """Whether the next node change is not known yet."""
+        return False
+
+    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+        """Where a pod of class ``cls`` goes, or why nowhere."""
+        return self.select.choose(cls, choice)
 
     cdef void clock(self, double t) noexcept nogil:
         """Move time on and add what the past state amounts to over it."""
@@ -260,25 +272,30 @@ cdef class Online:
         cdef int64_t seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef int32_t slot = self.work.enter(seq, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
-        cdef int reason
-        self.a_next += 1
+        cdef int64_t pod_id = self.a_pod_id[i]
+        cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
         self.counts.arrived_gpu += pod.num_gpu * pod.milli
-        if not self.nodes.could_host(pod):
-            self.refuse(slot, TOO_LARGE)
-        else:
-            if self.queue_rule != DROP:
-                self.work.queue(slot, self.queue_rule >= PRIORITY)
-                self.counts.pending += 1
-            if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
-                reason = self.place(slot)
-                if reason and self.queue_rule == DROP:
-                    self.refuse(slot, reason)
+        self.receive(slot)
+        self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
-            self.fill_row(&self.at_capacity, ARRIVAL, seq)
-        return seq
+            self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
+        return pod_id
+
+    cdef int receive(self, int32_t slot) except -1 nogil:
+        """A pod that has just arrived is placed, queued or dropped."""
+        cdef int reason
+        if not self.nodes.could_host(&self.work.classes[self.work.slots[slot].cls]):
+            return self.refuse(slot, TOO_LARGE)
+        if self.queue_rule != DROP:
+            self.work.queue(slot, self.queue_rule >= PRIORITY)
+            self.counts.pending += 1
+        if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
+            reason = self.place(slot)
+            if reason and self.queue_rule == DROP:
+                self.refuse(slot, reason)
+        return 0
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
         """A pod leaves without ever being placed."""
@@ -286,7 +303,7 @@ cdef class Online:
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
         self.counts.unplaced_gpu += pod.num_gpu * pod.milli
-        self.work.note(slot, reason, NAN)
+        self.work.note(slot, reason, NAN, INTERVAL | POD)
         self.work.leave(slot)
         return 0
 
@@ -294,7 +311,7 @@ cdef class Online:
         """Place a pod that has arrived, now; answers 0 or the Reason why it fits nowhere."""
         cdef Choice choice
         cdef Slot* s = &self.work.slots[slot]
-        self.select.choose(s.cls, &choice)
+        self.decide(s.cls, &choice)
         if choice.node < 0:
             return choice.reason
         if self.queue_rule != DROP:
@@ -310,24 +327,26 @@ cdef class Online:
         """The pod starts on the chosen node and devices."""
         cdef Slot* s = &self.work.slots[slot]
         s.node, s.gpus, s.start = choice.node, choice.gpus, self.now
+        if s.attempt == 0:
+            s.first_start = self.now
         self.nodes.take(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running += 1
 
     cdef int64_t depart(self) except -1 nogil:
         """The soonest departure frees its pod."""
         cdef int32_t slot = self.departures.items[0].slot
-        cdef int64_t seq = self.work.slots[slot].seq
+        cdef int64_t pod_id = self.work.slots[slot].pod_id
         self.departures.pop()
         self.release(slot, FINISHED)
         self.counts.finished += 1
         self.freed = self.work.waiting > 0
-        return seq
+        return pod_id
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """A running pod leaves its node and the system."""
         cdef Slot* s = &self.work.slots[slot]
         self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
-        self.work.note(slot, reason, self.now)
+        self.work.note(slot, reason, self.now, INTERVAL | POD)
         self.work.leave(slot)
         self.counts.running -= 1
         return 0

@@ -8,7 +8,7 @@ cdef struct Tenant:
     int64_t cpu_most, mem_most, gpu_most         # quota
     double weight
     int64_t barred       # number of the walk in which it is held back
-    int32_t oldest       # its first entry in the line, during a walk by shares; -1 = none, -2 = passed over
+    int32_t oldest       # its first entry in the line, during a walk by shares; -1 = none
 
 cdef class TenantTable:
     cdef Tenant* tenants

@@ -6,20 +6,25 @@ cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.RE
     FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
     NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
 
+cdef enum:  # Closes: what an outcome row ends, as bits
+    INTERVAL = 1         # a stay on a node, or the one that never began
+    POD = 2              # the pod's time in the system
+
 cdef struct Slot:        # one pod that waits or runs
-    int64_t seq          # arrival number
-    double submit, duration, start       # seconds; duration NaN = for ever
+    int64_t seq, pod_id  # arrival number; the user's name for it
+    double submit, duration, start, first_start      # seconds; duration NaN = for ever; NaN = not started
     double began, lost   # when the work of now began; seconds of work lost so far
     uint64_t gpus        # devices held, as bits
     int32_t cls, node    # class; node or -1
-    int32_t priority, attempt
+    int32_t priority, attempt, preemptions
     int32_t turn         # counts the uses of the slot, so that stale departures are recognised
     int32_t before, after                # neighbours in the waiting line, or the next free slot
 
 cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is
-    int64_t seq, node, attempt, reason
+    int64_t seq, pod_id, node, attempt, reason, closes
     uint64_t gpus
-    double submit, start, end            # seconds; NaN = not
+    double submit, first_start, start, end           # seconds; NaN = not
+    int64_t preemptions
     double lost          # seconds of work lost so far
 
 cdef class WorkTable:
@@ -32,11 +37,12 @@ cdef class WorkTable:
     cdef readonly int64_t n_outcomes, waiting
     cdef int64_t outcome_room
     cdef int32_t head, tail              # the waiting line, or -1
-    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration, int32_t priority) except -1 nogil
+    cdef int32_t enter(self, int64_t seq, int64_t pod_id, int32_t cls, double submit, double duration,
+                       int32_t priority) except -1 nogil
     cdef int known_class(self, int cls) except -1
     cdef int known_slot(self, int32_t slot) except -1
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil
     cdef void unqueue(self, int32_t slot) noexcept nogil
-    cdef int note(self, int32_t slot, int reason, double end) except -1 nogil
+    cdef int note(self, int32_t slot, int reason, double end, int closes) except -1 nogil
     cpdef int verify(self) except -1

@@ -1,5 +1,7 @@
 """Pod classes, the pods in the system, the waiting line and the outcomes."""
 
+from typing import Any
+
 class WorkTable:
     """Owner of classes, slots, the waiting line and outcomes."""
 
@@ -8,6 +10,8 @@ class WorkTable:
     waiting: int
     def add_class(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int) -> int:
         """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any)."""
+    def add_classes(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any) -> None:
+        """New pod classes, column by column; units as in add_class()."""
     def drain(self) -> bytes:
         """The outcome rows so far; they are forgotten here."""
     def running(self) -> list[tuple[int, int, int, int, int, float]]:

@@ -42,6 +42,15 @@ cdef class WorkTable:
         self.n_classes += 1
         return self.n_classes - 1
 
+    def add_classes(self, const int64_t[::1] cpu, const int64_t[::1] mem, const int32_t[::1] num_gpu,
+                    const int32_t[::1] milli, const uint64_t[::1] models):
+        """New pod classes, column by column; units as in add_class()."""
+        cdef int64_t k
+        if not len(cpu) == len(mem) == len(num_gpu) == len(milli) == len(models):
+            raise ValueError("the columns of the classes have different lengths")
+        for k in range(cpu.shape[0]):
+            self.add_class(cpu[k], mem[k], num_gpu[k], milli[k], models[k])
+
     def drain(self):
         """The outcome rows so far, as bytes; they are forgotten here."""
         cdef int64_t n = self.n_outcomes
@@ -58,7 +67,7 @@ cdef class WorkTable:
                              self.slots[s].start))
         return sorted(rows, key=lambda row: row[1])
 
-    cdef int32_t enter(self, int64_t seq, int32_t cls, double submit, double duration,
+    cdef int32_t enter(self, int64_t seq, int64_t pod_id, int32_t cls, double submit, double duration,
                        int32_t priority) except -1 nogil:
         """A slot for a pod that has arrived; its node is -1 until it is placed."""
         cdef int32_t slot = self.free_slot
@@ -73,8 +82,9 @@ cdef class WorkTable:
             self.n_slots += 1
             self.slots[slot].turn = 0
         s = &self.slots[slot]
-        s.seq, s.submit, s.duration, s.start = seq, submit, duration, NAN
+        s.seq, s.pod_id, s.submit, s.duration, s.start, s.first_start = seq, pod_id, submit, duration, NAN, NAN
         s.began = s.lost = 0.0
+        s.preemptions = 0
         s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
         s.before = s.after = -1
         return slot
@@ -132,16 +142,18 @@ cdef class WorkTable:
         s.before = s.after = -1
         self.waiting -= 1
 
-    cdef int note(self, int32_t slot, int reason, double end) except -1 nogil:
-        """Write the outcome row of the pod's present attempt, ending at ``end`` seconds."""
+    cdef int note(self, int32_t slot, int reason, double end, int closes) except -1 nogil:
+        """Write the outcome row of the pod's present attempt, ending at ``end`` seconds; ``closes`` says what ends."""
         cdef Slot* s = &self.slots[slot]
         cdef Outcome* row
         if self.n_outcomes == self.outcome_room:
             self.outcomes = <Outcome*> grown(self.outcomes, 2 * self.outcome_room + 1024, sizeof(Outcome))
             self.outcome_room = 2 * self.outcome_room + 1024
         row = &self.outcomes[self.n_outcomes]
-        row.seq, row.node, row.attempt, row.reason, row.gpus = s.seq, s.node, s.attempt, reason, s.gpus
-        row.submit, row.start, row.end, row.lost = s.submit, s.start, end, s.lost
+        row.seq, row.pod_id, row.node, row.attempt, row.gpus = s.seq, s.pod_id, s.node, s.attempt, s.gpus
+        row.reason, row.closes = reason, closes
+        row.submit, row.first_start, row.start, row.end = s.submit, s.first_start, s.start, end
+        row.preemptions, row.lost = s.preemptions, s.lost
         self.n_outcomes += 1
         return 0
 

@@ -2,85 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.conditions import COLUMNS, NONE, Conditions, conditions_of
 from fastsim.workload import schema as s
+from fastsim_ext.intern import RequestIndex
 
 _SEPARATOR = "\x1f"
+ASKING = tuple(name for name in COLUMNS if name != s.GROUP)
+"""Columns that make conditions; a group alone asks for nothing."""
 
-Key = tuple[int, int, int, int, tuple[str, ...]]
-Codes = np.ndarray[Any, np.dtype[np.int64]]
+REQUEST = np.dtype(
+    [("cpu_milli", "i8"), ("memory_mib", "i8"), ("num_gpu", "i4"), ("gpu_milli", "i4"), ("models", "i8")]
+)
+"""One distinct request as the compiled index stores it; ``models`` is a position in ``model_lists``."""
+
+Ids = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class PodClasses:
-    """Requests seen so far, as columns; the position of a request is its class id.
+    """Requests seen so far; the position of a request is its class id.
 
-    Two pods are of one class if CPU, memory, GPU count, GPU share and the model list (verbatim) are equal.
+    Two pods are of one class if CPU, memory, GPU count, GPU share, the model list (verbatim) and all conditions
+    are equal. A class costs some 45 bytes; ``model_lists`` and ``conditions``, side by side, have every distinct
+    pair once.
     """
 
     def __init__(self) -> None:
-        self.cpu_milli: list[int] = []
-        self.memory_mib: list[int] = []
-        self.num_gpu: list[int] = []
-        self.gpu_milli: list[int] = []
-        self.gpu_models: list[tuple[str, ...]] = []
-        self._ids: dict[Key, int] = {}
+        self.model_lists: list[tuple[str, ...]] = [()]
+        self.conditions: list[Conditions] = [NONE]
+        self._list_ids: dict[tuple[tuple[str, ...], Conditions], int] = {((), NONE): 0}
+        self._index = RequestIndex()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return self._index.count
 
-    def intern(self, batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.int32]]:
+    def intern(self, batch: pa.RecordBatch) -> Ids:
         """Class ids (int32) of the rows; new classes are numbered in order of first appearance."""
-        local, first = _local_codes(batch)
-        keys = _keys(batch, first)
-        return np.fromiter(map(self._id, keys), np.int32, len(first))[local]
+        ids, models = np.empty(batch.num_rows, np.int32), self._models(batch)
+        self._condition(batch, models)
+        cpu, mem = batch.column(s.CPU_MILLI).to_numpy(), batch.column(s.MEMORY_MIB).to_numpy()
+        num_gpu, milli = batch.column(s.NUM_GPU).to_numpy(), batch.column(s.GPU_MILLI).to_numpy()
+        self._index.intern(cpu, mem, num_gpu, milli, models, ids)
+        return ids
 
-    def _id(self, key: Key) -> int:
-        known = len(self._ids)
-        found = self._ids.setdefault(key, known)
-        if found == known:
-            self.cpu_milli.append(key[0])
-            self.memory_mib.append(key[1])
-            self.num_gpu.append(key[2])
-            self.gpu_milli.append(key[3])
-            self.gpu_models.append(key[4])
+    def rows(self, first: int = 0) -> Any:
+        """The requests from class ``first`` on, as one array of :data:`REQUEST`."""
+        return np.frombuffer(self._index.rows(first), REQUEST)
+
+    def row(self, k: int) -> Any:
+        """The request of class ``k``."""
+        return np.frombuffer(self._index.row(k), REQUEST)[0]
+
+    def _models(self, batch: pa.RecordBatch) -> Ids:
+        """Number of each row's list of models; 0 where any will do."""
+        numbers: Ids = np.zeros(batch.num_rows, np.int32)
+        if s.GPU_MODELS not in batch.schema.names:
+            return numbers
+        lists = batch.column(s.GPU_MODELS)
+        named = lists.is_valid().to_numpy(zero_copy_only=False)
+        if not named.any():
+            return numbers
+        rows = np.flatnonzero(named)
+        asked = lists if len(rows) == len(lists) else lists.take(pa.array(rows))
+        codes = pc.binary_join(asked, _SEPARATOR).dictionary_encode().indices.to_numpy()
+        _, first = np.unique(codes, return_index=True)
+        known = [self._list_id(tuple(names)) for names in asked.take(pa.array(first)).to_pylist()]
+        numbers[rows] = np.array(known, np.int32)[codes]
+        return numbers
+
+    def _condition(self, batch: pa.RecordBatch, numbers: Ids) -> None:
+        """Correct the numbers of the rows that ask for more than models."""
+        asking = [name for name in ASKING if batch.schema.names.count(name) and batch.column(name).null_count < len(batch)]
+        if not asking:
+            return
+        valid = [batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in asking]
+        rows = np.flatnonzero(np.logical_or.reduce(valid))
+        names = [*asking, *(name for name in (s.GROUP, s.NUM_GPU) if name in batch.schema.names)]
+        for row, cells in zip(rows, batch.select(names).take(pa.array(rows)).to_pylist(), strict=True):
+            numbers[row] = self._list_id(self.model_lists[numbers[row]], conditions_of(cells))
+
+    def _list_id(self, names: tuple[str, ...], conditions: Conditions = NONE) -> int:
+        found = self._list_ids.setdefault((names, conditions), len(self.model_lists))
+        if found == len(self.model_lists):
+            self.model_lists.append(names)
+            self.conditions.append(conditions)
         return found
-
-
-_NUMBERS = (s.CPU_MILLI, s.MEMORY_MIB, s.NUM_GPU, s.GPU_MILLI)
-
-
-def _keys(batch: pa.RecordBatch, rows: Codes) -> Iterator[Key]:
-    """The requests of some rows."""
-    taken = pa.array(rows)
-    numbers = [batch.column(name).take(taken).to_pylist() for name in _NUMBERS]
-    models: Iterable[list[str] | None] = [None] * len(rows)
-    if s.GPU_MODELS in batch.schema.names:
-        models = batch.column(s.GPU_MODELS).take(taken).to_pylist()
-    return zip(*numbers, (tuple(names or ()) for names in models), strict=True)
-
-
-def _local_codes(batch: pa.RecordBatch) -> tuple[Codes, Codes]:
-    """Code of each row inside the batch, by first appearance, and the first row of each code."""
-    codes = np.zeros(batch.num_rows, np.int64)
-    columns = [batch.column(name) for name in _NUMBERS]
-    if s.GPU_MODELS in batch.schema.names:
-        columns.append(pc.binary_join(batch.column(s.GPU_MODELS), _SEPARATOR))
-    for column in columns:
-        added = _factorised(column)
-        # Both factors are below the number of rows, so the product stays far inside 64 bits.
-        codes = _factorised(pa.array(codes * (int(added.max(initial=0)) + 1) + added))
-    first = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
-    first[codes[::-1]] = np.arange(batch.num_rows - 1, -1, -1)
-    return codes, first
-
-
-def _factorised(column: pa.Array) -> Codes:
-    encoded = column.dictionary_encode(null_encoding="encode")
-    codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes

@@ -29,7 +29,7 @@ SCENARIOS = 300
 
 def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
     s = scenario
-    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s)
+    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
     found = run_online(s.cluster, s.workload, s.plan, s.typical, options)
     expected = simulate_reference(
         s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
@@ -39,10 +39,9 @@ def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
 
 def played(scenario: Scenario) -> ReferenceRun:
     """What the twin answers, once the compiled engine has answered the same."""
-    s = scenario
-    return simulate_reference(
-        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
-    )
+    found, expected = both(scenario)
+    assert_all_same(found, expected)
+    return expected
 
 
 def assert_same(found: pl.DataFrame, expected: pl.DataFrame, table: str) -> None:

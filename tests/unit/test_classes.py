@@ -42,18 +42,18 @@ def test_ids_are_dense_by_first_appearance_and_give_back_the_request(pieces: lis
             cells = {name: piece[name][row].as_py() for name in piece.schema.names}
             key = tuple(str(value) for value in cells.values())
             assert seen.setdefault(key, number) == number
-            assert classes.cpu_milli[number] == cells["cpu_milli"]
-            assert classes.memory_mib[number] == cells["memory_mib"]
-            assert classes.num_gpu[number] == cells["num_gpu"]
-            assert classes.gpu_milli[number] == cells["gpu_milli"]
-            assert classes.gpu_models[number] == tuple(cells["gpu_models"] or ())
+            *numbers, models = classes.row(number).item()
+            assert numbers == [cells[name] for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")]
+            assert classes.model_lists[models] == tuple(cells["gpu_models"] or ())
     assert list(seen.values()) == list(range(len(seen))) and len(classes) == len(seen)
+    later = min(2, len(classes))
+    assert classes.rows(later).tolist() == [classes.row(k).item() for k in range(later, len(classes))]
 
 
 def test_no_model_column_and_no_rows() -> None:
     classes = PodClasses()
     plain = batch([(1, 1, 0, 0)]).drop_columns(["gpu_models"])
-    assert classes.intern(plain).tolist() == [0] and classes.gpu_models == [()]
+    assert classes.intern(plain).tolist() == [0] and classes.model_lists == [()]
     assert classes.intern(plain.slice(0, 0)).tolist() == []
     assert classes.intern(batch([(1, 1, 0, 0)])).tolist() == [0]
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from fastsim.frames import (
     FRAG_COLUMNS,
+    INTERVAL,
     OUTCOME,
+    POD,
     REASONS,
     ROW,
     device_lists,
@@ -21,13 +23,15 @@ from fastsim.frames import (
 
 NAN = float("nan")
 NAMES = ["node-a", "node-b"]
-POD_IDS = np.array([70, 71, 72], np.int64)
+SERIES = pl.Series(NAMES)
+BOTH = INTERVAL | POD
 
 
 def outcome(seq: int, reason: str, **cells: Any) -> Any:
     """One row: a pod that arrived at 1 s, on no node, unless told otherwise."""
     row = np.zeros((), OUTCOME)
-    base = {"seq": seq, "node": -1, "reason": REASONS.index(reason), "submit": 1.0, "start": NAN, "end": NAN}
+    base = {"seq": seq, "pod_id": 70 + seq, "node": -1, "reason": REASONS.index(reason), "closes": BOTH,
+            "submit": 1.0, "first_start": cells.get("start", NAN), "start": NAN, "end": NAN}  # fmt: skip
     for name, value in (base | cells).items():
         row[name] = value
     return row
@@ -40,31 +44,40 @@ def outcomes(*rows: Any) -> Any:
 EVICTED_TWICE = outcomes(
     # Rows leave the loop when an interval ends, so attempts of one pod need not follow one another.
     outcome(2, "no_gpu"),
-    outcome(0, "evicted", node=1, gpus=0b11, start=1.0, end=4.0),
+    outcome(0, "evicted", node=1, gpus=0b11, start=1.0, end=4.0, closes=INTERVAL),
     outcome(1, "running", node=0, start=2.0),
-    outcome(0, "finished", node=1, attempt=2, gpus=0b100, start=6.0, end=9.0),
-    outcome(0, "evicted", node=0, attempt=1, gpus=0b1, start=4.0, end=6.0),
+    outcome(0, "evicted", node=0, attempt=1, gpus=0b1, start=4.0, first_start=1.0, end=6.0, closes=INTERVAL),
+    outcome(0, "finished", node=1, attempt=2, gpus=0b100, start=6.0, first_start=1.0, end=9.0),
 )
 
 
-def test_several_attempts_are_several_placements_in_order() -> None:
-    frame = placements_frame(EVICTED_TWICE, POD_IDS, None, NAMES)
+def test_several_attempts_are_several_placements_in_the_order_in_which_they_ended() -> None:
+    frame = placements_frame(EVICTED_TWICE, None, SERIES)
     assert frame.rows() == [
+        (72, None, 0, None, None, [], None, None, "no_gpu"),
         (70, None, 0, 1, "node-b", [0, 1], 1.0, 4.0, "evicted"),
+        (71, None, 0, 0, "node-a", [], 2.0, None, "running"),
         (70, None, 1, 0, "node-a", [0], 4.0, 6.0, "evicted"),
         (70, None, 2, 1, "node-b", [2], 6.0, 9.0, "finished"),
-        (71, None, 0, 0, "node-a", [], 2.0, None, "running"),
-        (72, None, 0, None, None, [], None, None, "no_gpu"),
     ]
 
 
 def test_several_attempts_are_one_job_from_first_start_to_last_end() -> None:
-    frame = jobs_frame(EVICTED_TWICE, POD_IDS, pl.Series(["x", None, "z"]))
+    frame = jobs_frame(EVICTED_TWICE, pl.Series(["z", "x", None, "x", "x"]))
     assert frame.rows() == [
-        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3, 0, 0.0),
-        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0),
         (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0, 0, 0.0),
+        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0),
+        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3, 0, 0.0),
     ]
+
+
+def test_a_pod_that_is_evicted_and_lost_is_one_job_and_no_further_placement() -> None:
+    lost = outcomes(
+        outcome(0, "evicted", node=1, start=1.0, end=4.0, closes=INTERVAL),
+        outcome(0, "evicted", start=1.0, end=4.0, closes=POD),
+    )
+    assert len(placements_frame(lost, None, SERIES)) == 1
+    assert jobs_frame(lost, None).select("start_s", "end_s", "state", "attempts").rows() == [(1.0, 4.0, "evicted", 1)]
 
 
 def test_only_a_finished_job_has_a_completion_time() -> None:
@@ -73,7 +86,7 @@ def test_only_a_finished_job_has_a_completion_time() -> None:
         outcome(1, "evicted", node=0, start=1.0, end=3.0),
         outcome(2, "pending"),
     )
-    frame = jobs_frame(lost, POD_IDS, None)
+    frame = jobs_frame(lost, None)
     assert frame["state"].to_list() == ["node_lost", "evicted", "pending"]
     assert frame["end_s"].to_list() == [3.0, 3.0, None] and frame["jct_s"].to_list() == [None] * 3
     assert frame["attempts"].to_list() == [1, 1, 0]
@@ -81,7 +94,7 @@ def test_only_a_finished_job_has_a_completion_time() -> None:
 
 def test_every_reason_from_too_large_on_is_unplaced() -> None:
     never = REASONS[REASONS.index("too_large") :]
-    frame = jobs_frame(outcomes(*(outcome(k, r) for k, r in enumerate(never))), np.arange(len(never)), None)
+    frame = jobs_frame(outcomes(*(outcome(k, r) for k, r in enumerate(never))), None)
     assert set(frame["state"]) == {"unplaced"} and frame["reason"].to_list() == list(never)
     assert len(never) == 12
 
@@ -89,9 +102,9 @@ def test_every_reason_from_too_large_on_is_unplaced() -> None:
 def test_frames_without_rows_keep_their_columns_and_types() -> None:
     none = outcomes()
     for empty, full in (
-        (jobs_frame(none, POD_IDS, None), jobs_frame(EVICTED_TWICE, POD_IDS, None)),
-        (placements_frame(none, POD_IDS, None, NAMES), placements_frame(EVICTED_TWICE, POD_IDS, None, NAMES)),
-        (placements_frame(none, POD_IDS, None, []), placements_frame(EVICTED_TWICE, POD_IDS, None, NAMES)),
+        (jobs_frame(none, None), jobs_frame(EVICTED_TWICE, None)),
+        (placements_frame(none, None, SERIES), placements_frame(EVICTED_TWICE, None, SERIES)),
+        (placements_frame(none, None, SERIES.clear()), placements_frame(EVICTED_TWICE, None, SERIES)),
     ):
         assert empty.is_empty() and empty.schema == full.schema
 
@@ -113,7 +126,7 @@ def timeline_rows(*cells: dict[str, int]) -> Any:
 def test_shares_are_over_the_typical_pods_in_force_at_the_row() -> None:
     # A retarget between the rows: the same integer is a quarter of what it was.
     rows = timeline_rows({"q1_lack_both": 100, "q3_satisfied": 300, "pod": -1}, {"q1_lack_both": 100, "pod": -1})
-    frame = timeline_frame(rows, np.array([1, 4]), POD_IDS)
+    frame = timeline_frame(rows, np.array([1, 4]))
     assert frame["q1_lack_both"].to_list() == [100.0, 25.0]
     assert frame["q3_satisfied"].to_list() == [300.0, 0.0]
     assert frame["frag_milli"].to_list() == [100.0, 25.0]
@@ -121,13 +134,12 @@ def test_shares_are_over_the_typical_pods_in_force_at_the_row() -> None:
 
 def test_all_classes_but_the_satisfied_one_are_fragmented() -> None:
     rows = timeline_rows({name: 10**k for k, name in enumerate(FRAG_COLUMNS)} | {"pod": -1})
-    assert timeline_frame(rows, np.array([1]), POD_IDS)["frag_milli"].to_list() == [1_111_011.0]
+    assert timeline_frame(rows, 1)["frag_milli"].to_list() == [1_111_011.0]
 
 
 def test_events_pods_and_watts() -> None:
-    rows = timeline_rows({"kind": 5, "pod": 2, "cpu_mw": 1500, "gpu_mw": 250}, {"kind": 6, "pod": -1})
-    frame = timeline_frame(rows, np.array([1, 1]), POD_IDS)
+    rows = timeline_rows({"kind": 5, "pod": -7, "cpu_mw": 1500, "gpu_mw": 250}, {"kind": 6, "pod": -1})
+    frame = timeline_frame(rows, 1)
     assert frame["event"].to_list() == ["arrival", "end"]
-    assert frame["pod_id"].to_list() == [72, None]
+    assert frame["pod_id"].to_list() == [-7, None]  # any number may be the name of a pod
     assert frame.select("power_cpu_w", "power_gpu_w", "power_w").row(0) == (1.5, 0.25, 1.75)
-    assert timeline_frame(rows[1:], np.array([1]), np.zeros(0, np.int64))["pod_id"].to_list() == [None]

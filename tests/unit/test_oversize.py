@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster import Cluster
-from fastsim.oversize import oversized
+from fastsim.oversize import Oversized
 from fastsim.workload import Workload
+from fastsim.workload.classes import PodClasses
 from tests.unit.test_engine import pods
 
 CLUSTER = Cluster.from_arrow(
@@ -18,6 +19,14 @@ CLUSTER = Cluster.from_arrow(
     })
 )  # fmt: skip
 CPU_ONLY = {"num_gpu": 0, "gpu_milli": 0}
+
+
+def oversized(cluster: Cluster, workload: Workload) -> tuple[int, str]:
+    """How many pods of a workload are larger than any node, and what the first of them asks for."""
+    found, classes = Oversized(cluster), PodClasses()
+    for batch in workload.batches():
+        found.look(classes, classes.intern(batch))
+    return found.count, found.example
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster import Cluster
 from fastsim.columns import plan_columns
-from fastsim.frames import OUTCOME, REASONS
+from fastsim.frames import INTERVAL, OUTCOME, REASONS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
@@ -42,11 +42,13 @@ class Decision:
         cls, submit, lasts = zip(*arrivals, strict=True) if arrivals else ((), (), ())
         spans = np.array([np.nan if span is None else span for span in lasts], np.float64)
         ranks = np.full(len(cls), priority, np.int32)
-        self.online.feed(np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, last)
+        pod_ids = np.arange(self.online.arrived, self.online.arrived + len(cls))
+        self.online.feed(pod_ids, np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, last)
 
     def outcomes(self) -> list[tuple[int, int, str, float]]:
         """(arrival, attempt, reason, end in s) of the intervals that have ended since the last time."""
         rows = np.frombuffer(self.work.drain(), OUTCOME)
+        rows = rows[rows["closes"] & INTERVAL > 0]
         return [(int(row["seq"]), int(row["attempt"]), REASONS[row["reason"]], float(row["end"])) for row in rows]
 
     def placed(self, cls: int) -> int:

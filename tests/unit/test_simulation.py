@@ -191,3 +191,40 @@ def test_a_column_that_asks_for_more_than_is_done_is_named(workers: int, tmp_pat
     ) as told:
         fs.simulate_many(scenarios, workers)
     assert len(told) == 1
+
+
+def test_threads_write_the_same_bytes_and_the_same_warnings(tmp_path: Path) -> None:
+    policies = ("fgd", "random", "0.5*pwr + 0.5*best_fit")
+    for kind in (False, True):
+        folder = tmp_path / f"threads-{kind}"
+        scenarios = [fs.Scenario(CLUSTER, FEW, p, seed=5, out=str(folder / str(k))) for k, p in enumerate(policies)]
+        with pytest.warns(PodTooLarge, match="stayed unplaced") as told:
+            results = fs.simulate_many(scenarios, 2 if kind else 1, threads=kind)
+        assert len(told) == 1 and [r.provenance["policy"] for r in results][1] == "random"
+    files = sorted((tmp_path / "threads-False").rglob("*.parquet"))
+    assert len(files) == 15
+    for one in files:
+        other = tmp_path / "threads-True" / one.relative_to(tmp_path / "threads-False")
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_a_folder_is_no_part_of_what_is_run(tmp_path: Path) -> None:
+    plain = fs.Scenario("openb:30", FEW)
+    placed: Any = tmp_path / "a"
+    there = plain.with_(out=placed)
+    assert there.id == plain.id and there.out == str(tmp_path / "a")
+    assert fs.Scenario.from_toml(_written(tmp_path / "s.toml", there.to_toml())) == there
+    result = fs.simulate_many([there])[0]
+    assert result.provenance["scenario"] == plain.to_dict()
+    with pytest.raises(fs.ScenarioError, match="more than once"):
+        fs.simulate_many([there, there])
+    with pytest.raises(fs.ResultError, match="exists already"):
+        fs.simulate_many([there])
+    nothing: Any = ""
+    with pytest.raises(fs.ScenarioError, match="out: found '', expected a folder"):
+        fs.simulate(CLUSTER, FEW, out=nothing)
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

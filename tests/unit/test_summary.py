@@ -10,7 +10,7 @@ import polars as pl
 from fastsim.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.frames import OUTCOME, ROW
-from fastsim.summary import frag_milli, summary_frame
+from fastsim.summary import Waits, frag_milli, summary_frame
 from fastsim.typical import TypicalPods
 from fastsim_ext.online import AREAS
 from tests.unit.test_engine import FGD, pods
@@ -26,13 +26,13 @@ def row(**cells: float) -> Any:
 
 
 def summed(final: Any, before: Any = None, areas: Any = None, seconds: float = 0.0, **rest: Any) -> dict[str, Any]:
-    out, kept = rest.get("out", np.zeros(0, OUTCOME)), rest.get("kept", (1, 1))
+    out, kept = rest.get("out", Waits()), rest.get("kept", (1, 1))
     before = row() if before is None else before
     return summary_frame(final, before, areas or NO_AREA, seconds, kept, out).row(0, named=True)
 
 
 def test_what_is_not_known_is_null_among_floats() -> None:
-    frame = summary_frame(row(), row(), NO_AREA, 0.0, (1, 1), np.zeros(0, OUTCOME))
+    frame = summary_frame(row(), row(), NO_AREA, 0.0, (1, 1), Waits())
     known = frame.row(0, named=True)
     unknown = {name for name, value in known.items() if value is None}
     figures = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
@@ -88,12 +88,14 @@ def test_means_are_areas_over_the_seconds_between_first_and_last_event() -> None
 def test_waits_are_of_first_starts_and_completions_of_finished_pods() -> None:
     nan = float("nan")
     rows = [
-        (0, 1, 0, 3, 0, 0.0, 2.0, 5.0),  # evicted at 5 s
-        (0, 1, 1, 0, 0, 0.0, 5.0, 9.0),  # its second attempt waits no more
-        (1, 0, 0, 1, 0, 0.0, 4.0, nan),  # still running
-        (2, -1, 0, 8, 0, 0.0, nan, nan),  # never placed
+        (0, 70, 1, 0, 3, 1, 0, 0.0, 2.0, 2.0, 5.0),  # evicted at 5 s
+        (0, 70, 1, 1, 0, 3, 0, 0.0, 2.0, 5.0, 9.0),  # its second attempt waits no more
+        (1, 71, 0, 0, 1, 3, 0, 0.0, 4.0, 4.0, nan),  # still running
+        (2, 72, -1, 0, 8, 3, 0, 0.0, nan, nan, nan),  # never placed
     ]
-    known = summed(row(), out=np.array(rows, OUTCOME))
+    waits = Waits()
+    waits.add(np.array(rows, OUTCOME))
+    known = summed(row(), out=waits)
     assert (known["wait_mean_s"], known["wait_p50_s"], known["wait_max_s"]) == (3.0, 3.0, 4.0)
     assert (known["jct_mean_s"], known["jct_p99_s"], known["jct_max_s"]) == (9.0, 9.0, 9.0)
 

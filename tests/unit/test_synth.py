@@ -293,6 +293,6 @@ def test_no_pods_at_all() -> None:
 
 def test_every_pod_fits_some_openb_node() -> None:
     from fastsim.cluster import Cluster
-    from fastsim.oversize import oversized
+    from tests.unit.test_oversize import oversized
 
     assert oversized(Cluster.preset("openb-all"), Workload.synth("openb", pods=300_000, seed=5)) == (0, "")

@@ -178,3 +178,15 @@ def test_a_folder_does_not_replace_a_file(tmp_path: Path) -> None:
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_a_dictionary_from_elsewhere_gets_only_the_values_it_uses(kind: pa.DataType) -> None:
+    words = pa.array(["never", "b", "a"]).cast(kind)
+    for indices, dictionary in (
+        ([1, None, 2, 1], words),
+        ([1, 3, 2, 4], pa.array(["never", "b", "a", None, "b"]).cast(kind)),  # a null and a value twice
+    ):
+        column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.uint32()), dictionary)
+        fresh = fresh_dictionary(column, pa.dictionary(pa.int8(), pa.string()))
+        assert fresh.to_pylist() == ["b", None, "a", "b"] and fresh.dictionary.to_pylist() == ["b", "a"]

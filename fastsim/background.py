@@ -1,0 +1,81 @@
+"""One thread that does what it is told, in order, so that the loop need not wait for files."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+DEPTH = 4
+"""Tasks that may wait; whoever tells one more waits too, so memory stays bounded."""
+PATIENCE_S = 0.1
+"""How long to wait before looking for an error of the other side, and for Ctrl-C."""
+
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class Inline:
+    """Does everything at once, where it is told; the same face as :class:`Background`."""
+
+    def do(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Do it."""
+        work(*arguments)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def drop(self) -> None:
+        """Nothing is left to drop."""
+
+
+class Background:
+    """A second thread; its first error is raised at the next call, and nothing is done after it."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.Queue[Task | None] = queue.Queue(DEPTH)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="fastsim-background", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Have it done after everything that was told before."""
+        self._put((work, arguments))
+
+    def close(self) -> None:
+        """Wait until everything is done."""
+        self._put(None)
+        while self._thread.is_alive():  # a join without end would sleep through Ctrl-C
+            self._thread.join(PATIENCE_S)
+        self._raise()
+
+    def drop(self) -> None:
+        """End the thread without doing what still waits."""
+        self._error = self._error or InterruptedError("dropped")
+        while self._thread.is_alive():
+            try:
+                self._tasks.put(None, timeout=PATIENCE_S)
+            except queue.Full:
+                continue
+            self._thread.join(PATIENCE_S)
+
+    def _put(self, task: Task | None) -> None:
+        while True:
+            self._raise()
+            try:
+                return self._tasks.put(task, timeout=PATIENCE_S)
+            except queue.Full:
+                continue
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            if self._error is None:
+                try:
+                    task[0](*task[1])
+                except BaseException as error:
+                    self._error = error
+            del task  # what a task was told must not live until the next one comes
