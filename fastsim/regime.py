@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from fastsim.errors import ScenarioError
-from fastsim.outages import NO_OUTAGES, Outages
+from fastsim.outages import NO_OUTAGES, Outages, failures_from, maintenance_from
 
 RESOURCES = ("cpu_milli", "memory_mib", "gpu_milli")
 """What a quota may limit and a dominant share looks at: milli-CPU, MiB and milli-GPU."""
@@ -81,6 +81,15 @@ class Regime:
 
 OFF = Regime()
 """Nothing beyond placing single pods."""
+
+
+def regime_from(given: Any) -> Regime:
+    """The rules in a scenario's fields, which are named like those of :class:`Regime`, ``failures`` and ``maintenance``."""
+    mtbf_s, mttr_s = failures_from(given.failures)
+    return Regime(
+        given.preempt, given.on_node_loss, given.checkpoint_every_s, given.restart_s, quotas_from(given.quotas),
+        weights_from(given.weights), Outages(mtbf_s, mttr_s, maintenance_from(given.maintenance)),
+    )  # fmt: skip
 
 
 def quotas_from(given: Quotas | str) -> dict[str, dict[str, int]]:

@@ -6,17 +6,21 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS, INTERVAL, REASONS
+from fastsim.frames import FRAG_COLUMNS, INTERVAL, POD, REASONS
 from fastsim.spans import Spans
 
 Row = Any
 
 
 class Waits:
-    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come."""
+    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come.
+
+    Also how often pods were stopped for more important ones, and the work that stopping pods threw away, in seconds.
+    """
 
     def __init__(self) -> None:
-        self.wait, self.jct = Spans(), Spans()
+        self.wait, self.jct, self.lost = Spans(), Spans(), Spans()
+        self.preemptions: int | None = None
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
@@ -24,15 +28,23 @@ class Waits:
         ended = out[out["reason"] == REASONS.index("finished")]
         self.wait.add(started["start"] - started["submit"])
         self.jct.add(ended["end"] - ended["submit"])
+        gone = out[out["closes"] & POD > 0]
+        self.preemptions = (self.preemptions or 0) + int(gone["preemptions"].sum())
+        self.lost.add(gone["lost"][gone["lost"] > 0])
 
     def figures(self) -> dict[str, float | None]:
         """Mean, percentiles and largest of both; None where there is no pod to speak of."""
-        return {**self.wait.figures("wait"), **self.jct.figures("jct")}
+        nothing = None if self.preemptions is None else 0.0
+        return {
+            **self.wait.figures("wait"), **self.jct.figures("jct"), "preemptions": self.preemptions,
+            "lost_work_s": self.lost.total() if self.lost.count else nothing,
+        }  # fmt: skip
 
     def close(self) -> None:
         """Give back what held the values."""
         self.wait.close()
         self.jct.close()
+        self.lost.close()
 
 
 def summary_frame(

@@ -40,6 +40,7 @@ cdef class DemandTable:
     cdef uint8_t[::1] masked
     cdef const Rule* rule(self, int cls) noexcept nogil
     cdef int know(self, int cls) except -1
+    cdef int spread(self, int64_t bytes_wanted) except -1
     cdef void look(self, int n, int cls, Look* look) noexcept nogil
     cdef void shift(self, Look* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
     cdef int stage(self, const Look* look, int cls) noexcept nogil

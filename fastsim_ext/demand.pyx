@@ -63,7 +63,7 @@ cdef class DemandTable:
         self.rule_of[cls] = self.n_rules
         self.n_rules += 1
 
-    def spread(self, int64_t bytes_wanted):
+    cdef int spread(self, int64_t bytes_wanted) except -1:
         """Room for so many marks."""
         cdef uint8_t* grown
         if bytes_wanted > self.allowed_room:
@@ -71,6 +71,7 @@ cdef class DemandTable:
             if grown == NULL:
                 raise MemoryError()
             self.allowed, self.allowed_room = grown, 2 * bytes_wanted
+        return 0
 
     cdef int know(self, int cls) except -1:
         """Room for what is asked by class ``cls`` and those before it."""

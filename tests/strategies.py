@@ -317,9 +317,29 @@ def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
 
 
 @st.composite
-def ruled(draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, horizon: bool = True) -> Scenario:
-    """A whole random run with everything that is off by default, each of it in some runs only."""
-    main = draw(scenarios(queues=queues, horizon=horizon))
+def crowds(draw: DrawFn, queues: tuple[str, ...]) -> Scenario:
+    """Many pods of all sizes on two or three nodes of two devices."""
+    main, rng = draw(scenarios(queues=queues)), draw(_dice())
+    shape = {"cpu_milli": 8000, "memory_mib": 8192, "num_gpu": 2, "gpu_model": "T4"}
+    rows = [
+        {"pod_id": i, "submit_s": float(t), "duration_s": rng.choice((1.0, 2.0, 3.0, 5.0, 8.0, None)),
+         "cpu_milli": rng.choice((500, 1000, 3000, 6000, 8000)), "memory_mib": rng.choice((0, 1000, 4000)),
+         **rng.choice(({"num_gpu": 0, "gpu_milli": 0}, {"num_gpu": 1, "gpu_milli": rng.choice((300, 700, 1000))},
+                       {"num_gpu": 2, "gpu_milli": 1000}))}
+        for i, t in enumerate(sorted(rng.choice(range(13)) for _ in range(40)))
+    ]  # fmt: skip
+    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
+    cluster = Cluster.mix([(rng.choice((2, 3)), {"name": "n", **shape})], catalog=CATALOG)
+    return replace(main, cluster=cluster, workload=workload, typical=draw(typicals(workload)))
+
+
+@st.composite
+def ruled(draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False) -> Scenario:
+    """A whole random run with everything that is off by default, each of it in some runs only.
+
+    Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes.
+    """
+    main = draw(crowds(queues) if crowded else scenarios(queues=queues))
     queue = main.plan.queue
     cluster = draw(labelled(main.cluster)) if draw(st.booleans()) else main.cluster
     names = cluster.nodes["name"].to_pylist()
