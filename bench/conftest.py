@@ -27,37 +27,45 @@ def calibration_loop() -> int:
     return total
 
 
-@pytest.fixture(scope="session")
-def calibration_s() -> float:
-    """Seconds of the calibration loop, best of five."""
+def shortest_s(work: Callable[[], Any], rounds: int) -> float:
+    """Seconds of some work, best of several rounds."""
     best = float("inf")
-    for _ in range(5):
+    for _ in range(rounds):
         start = time.perf_counter()
-        calibration_loop()
+        work()
         best = min(best, time.perf_counter() - start)
     return best
 
 
 @pytest.fixture
-def timed(benchmark: BenchmarkFixture, calibration_s: float) -> Timed:
+def timed(benchmark: BenchmarkFixture) -> Timed:
     """Run work several times; ``items`` is what one run does, ``budget`` the ratio it may not exceed.
 
-    The shortest round counts: other processes can only add to it.
+    The shortest round counts: other processes can only add to it. The loop is timed before and after, because the
+    machine's speed drifts. Other people's programs have no budget: they are
+    timed against ours, ``than``, which has to be ``least`` times as fast.
     """
 
     pedantic: Callable[..., Any] = benchmark.pedantic
 
-    def run(work: Callable[[], Any], *, items: int, budget: float, rounds: int = 3) -> Any:
+    def run(
+        work: Callable[[], Any], *, items: int, budget: float | None = None, rounds: int = 3,
+        than: Callable[[], Any] | None = None, least: float = 0.0,
+    ) -> Any:  # fmt: skip
+        calibration_s = 0.0 if benchmark.disabled else shortest_s(calibration_loop, 3)
         answer = pedantic(work, rounds=rounds, iterations=1, warmup_rounds=0)
         if benchmark.stats is None:  # --benchmark-disable: only whether it still runs
             return answer
+        calibration_s = min(calibration_s, shortest_s(calibration_loop, 3))
         seconds = benchmark.stats.stats.min
         ratio = seconds / calibration_s
-        benchmark.extra_info.update(
-            items=items, per_s=round(items / seconds), calibration_s=round(calibration_s, 5), ratio=round(ratio, 3),
-            budget=budget,
-        )  # fmt: skip
-        assert ratio <= budget, f"{ratio:.2f} calibration loops, budget {budget}"
+        told = {"items": items, "per_s": round(items / seconds), "calibration_s": round(calibration_s, 5)}
+        benchmark.extra_info.update(told, ratio=float(f"{ratio:.4g}"), budget=budget)
+        if than is not None:
+            times = seconds / shortest_s(than, 15)
+            benchmark.extra_info["ours_is_times_as_fast"] = round(times, 1)
+            assert times >= least, f"ours is {times:.1f} times as fast, expected {least:g}"
+        assert budget is None or ratio <= budget, f"{ratio:.2f} calibration loops, budget {budget}"
         return answer
 
     return run

@@ -22,8 +22,16 @@ def lines(report: dict[str, Any]) -> list[str]:
         extra = found["extra_info"]
         name = found["name"].removeprefix("bench_").replace("_", " ")
         seconds = f"{found['stats']['min']:.3g}"
-        rows.append(f"| {name} | {seconds} | {extra['per_s']:,} | {extra['ratio']:g} | {extra['budget']:g} |")
-    return rows
+        budget = "" if extra["budget"] is None else f"{extra['budget']:g}"
+        rows.append(f"| {name} | {seconds} | {extra['per_s']:,} | {extra['ratio']:g} | {budget} |")
+    return [*rows, *peers(report)]
+
+
+def peers(report: dict[str, Any]) -> list[str]:
+    """How many times as fast we are as the programs of others that did the same work in the same process."""
+    found = [(b["param"] or b["name"], b["extra_info"].get("ours_is_times_as_fast")) for b in report["benchmarks"]]
+    told = [f"- {times:,g} times as fast as {name}" for name, times in found if times is not None]
+    return ["", *told] if told else []
 
 
 if __name__ == "__main__":

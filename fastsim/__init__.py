@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from fastsim.errors import ResultError as ResultError
     from fastsim.errors import ScenarioError as ScenarioError
     from fastsim.errors import SolverError as SolverError
+    from fastsim.explanation import NeverTried as NeverTried
+    from fastsim.explanation import explain as explain
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
+    from fastsim.pool import simulate_pool as simulate_pool
     from fastsim.result import Result as Result
     from fastsim.simulation import ColumnIgnored as ColumnIgnored
     from fastsim.simulation import PodTooLarge as PodTooLarge
@@ -39,7 +42,9 @@ _HOMES = {
     "catalog": ("Catalog",),
     "cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
+    "explanation": ("NeverTried", "explain"),
     "plots": ("Comparison", "compare"),
+    "pool": ("simulate_pool",),
     "result": ("Result",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),

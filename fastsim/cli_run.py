@@ -21,7 +21,9 @@ OURS = ("run.json", "report.html")
 @click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
-@click.option("--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), priority(-skip), drf, easy, conservative.")
+@click.option(
+    "--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), priority(-skip), drf, easy, conservative."
+)
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
 @click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
 @click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
@@ -29,7 +31,9 @@ OURS = ("run.json", "report.html")
 @click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("--preempt", type=click.Choice(("none", "priority")), help="Whom a pod that fits nowhere may stop.")
-@click.option("--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]")
+@click.option(
+    "--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
+)
 @click.option("--restart-s", type=float, metavar="S", help="Seconds that every restart of a stopped pod adds.")
 @click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
 @click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")

@@ -62,6 +62,7 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
         "frag": np.zeros(n), "frag_classes": np.zeros((n, 7), np.int64),
         "cpu_mw": np.zeros(n, np.int64), "gpu_mw": np.zeros(n, np.int64),
         "changed": np.zeros(n, np.int32), "listed": np.zeros(n, np.uint8),
+        "before": np.zeros(n), "free": np.zeros(n, np.int32),
     }  # fmt: skip
 
 
@@ -140,7 +141,11 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
     groups = sorted({request for request in asked if request[0] > 0})
     n = max(4, -(-len(groups) // 4) * 4)
-    share, count, cpu_only = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64), np.zeros(len(cpus) + 1, np.int64)
+    share, count, cpu_only = (
+        np.zeros((len(cpus) + 1, n)),
+        np.zeros((len(cpus) + 1, n), np.int64),
+        np.zeros(len(cpus) + 1, np.int64),
+    )
     for request, cpu, weight, frequency in zip(asked, typical.cpu_milli, typical.count, typical.frequency, strict=True):
         above = slice(cpus.index(cpu) + 1, None)
         if request[0] == 0:
@@ -155,7 +160,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     return {
         "cpu": np.array(cpus, np.int64), "milli": np.array(milli, np.int32), "num": np.array(num, np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
-        "all": float(sum(typical.frequency)), "scratch": np.zeros((3 + MAX_GPUS, n), np.int32),
+        "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
 
 

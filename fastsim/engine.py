@@ -136,6 +136,7 @@ class OnlineRun:
         self.rules: Regulation | None = None
         if needed(plan, options.regime, workload.columns):
             self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
+        self.ruled: Waiting | None = None
         self.online = self._loop()
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
@@ -171,7 +172,8 @@ class OnlineRun:
         """The plain loop, or the one that keeps rules where there are any."""
         if self.rules is None:
             return Online(self.nodes, self.work, self.select, self._loop_options())
-        return Waiting(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
+        self.ruled = Waiting(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
+        return self.ruled
 
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
@@ -210,8 +212,8 @@ class OnlineRun:
             self.first_s = float(submit[0])
         self.pods += len(submit)
         pod_ids = batch.column("pod_id").to_numpy()
-        if self.rules is not None:
-            self.rules.feed_members(self.online, batch)
+        if self.rules is not None and self.ruled is not None:
+            self.rules.feed_members(self.ruled, batch)
         self.online.feed(pod_ids, cls, submit, _floats(batch, "duration_s"), _priorities(batch), last)
 
     def _add_classes(self) -> None:
@@ -223,8 +225,8 @@ class OnlineRun:
                 np.ascontiguousarray(rows[name]) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
             )
             self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]])
-            if self.rules is not None:
-                self.rules.add_rules(self.online, first, self.classes, rows["models"])
+            if self.rules is not None and self.ruled is not None:
+                self.rules.add_rules(self.ruled, first, self.classes, rows["models"])
 
     def _advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
@@ -236,8 +238,8 @@ class OnlineRun:
                 break
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
-            elif status == WANT_CHANGES and self.rules is not None:
-                self.rules.feed_changes(self.online)
+            elif self.rules is not None and self.ruled is not None and status == WANT_CHANGES:
+                self.rules.feed_changes(self.ruled)
             elif time.perf_counter() - began < BREATH_S / 2:
                 budget *= 2
             self.drain()

@@ -17,7 +17,7 @@ import numpy as np
 
 from fastsim_ext.memo import Memo
 
-MEMO_BYTES = 96 * 2**20
+MEMO_BYTES = 64 * 2**20
 POOL_BYTES = 256 * 2**20
 
 

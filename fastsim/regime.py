@@ -84,7 +84,7 @@ OFF = Regime()
 
 
 def regime_from(given: Any) -> Regime:
-    """The rules in a scenario's fields, which are named like those of :class:`Regime`, ``failures`` and ``maintenance``."""
+    """The rules in a scenario's fields, whose names are those of :class:`Regime`, ``failures`` and ``maintenance``."""
     mtbf_s, mttr_s = failures_from(given.failures)
     return Regime(
         given.preempt, given.on_node_loss, given.checkpoint_every_s, given.restart_s, quotas_from(given.quotas),

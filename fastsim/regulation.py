@@ -110,8 +110,8 @@ class Regulation:
         group[group == self.groups.of(None)] = -1
         for name in list(self.tenants._known)[len(self._weighed) :]:
             self._weighed.append(name)
-            limits = (int(min(limit, UNLIMITED)) for limit in self.regime.limits(name))
-            online.tenants.add_tenant(*limits, self.regime.weight(name))
+            cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.regime.limits(name))
+            online.tenants.add_tenant(cpu, memory, gpu, self.regime.weight(name))
         told = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
         duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
         online.feed_members(

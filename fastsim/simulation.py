@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import sources, spec
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.outages import failures_from, maintenance_from
+from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.regime import NODE_LOSS, PREEMPT, quotas_from, regime_from, weights_from
 from fastsim.spec import Scenario
@@ -138,6 +138,27 @@ def run(scenario: Scenario, progress: Progress | None = None, overwrite: bool = 
     return result
 
 
+class Prepared(NamedTuple):
+    """What the texts of a scenario stand for: everything the engine needs for the run."""
+
+    cluster: Cluster
+    workload: Workload
+    policy: OnlinePolicy
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+
+
+def prepared(scenario: Scenario, **rest: Any) -> Prepared:
+    """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
+    cluster = sources.cluster_from(scenario.cluster)
+    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    plan = _plan(policy, cluster, workload, scenario)
+    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
+
+
 def played(
     scenario: Scenario, progress: Progress | None = None, overwrite: bool = False
 ) -> tuple[Result, list[Message]]:
@@ -150,21 +171,17 @@ def played(
     out = None if scenario.out is None else Path(scenario.out)
     if out is not None:
         refuse_folder_in_use(out, overwrite)
-    cluster = sources.cluster_from(scenario.cluster)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
-    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    plan = _plan(policy, cluster, workload, scenario)
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
-    oversized = Oversized(cluster)
-    options = _options(scenario, cluster, untuned, progress=progress, oversized=oversized)
+    made = prepared(scenario, progress=progress)
+    oversized = Oversized(made.cluster)
     with nullcontext() if out is None else replacing_folder(out) as folder:
-        result = run_online(cluster, workload, plan, typical, dataclasses.replace(options, folder=folder))
-        result = result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario))
+        options = dataclasses.replace(made.options, oversized=oversized, folder=folder)
+        result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
+        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario))
         if folder is not None:
             result.write_record(folder)
     if out is not None:
         result = dataclasses.replace(result, frames=FolderFrames(out))
-    return result, [*_large_pods(oversized), *_ignored_columns(workload)]
+    return result, [*_large_pods(oversized), *_ignored_columns(made.workload)]
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:

@@ -6,19 +6,20 @@ that ask for the same devices form a family and share what follows from the devi
 a column for all pods of a family that ask for at least so much CPU.
 """
 
-from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from fastsim_ext.device cimport device_fit_count
-from fastsim_ext.grouped cimport View, grouped_offers, grouped_view
+from fastsim_ext.grouped cimport View, grouped_offers
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.tree cimport tree_fell, tree_plant, tree_put, tree_sum_up, tree_top
-from fastsim_ext.types cimport FGD, MIN_MAX_100, NORM_NONE, Node, Pod
+from fastsim_ext.types cimport FGD, FULL, MIN_MAX_100, NORM_NONE, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT
 
 cdef enum:
-    ROOM = 512                   # most columns, and most families
+    ROOM = 256                   # most columns
+    FAMILIES = 128               # most families; 64 * WORDS
     BYTES = 100663296            # most memory of all columns
     LEAST = 16                   # columns that are always allowed
 
@@ -30,13 +31,32 @@ cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalis
     return (raw - low) * 100 // (high - low)
 
 
+cdef inline int misfit(const Node* node, const Pod* pod, bint fits, int pods, int max_pods) noexcept nogil:
+    """The first check a node fails for a pod, as a Reason, or 0; ``fits`` says whether its devices do."""
+    if pod.num_gpu > 0:
+        if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
+            return NO_GPU_MODEL
+        if not fits:
+            return NO_GPU
+    if node.cpu_left < pod.cpu:
+        return NO_CPU
+    if node.mem_left < pod.mem:
+        return NO_MEMORY
+    return NO_POD_SLOT if pods >= max_pods else 0
+
+
 cdef class ColumnTable:
     """The columns of one run; ``memo`` keeps points by node state, ``kind`` numbers equal nodes."""
 
-    def __cinit__(self):
+    def __cinit__(self, NodeTable nodes, *args):
         self.columns = <Column*> calloc(ROOM, sizeof(Column))
-        self.families = <Family*> calloc(ROOM, sizeof(Family))
-        if self.columns == NULL or self.families == NULL:
+        self.details = <Detail*> calloc(ROOM, sizeof(Detail))
+        self.families = <Family*> calloc(FAMILIES, sizeof(Family))
+        self.worth = <int32_t**> calloc(ROOM // WIDE, sizeof(int32_t*))
+        self.fitted = <uint64_t*> calloc(max(nodes.count, 1) * WORDS, sizeof(uint64_t))
+        self.gone = <uint8_t*> calloc(max(nodes.count, 1), sizeof(uint8_t))
+        if (self.columns == NULL or self.details == NULL or self.families == NULL or self.worth == NULL
+                or self.fitted == NULL or self.gone == NULL):
             raise MemoryError()
 
     def __init__(self, NodeTable nodes, plan, Memo memo, kind, state):
@@ -54,14 +74,20 @@ cdef class ColumnTable:
             self.bounded = self.bounded and points_bounded(self.kernel[term])
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
-        self.limit = max(LEAST, min(ROOM, BYTES // (5 * trees * max(nodes.count, 1))))
+        self.limit = max(LEAST, min(ROOM, BYTES // (5 * (1 + trees) * max(nodes.count, 1))))
         nodes.watched = True
 
     def __dealloc__(self):
         cdef int c
         for c in range(self.n_columns):
             self.drop(c)
+        for c in range(ROOM // WIDE):
+            free(self.worth[c])
+        free(self.worth)
+        free(self.fitted)
+        free(self.gone)
         free(self.columns)
+        free(self.details)
         free(self.families)
 
     def restart(self, Memo memo):
@@ -91,175 +117,224 @@ cdef class ColumnTable:
         """Value node ``n`` anew for every column, family by family."""
         cdef Node node
         cdef View view
-        cdef Family* family
-        cdef int f
+        cdef const Family* family
+        cdef const Column* column
+        cdef int f, g
         cdef int32_t c
-        cdef bint fits
         cdef int32_t* figures
+        cdef int64_t total
+        cdef int idle = 0
+        cdef int32_t most = 0
+        cdef bint fits, fitted
+        cdef bint full = self.nodes.pods[n] >= self.nodes.max_pods[n]
         self.state_of[n] = -1
         if self.n_used == 0:
             return 0
+        if not self.nodes.present[n]:
+            return self.absent(n)
         node = self.nodes.at(n)
         figures = self.memo.figures(self.state(n), 0)
+        for g in range(node.num_gpu):
+            idle += node.gpu_left[g] == FULL
+            most = max(most, node.gpu_left[g])
         view.groups = NULL
         view.node = &node
         for f in range(self.n_families):
             family = &self.families[f]
-            if family.first < 0:
+            fits = family.num == 0 or (most >= family.milli if family.num == 1 else
+                                       idle >= family.num)
+            fitted = (self.fitted[n * WORDS + f // 64] >> (f % 64)) & 1
+            if not fits and not fitted and not self.gone[n]:    # the devices did not do before either: every column stays as it is
                 continue
-            fits = family.num == 0 or device_fit_count(&node, family.milli) >= family.num
+            self.fitted[n * WORDS + f // 64] ^= <uint64_t> (fits != fitted) << (f % 64)
             view.n_offers = 0
             c = family.first
             while c >= 0:
-                self.write(&self.columns[c], n, self.stage(&node, n, &self.columns[c].pod, fits), figures, &view)
-                c = self.columns[c].after
+                column = &self.columns[c]
+                if family.num > 0 and column.models != 0 and (
+                        node.model < 0 or not (column.models >> node.model) & 1):
+                    total = UNFIT + NO_GPU_MODEL
+                elif not fits:
+                    total = UNFIT + NO_GPU
+                elif node.cpu_left < column.cpu:
+                    total = UNFIT + NO_CPU
+                elif node.mem_left < column.mem:
+                    total = UNFIT + NO_MEMORY
+                elif full:
+                    total = UNFIT + NO_POD_SLOT
+                else:
+                    total = self.total(c, n, figures, &view)
+                if column.worth[<int64_t> n * WIDE] != total:
+                    self.enter(c, n, total)
+                c = column.after
+        self.gone[n] = 0
         return 0
 
-    cdef int value(self, Column* column, int n) except -1 nogil:
-        """Value one node for one column."""
-        cdef Node node = self.nodes.at(n)
-        cdef View view
-        cdef bint fits = column.pod.num_gpu == 0 or device_fit_count(&node, column.pod.milli) >= column.pod.num_gpu
-        view.groups = NULL
-        view.node = &node
-        view.n_offers = 0
-        self.write(column, n, self.stage(&node, n, &column.pod, fits), self.memo.figures(self.state(n), 0), &view)
+    cdef int absent(self, int n) noexcept nogil:
+        """Enter for every column that node ``n`` is not there."""
+        cdef int32_t c
+        cdef int w
+        self.gone[n] = 1
+        for w in range(WORDS):
+            self.fitted[n * WORDS + w] = 0
+        for c in range(self.n_columns):
+            if self.columns[c].cells != NULL:
+                self.enter(c, n, UNFIT + NO_NODE)
         return 0
 
-    cdef int stage(self, const Node* node, int n, const Pod* pod, bint fits) noexcept nogil:
-        """The first check the node fails for the pod, as a Reason, or 0; ``fits`` says whether the devices do."""
-        if not self.nodes.present[n]:
-            return NO_NODE
-        if pod.num_gpu > 0:
-            if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
-                return NO_GPU_MODEL
-            if not fits:
-                return NO_GPU
-        if node.cpu_left < pod.cpu:
-            return NO_CPU
-        if node.mem_left < pod.mem:
-            return NO_MEMORY
-        return NO_POD_SLOT if self.nodes.pods[n] >= self.nodes.max_pods[n] else 0
-
-    cdef void write(self, Column* column, int n, int stage, int32_t* figures, View* view) noexcept nogil:
-        """Enter what node ``n`` is worth to a column; ``figures`` are the first of its state."""
+    cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil:
+        """Put what node ``n`` is worth in its places."""
+        cdef Detail* detail = &self.details[c]
         cdef int term
-        cdef int32_t raw
-        cdef int64_t total = UNFIT + stage if stage != 0 else 0
-        cdef int32_t* figure = figures + column.lane * self.memo.each
-        for term in range(self.n_terms):
-            if stage != 0:
-                if not self.stretched:
-                    break
-                self.note(column, term, n, total, False)
-                continue
-            raw = figure[term] if column.lane >= 0 else UNKNOWN
-            if raw == UNKNOWN:
-                raw = <int32_t> self.points(term, column, view)
-                if column.lane >= 0:
-                    figure[term] = raw
-            if self.stretched:
-                self.note(column, term, n, raw, True)
-            else:
-                total += self.weight[term] * raw
-        if self.stretched and stage == 0:
-            total = self.stretched_total(column, n)
-        if column.total.cells[n] != total:
-            tree_put(&column.total, n, <int32_t> total)
+        self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> total
+        tree_put(&detail.total, n, <int32_t> total)
+        if self.stretched and total <= WORST:
+            for term in range(self.n_terms):
+                self.note(detail, term, n, total, UNFIT)
 
-    cdef int64_t points(self, int term, const Column* column, View* view) noexcept nogil:
+    cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
+        """What a node that fits is worth to a column; ``figures`` are the first of its state."""
+        cdef Detail* detail = &self.details[c]
+        cdef int32_t* figure = figures + self.columns[c].lane * self.memo.each
+        cdef int term
+        cdef int64_t sum = 0
+        for term in range(self.n_terms):
+            if figure[term] == UNKNOWN:
+                figure[term] = <int32_t> self.points(term, detail, n, view)
+            if self.stretched:
+                self.note(detail, term, n, figure[term], -figure[term])
+            else:
+                sum += self.weight[term] * figure[term]
+        return self.stretched_total(detail, n) if self.stretched else sum
+
+    cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""
         if self.kernel[term] == FGD:
             if view.groups == NULL:
-                grouped_view(view.node, &self.nodes.target.groups, view)
-                view.n_offers = 0
+                self.nodes.look(view.node, n, view)
             if view.n_offers == 0:
-                grouped_offers(view, column.pod.num_gpu, column.pod.milli)
-        if column.most_cpu >= 0:
-            return points_bound(self.kernel[term], &column.pod, column.most_cpu, view)
-        return points_viewed(self.kernel[term], &column.pod, &self.nodes.target.typical, self.dim[term],
+                grouped_offers(view, detail.pod.num_gpu, detail.pod.milli)
+        if detail.most_cpu >= 0:
+            return points_bound(self.kernel[term], &detail.pod, detail.most_cpu, view)
+        return points_viewed(self.kernel[term], &detail.pod, &self.nodes.target.typical, self.dim[term],
                              self.norm[term], view)
 
-    cdef void note(self, Column* column, int term, int n, int64_t raw, bint fits) noexcept nogil:
+    cdef void note(self, Detail* detail, int term, int n, int64_t raw, int64_t opposite) noexcept nogil:
         """Keep the raw points of one term, with both extremes if they are stretched."""
         if self.normalise[term] == NORM_NONE:
-            column.high[term].cells[n] = <int32_t> raw
+            detail.high[term].cells[n] = <int32_t> raw
             return
-        if column.high[term].cells[n] != raw:
-            tree_put(&column.high[term], n, <int32_t> raw)
-        raw = -raw if fits else UNFIT
-        if column.low[term].cells[n] != raw:
-            tree_put(&column.low[term], n, <int32_t> raw)
+        if detail.high[term].cells[n] != raw:
+            tree_put(&detail.high[term], n, <int32_t> raw)
+        if detail.low[term].cells[n] != opposite:
+            tree_put(&detail.low[term], n, <int32_t> opposite)
 
-    cdef int64_t stretched_total(self, const Column* column, int n) noexcept nogil:
+    cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
         """The total of a node that fits, between the extremes the column was last stretched with."""
         cdef int term
         cdef int64_t raw
         cdef int64_t total = 0
         for term in range(self.n_terms):
-            raw = column.high[term].cells[n]
+            raw = detail.high[term].cells[n]
             if self.normalise[term] != NORM_NONE:
-                raw = stretch(raw, column.least[term], column.most[term], self.normalise[term])
+                raw = stretch(raw, detail.least[term], detail.most[term], self.normalise[term])
             total += self.weight[term] * raw
         return total
 
-    cdef void stretch_again(self, Column* column) noexcept nogil:
+    cdef void stretch_again(self, int32_t c) noexcept nogil:
         """Make the totals true for the extremes of now."""
+        cdef Detail* detail = &self.details[c]
+        cdef int32_t* cells = self.columns[c].cells
         cdef int term, n
         cdef bint same = True
         cdef int64_t most, least
         for term in range(self.n_terms):
             if self.normalise[term] == NORM_NONE:
                 continue
-            most, least = tree_top(&column.high[term]), -tree_top(&column.low[term])
+            most, least = tree_top(&detail.high[term]), -tree_top(&detail.low[term])
             if most <= WORST:
                 return
-            same = same and column.most[term] == most and column.least[term] == least
-            column.most[term], column.least[term] = most, least
+            same = same and detail.most[term] == most and detail.least[term] == least
+            detail.most[term], detail.least[term] = most, least
         if same:
             return
         for n in range(self.nodes.count):
-            if column.total.cells[n] > WORST:
-                column.total.cells[n] = <int32_t> self.stretched_total(column, n)
-        tree_sum_up(&column.total)
+            if cells[n] > WORST:
+                cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> self.stretched_total(detail, n)
+        tree_sum_up(&detail.total)
 
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
         """A column with the value of every node, or -1 if there is no room for one."""
         cdef int32_t c = 0
-        cdef int32_t lane = -1
-        cdef int n, term
-        cdef Column* column
+        cdef int n
         cdef int family = self.family_of(pod.num_gpu, pod.milli)
-        if self.n_used >= self.limit or family < 0:
+        cdef int32_t lane = self.memo.lane(pod)
+        if self.n_used >= self.limit or family < 0 or lane < 0 or (pod.num_gpu > 1 and pod.milli != FULL):
             return -1
-        if most_cpu < 0:
-            lane = self.memo.lane(pod)
-            if lane < 0:
-                return -1
-        while c < self.n_columns and self.columns[c].total.cells != NULL:
+        while c < self.n_columns and self.columns[c].cells != NULL:
             c += 1
-        column = &self.columns[c]
-        column.pod, column.most_cpu, column.lane, column.owner = pod[0], most_cpu, lane, owner
-        column.family = family
-        tree_plant(&column.total, self.nodes.count)
-        for term in range(self.n_terms if self.stretched else 0):
-            tree_plant(&column.high[term], self.nodes.count)
-            tree_plant(&column.low[term], self.nodes.count)
-            column.most[term] = column.least[term] = 0
+        self.details[c].pod, self.details[c].most_cpu, self.details[c].owner = pod[0], most_cpu, owner
+        self.details[c].family = family
+        self.columns[c].cpu, self.columns[c].mem, self.columns[c].models = pod.cpu, pod.mem, pod.models
+        self.columns[c].lane = lane
+        self.plant(c)
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1
-        column.after = self.families[column.family].first
-        self.families[column.family].first = c
         for n in range(self.nodes.count):
-            self.value(column, n)
+            self.value(c, n)
+        self.columns[c].after = self.families[family].first
+        self.families[family].first = c
         return c
+
+    cdef int plant(self, int32_t c) except -1 nogil:
+        """Memory of a column."""
+        cdef Detail* detail = &self.details[c]
+        cdef int term, n
+        cdef int32_t* rows = self.worth[c // WIDE]
+        if rows == NULL:
+            rows = <int32_t*> malloc(<int64_t> max(self.nodes.count, 1) * WIDE * sizeof(int32_t))
+            if rows == NULL:
+                with gil:
+                    raise MemoryError()
+            self.worth[c // WIDE] = rows
+        tree_plant(&detail.total, self.nodes.count)
+        for term in range(self.n_terms if self.stretched else 0):
+            tree_plant(&detail.high[term], self.nodes.count)
+            tree_plant(&detail.low[term], self.nodes.count)
+            detail.most[term] = detail.least[term] = 0
+        self.columns[c].worth = rows + c % WIDE
+        self.columns[c].cells = detail.total.cells
+        for n in range(self.nodes.count):
+            self.columns[c].worth[<int64_t> n * WIDE] = UNKNOWN
+        return 0
+
+    cdef int value(self, int32_t c, int n) except -1 nogil:
+        """Value one node for a new column."""
+        cdef const Pod* pod = &self.details[c].pod
+        cdef int f = self.details[c].family
+        cdef Node node = self.nodes.at(n)
+        cdef View view
+        cdef bint fits = pod.num_gpu == 0 or device_fit_count(&node, pod.milli) >= pod.num_gpu
+        cdef int stage = misfit(&node, pod, fits, self.nodes.pods[n], self.nodes.max_pods[n])
+        if not self.nodes.present[n]:
+            stage, fits, self.gone[n] = NO_NODE, False, 1
+        view.groups = NULL
+        view.node = &node
+        view.n_offers = 0
+        self.fitted[n * WORDS + f // 64] &= ~((<uint64_t> 1) << (f % 64))
+        self.fitted[n * WORDS + f // 64] |= <uint64_t> fits << (f % 64)
+        if stage != 0:
+            self.enter(c, n, UNFIT + stage)
+        else:
+            self.enter(c, n, self.total(c, n, self.memo.figures(self.state(n), 0), &view))
+        return 0
 
     cdef int family_of(self, int num, int milli) noexcept nogil:
         """The family of a device request, new or known; -1 if there are too many."""
         cdef int f = 0
         while f < self.n_families and not (self.families[f].num == num and self.families[f].milli == milli):
             f += 1
-        if f == ROOM:
+        if f == FAMILIES:
             return -1
         if f == self.n_families:
             self.n_families += 1
@@ -268,18 +343,19 @@ cdef class ColumnTable:
 
     cdef void drop(self, int32_t c) noexcept nogil:
         """Give up a column and its memory."""
-        cdef Column* column = &self.columns[c]
-        cdef int32_t* link = &self.families[column.family].first
+        cdef Detail* detail = &self.details[c]
+        cdef int32_t* link = &self.families[detail.family].first
         cdef int term
-        if column.total.cells == NULL:
+        if self.columns[c].cells == NULL:
             return
         while link[0] != c:
             link = &self.columns[link[0]].after
-        link[0] = column.after
-        tree_fell(&column.total)
+        link[0] = self.columns[c].after
+        self.columns[c].cells = NULL
+        tree_fell(&detail.total)
         for term in range(self.n_terms if self.stretched else 0):
-            tree_fell(&column.high[term])
-            tree_fell(&column.low[term])
+            tree_fell(&detail.high[term])
+            tree_fell(&detail.low[term])
         self.n_used -= 1
 
     cpdef int verify(self) except -1:
@@ -289,10 +365,11 @@ cdef class ColumnTable:
         for n in range(self.nodes.n_changed):
             self.revalue(self.nodes.changed[n])
         for c in range(self.n_columns):
-            if self.columns[c].total.cells == NULL:
+            if self.columns[c].cells == NULL:
                 continue
             for n in range(self.nodes.count):
-                kept = self.columns[c].total.cells[n]
-                self.value(&self.columns[c], n)
-                assert kept == self.columns[c].total.cells[n], f"column {c}, node {n}: kept {kept}"
+                kept = self.columns[c].cells[n]
+                assert kept == self.columns[c].worth[n * WIDE], f"column {c}, node {n}: two values"
+                self.value(c, n)
+                assert kept == self.columns[c].cells[n], f"column {c}, node {n}: kept {kept}"
         return 0

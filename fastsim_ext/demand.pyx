@@ -177,8 +177,8 @@ cdef class DemandTable:
         cdef const Pod* pod = &self.work.classes[cls]
         cdef uint64_t open_ = self.fitting(look, cls) if pod.num_gpu > 0 else 0
         cdef uint64_t gpus = 0
-        cdef int g, best, left
-        for left in range(pod.num_gpu):
+        cdef int g, best, _
+        for _ in range(pod.num_gpu):
             best = -1
             for g in range(self.nodes.num_gpu[look.n]):
                 if (open_ >> g) & 1 and (best < 0 or look.gpu_left[g] < look.gpu_left[best]):
@@ -247,7 +247,7 @@ cdef class DemandTable:
         if count > 0:
             choice.node = self.select.feasible__f[best]
             node = self.nodes.exactly(choice.node)
-            choice.gpus = self.select.devices(&node, pod, self.select.gpu_pick)
+            choice.gpus = Selector.devices(self.select, choice.node, &node, pod, self.select.gpu_pick)
         if memory:
             for f in range(count):
                 self.unmask(self.select.feasible__f[f])

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+from cpython.bytes cimport PyBytes_FromStringAndSize
 
 
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
@@ -13,6 +15,26 @@ cdef class DepartureHeap:
 
     def __dealloc__(self):
         free(self.items)
+
+    def snapshot(self):
+        """(every departure as bytes, how many were ever scheduled): all that restore() needs."""
+        return PyBytes_FromStringAndSize(<char*> self.items, self.size * sizeof(Departure)), self.scheduled
+
+    def restore(self, const unsigned char[::1] items, int64_t scheduled):
+        """Take over the departures of a snapshot()."""
+        cdef int64_t count = items.shape[0] // <int64_t> sizeof(Departure)
+        cdef Departure* grown
+        if items.shape[0] % <int64_t> sizeof(Departure) or self.size:
+            raise ValueError(f"{items.shape[0]} bytes are no snapshot, or the heap is not empty")
+        if count:
+            grown = <Departure*> realloc(self.items, count * sizeof(Departure))
+            if grown == NULL:
+                raise MemoryError()
+            memcpy(grown, &items[0], items.shape[0])
+            self.items = grown
+        self.room = self.size = count
+        self.scheduled = scheduled
+        self.verify()
 
     cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil:
         """Schedule a departure; its sequence is the order of the calls."""

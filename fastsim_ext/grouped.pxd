@@ -15,7 +15,7 @@ cdef struct Groups:            # the target workload by device request; _rg: CPU
     const int64_t* count__rg   # the same as an exact integer
     const int64_t* cpu_only    # by rank: count of pods without devices
     double all                 # sum of all shares
-    int32_t* scratch           # (3 + LEVELS) rows of n
+    int32_t* scratch           # LEVELS rows of n
 
 cdef struct View:              # one node seen by the groups
     const Node* node
@@ -27,6 +27,7 @@ cdef struct View:              # one node seen by the groups
     int32_t* small             # by group: milli on devices with less than that
     int32_t* gain              # by group: small - free where the node can serve the group, else 0
     double before              # fragmentation of the node, milli-GPU, not summed in the given order
+    double exact               # the same in the given order, or NaN until it was needed
     int n_levels               # distinct amounts left, above 0
     int32_t[LEVELS] level, device      # the amount, and the first device with it
     int n_offers               # ways to place a request
@@ -35,7 +36,9 @@ cdef struct View:              # one node seen by the groups
     uint64_t[LEVELS] offer_gpus
 
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
-cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexcept nogil
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
+                        View* view) noexcept nogil
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil

@@ -6,6 +6,7 @@ are exact. As floats they may differ in the last bits from sums in the given ord
 points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
 """
 
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
@@ -96,12 +97,12 @@ cdef inline void seek_levels(View* view) noexcept nogil:
             view.n_levels += 1
 
 
-cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexcept nogil:
-    """Look at a node: what every group finds there."""
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil:
+    """Look at a node: what every group finds there; ``room`` keeps it, three rows of groups.n."""
     cdef int g, j
     cdef int32_t left
     cdef int32_t free = 0
-    cdef int32_t* fit = groups.scratch
+    cdef int32_t* fit = room
     cdef int32_t* small = fit + groups.n
     cdef int32_t* gain = small + groups.n
     cdef const int32_t* milli = groups.milli
@@ -120,10 +121,19 @@ cdef void grouped_view(const Node* node, const Groups* groups, View* view) noexc
             small[j] += left if left < milli[j] else 0
     for j in range(groups.n):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
-    view.node, view.groups, view.free, view.open = node, groups, free, open
-    view.fit, view.small, view.gain, view.offer_gain = fit, small, gain, gain + groups.n
-    view.rank = grouped_rank(groups, node.cpu_left)
+    grouped_again(node, groups, room, free, 0.0, view)
     view.before = free * groups.all + weighed(groups, gain, view.rank)
+
+
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
+                        View* view) noexcept nogil:
+    """The view of a node that was looked at in the same state, from what was kept of it."""
+    view.node, view.groups, view.free, view.before = node, groups, free, before
+    view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
+    view.fit, view.small, view.gain = room, room + groups.n, room + 2 * groups.n
+    view.offer_gain, view.n_offers = groups.scratch, 0
+    view.rank = grouped_rank(groups, node.cpu_left)
+    view.exact = NAN
     seek_levels(view)
 
 
@@ -272,5 +282,7 @@ cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint
     if best >= 0:
         return best
     exact = view.node[0]
-    exact.frag = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
+    if isnan(view.exact):
+        view.exact = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
+    exact.frag = view.exact
     return frag_growth(&exact, pod, typical, gpus)

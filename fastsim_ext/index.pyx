@@ -6,29 +6,32 @@ exceeds: only nodes whose bound reaches the best total so far are looked at. Wit
 nodes are looked at, as the plain spelling does. Which way is taken never changes an answer.
 """
 
-from libc.math cimport exp2
+from libc.math cimport exp2, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from fastsim_ext.column cimport UNFIT, WORST, Column, ColumnTable
-from fastsim_ext.device cimport device_fit_count
-from fastsim_ext.grouped cimport View, grouped_growth, grouped_view
+from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
+from fastsim_ext.grouped cimport View, grouped_growth
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_raw
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
 from fastsim_ext.types cimport FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
-from fastsim_ext.work cimport NO_NODE, WorkTable
+from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
 cdef enum:
-    STEPS = 6                    # bounds of one family, by the CPU they start at
-    HOT = 4                      # heat from which a class has a column
-    LASTING = 16                 # a bound cools this much slower than a class
+    STEPS = 3                    # bounds of one family, by the CPU they start at
+    WINDOW = 4096                # changes of nodes in which the heat of a class halves
+    LONG_WINDOW = 32768          # the same of a bound
+    SWEEP = 4096                 # changes of nodes between two looks for columns that no longer pay
+    UPKEEP = 60                  # about what a column costs for each change of a node, in nanoseconds,
+    LOOK = 40                    # what a look at all costs for each node,
+    SEARCH = 1200                # and what a search below a bound costs
     FEW = 192                    # so few classes that each may have a lane in the memo
-    FAMILIES = 512
+    FAMILIES = 128
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
-step_cpu[:] = [0, 4000, 8000, 16000, 32000, 64000, 1 << 50]
+step_cpu[:] = [0, 8000, 24000, 1 << 50]
 
 
 cdef class Indexed(Selector):
@@ -43,8 +46,6 @@ cdef class Indexed(Selector):
             raise MemoryError()
         for n in range(nodes.count):
             self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
-        # Without bounds the other way is to look at every node, so columns pay sooner.
-        self.window = 2048 if self.table.bounded else max(2048, 4 * nodes.count)
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -72,22 +73,23 @@ cdef class Indexed(Selector):
         c = self.column_for(cls)
         if c >= 0:
             if self.table.stretched:
-                self.table.stretch_again(&self.table.columns[c])
-            top = tree_top(&self.table.columns[c].total)
+                self.table.stretch_again(c)
+            top = tree_top(&self.table.details[c].total)
             if top > WORST:
-                at = tree_first(&self.table.columns[c].total, top)
+                at = tree_first(&self.table.details[c].total, top)
             elif self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
             c = self.bound_for(pod) if self.table.bounded else -1
-            at = self.search(pod, c) if c >= 0 else -1
-            if at < 0:
+            if c >= 0:
+                at = self.search(pod, c, &choice.reason)
+            if c < 0 or choice.reason < 0:
                 self.scans += 1
                 return Selector.choose(self, cls, choice)
         if at >= 0:
             choice.node = at
             node = self.nodes.at(at)
-            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -104,20 +106,29 @@ cdef class Indexed(Selector):
             self.sweep()
         return 0
 
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node, as a Selector would answer."""
         cdef View view
         cdef uint64_t gpus
         if pick == PICK_FGD and pod.num_gpu == 1 and pod.milli < FULL:
-            grouped_view(node, &self.nodes.target.groups, &view)
+            self.nodes.look(node, n, &view)
             grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
             return gpus
-        return Selector.devices(self, node, pod, pick)
+        return Selector.devices(self, n, node, pod, pick)
 
-    cdef void warm(self, Habit* habit) noexcept nogil:
-        """Note one more question."""
-        habit.heat = habit.heat * exp2(<double> (habit.seen - self.changes) / self.window) + 1.0
+    cdef bint pays(self, Habit* habit, double window, double gain, double least) noexcept nogil:
+        """Note one more question, or none if ``gain`` is negative; whether it comes often enough for a column.
+
+        ``gain`` is what a column saves at each question, in nanoseconds; it pays if its upkeep is below
+        ``least`` times what it saves.
+        """
+        cdef double rate
+        habit.heat *= exp2(<double> (habit.seen - self.changes) / window)
         habit.seen = self.changes
+        if gain > 0:
+            habit.heat += 1.0
+        rate = 0.7 * habit.heat / (window * (1.0 - exp2(<double> -(self.changes + 1) / window)))
+        return rate * fabs(gain) >= least * UPKEEP
 
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
@@ -125,69 +136,96 @@ cdef class Indexed(Selector):
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
-        self.warm(habit)
-        if habit.column < 0 and habit.heat >= HOT:
+        if self.pays(habit, WINDOW, self.gain(&self.work.classes[cls]), 1.0) and habit.column < 0 and habit.heat > 2.5:
             habit.column = self.table.build(&self.work.classes[cls], -1, cls)
             if habit.column >= 0:
                 habit.lane = self.table.columns[habit.column].lane
                 self.built += 1
         return habit.column
 
-    cdef int32_t bound_for(self, const Pod* pod) except -2 nogil:
-        """The bound of a pod's family and CPU step, made now if there is none; -1 if there is no room."""
-        cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
+    cdef double gain(self, const Pod* pod) noexcept nogil:
+        """What a column of its own saves a pod of some class, in nanoseconds."""
+        cdef Habit* bound = self.bound_of(pod)
+        return SEARCH if bound != NULL and bound.column >= 0 else self.nodes.count * LOOK
+
+    cdef Habit* bound_of(self, const Pod* pod) noexcept nogil:
+        """The place of the bound of a pod's family and CPU step; NULL if there can be none."""
         cdef int step = 0
-        cdef Habit* habit
-        cdef Pod least
+        cdef int family = self.table.family_of(pod.num_gpu, pod.milli) if self.table.bounded else -1
         if family < 0:
-            return -1
+            return NULL
         while step_cpu[step + 1] <= pod.cpu:
             step += 1
-        habit = &self.bounds[family * STEPS + step]
-        self.warm(habit)
-        if habit.column < 0:
+        return &self.bounds[family * STEPS + step]
+
+    cdef int32_t bound_for(self, const Pod* pod) except -2 nogil:
+        """The bound of a pod's family and CPU step, made now if that pays; -1 if there is none."""
+        cdef Habit* habit = self.bound_of(pod)
+        cdef int64_t place, step
+        cdef Pod least
+        if habit == NULL:
+            return -1
+        if self.pays(habit, LONG_WINDOW, self.nodes.count * LOOK, 1.0) and habit.column < 0 and habit.heat > 1.5:
+            place = habit - self.bounds
+            step = place % STEPS
             least = pod[0]
-            least.cpu, least.mem, least.models = step_cpu[step], 0, 0
-            habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu),
-                                            -1 - family * STEPS - step)
+            least.cpu, least.mem, least.models = step_cpu[step], -1, 0   # -1: no class asks for that
+            habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu), <int32_t> (-1 - place))
             self.built += habit.column >= 0
         return habit.column
 
-    cdef int32_t search(self, const Pod* pod, int32_t c) noexcept nogil:
-        """The first node with the largest total, among those whose bound reaches it; -1 if none can host the pod."""
-        cdef const Column* bound = &self.table.columns[c]
-        cdef int32_t least = tree_top(&bound.total)
+    cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil:
+        """The first node with the largest total, among those whose bound reaches it; -1 if none can host the pod.
+
+        ``reason`` is then how far the furthest node got, or -1 if only a look at all nodes can tell.
+        """
+        cdef const Detail* bound = &self.table.details[c]
+        cdef int32_t top = tree_top(&bound.total)
         cdef int32_t best_at = -1
         cdef int32_t first, at
-        cdef int64_t best, total
+        cdef int stage
+        cdef int furthest = top - UNFIT if top <= WORST else 0
+        cdef int64_t best = WORST
+        cdef int64_t total
         self.searches += 1
-        if least <= WORST:
-            return -1
-        first = tree_first(&bound.total, least)
-        best = self.worth(first, pod)
-        best_at = first if best > WORST else -1
-        at = tree_next(&bound.total, 0, <int32_t> max(best, WORST + 1))
-        while at >= 0:
-            if at != first:
-                total = self.worth(at, pod)
-                if total > WORST and (total > best or (total == best and at < best_at)):
-                    best, best_at = total, at
-            # Behind the best node so far an equal total would lose the tie.
-            least = <int32_t> max(best + (at >= best_at), WORST + 1)
-            at = tree_next(&bound.total, at + 1, least)
+        if top > WORST:
+            first = tree_first(&bound.total, top)
+            total = self.worth(first, pod, &furthest)
+            if total > WORST:
+                best, best_at = total, first
+            at = tree_next(&bound.total, 0, <int32_t> (best + (best_at < 0)))
+            while at >= 0:
+                if at != first:
+                    total = self.worth(at, pod, &furthest)
+                    if total > best or (total == best and at < best_at):
+                        best, best_at = total, at
+                # Behind the best node so far an equal total would lose the tie.
+                at = tree_next(&bound.total, at + 1, <int32_t> (best + (at >= best_at)))
+        # A node that fails the bound for its CPU fails the pod no later, and without named models no earlier.
+        reason[0] = furthest
+        if best_at < 0 and (self.nodes.n_full > 0 or (furthest < NO_CPU and (top > WORST or pod.models != 0))):
+            reason[0] = -1
         return best_at
 
-    cdef int64_t worth(self, int n, const Pod* pod) noexcept nogil:
-        """The total of node ``n`` for a pod, or UNFIT plus how far it got."""
+    cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil:
+        """The total of node ``n``, which fits the bound, for a pod; WORST if it does not fit the pod."""
         cdef Node node = self.nodes.at(n)
-        cdef bint fits = pod.num_gpu == 0 or device_fit_count(&node, pod.milli) >= pod.num_gpu
-        cdef int stage = self.table.stage(&node, n, pod, fits)
-        cdef int64_t total = UNFIT + stage if stage != 0 else 0
+        cdef int64_t total = 0
         cdef int term
+        cdef int stage = 0
         self.looked_at += 1
-        if stage == 0:
-            for term in range(self.kernel.shape[0]):
-                total += self.weight[term] * self.fresh_points(term, n, pod)
+        # The bound already asked for the devices, for presence and for a pod slot.
+        if pod.num_gpu > 0 and pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
+            stage = NO_GPU_MODEL
+        elif node.cpu_left < pod.cpu:
+            stage = NO_CPU
+        elif node.mem_left < pod.mem:
+            stage = NO_MEMORY
+        if stage != 0:
+            furthest[0] = max(furthest[0], stage)
+            return WORST
+        for term in range(self.kernel.shape[0]):
+            total += self.weight[term] * self.fresh_points(term, n, pod)
         return total
 
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
@@ -196,7 +234,7 @@ cdef class Indexed(Selector):
         cdef View view
         cdef Node node = self.nodes.at(n)
         if self.kernel[term] == FGD:
-            grouped_view(&node, &self.nodes.target.groups, &view)
+            self.nodes.look(&node, n, &view)
             return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
         return points_raw(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)
@@ -269,17 +307,20 @@ cdef class Indexed(Selector):
         cdef int32_t c
         cdef int32_t owner
         cdef Habit* habit
-        cdef double age
+        cdef bint kept
         for c in range(self.table.n_columns):
-            if self.table.columns[c].total.cells == NULL:
+            if self.table.columns[c].cells == NULL:
                 continue
-            owner = self.table.columns[c].owner
+            owner = self.table.details[c].owner
             habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
-            age = <double> (self.changes - habit.seen) / self.window
-            if habit.heat * exp2(-age if owner >= 0 else -age / LASTING) < 1.0:
+            if owner >= 0:
+                kept = self.pays(habit, WINDOW, -self.gain(&self.table.details[c].pod), 0.25)
+            else:
+                kept = self.pays(habit, LONG_WINDOW, -self.nodes.count * LOOK, 0.25)
+            if not kept:
                 self.table.drop(c)
                 habit.column = -1
-        self.next_sweep = self.changes + 2 * self.window
+        self.next_sweep = self.changes + SWEEP
 
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now."""

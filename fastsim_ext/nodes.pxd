@@ -1,6 +1,6 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from fastsim_ext.grouped cimport Groups
+from fastsim_ext.grouped cimport Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
@@ -39,14 +39,19 @@ cdef class NodeTable:
     cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
+    cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
+    cdef double[::1] before      # by node: fragmentation, not summed in the given order
+    cdef int32_t[::1] free       # by node: milli-GPU left
     cdef bint watched            # whether somebody reads the list of changes
     cdef int32_t[::1] changed    # nodes that changed since it was read, each once
     cdef uint8_t[::1] listed
     cdef int n_changed
+    cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node exactly(self, int n) noexcept nogil
     cdef void list_change(self, int n) noexcept nogil
+    cdef void look(self, const Node* node, int n, View* view) noexcept nogil
     cdef bint could_host(self, const Pod* pod) noexcept nogil
     cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
     cdef void give(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil

@@ -6,9 +6,10 @@ the difference of that node. All sums are integers and therefore never drift.
 
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
-from fastsim_ext.grouped cimport View, grouped_classes, grouped_view
+from fastsim_ext.grouped cimport View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
 from fastsim_ext.power cimport power_cpu, power_gpu
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
@@ -70,15 +71,25 @@ cdef class NodeTable:
         self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
         self.cpu_mw, self.gpu_mw = columns["cpu_mw"], columns["gpu_mw"]
         self.changed, self.listed = columns["changed"], columns["listed"]
+        self.before, self.free = columns["before"], columns["free"]
         self.count = self.cpu_cap.shape[0]
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
+        for n in range(self.count):
+            self.n_full += self.pods[n] >= self.max_pods[n]
         self.enter_all()
+
+    def __dealloc__(self):
+        free(self.looks)
 
     def enter_all(self):
         """Count the nodes that are present from the start."""
         cdef int n
+        free(self.looks)
+        self.looks = <int32_t*> calloc(<size_t> max(self.count, 1) * 3 * self.target.groups.n, sizeof(int32_t))
+        if self.looks == NULL:
+            raise MemoryError()
         for n in range(self.count):
             if self.present[n]:
                 self.refresh(n)
@@ -155,6 +166,11 @@ cdef class NodeTable:
             self.frag[n] = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
         return self.at(n)
 
+    cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
+        """What the target's groups find on node ``n``, as it was worked out when it last changed."""
+        grouped_again(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, self.free[n],
+                      self.before[n], view)
+
     cdef void list_change(self, int n) noexcept nogil:
         """Remember that node ``n`` changed, for whoever watches."""
         if self.watched and not self.listed[n]:
@@ -187,7 +203,9 @@ cdef class NodeTable:
         self.weigh(n, -1)
         self.cpu_left[n] += sign * pod.cpu
         self.mem_left[n] += sign * pod.mem
+        self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
+        self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
             for g in range(self.num_gpu[n]):
@@ -217,7 +235,8 @@ cdef class NodeTable:
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(&node)
         self.frag[n] = NAN
-        grouped_view(&node, &self.target.groups, &view)
+        grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, &view)
+        self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)
 

@@ -1,3 +1,4 @@
+# The online engine: arrivals, departures and node changes in time order.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.events cimport DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals
@@ -27,18 +28,16 @@ cdef class Online:
     cdef readonly Selector select
     cdef readonly DepartureHeap departures
     cdef readonly double now
-    cdef readonly int64_t events         # processed so far
+    cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
     cdef bint freed, checked, last_batch
     cdef double until, sample_s, next_sample, began, area_from
-    # arrivals of the present batch, node changes of the whole run
+    cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
-    cdef const int64_t[::1] a_pod_id
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
     cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room
     cdef Row* rows
-    cdef readonly int64_t n_rows
     cdef Row at_capacity                 # the last row with arrived demand within capacity
     cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
     cpdef int verify(self) except -1

@@ -35,6 +35,10 @@ class Online:
         """The timeline rows so far; they are forgotten here."""
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:
         """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
+    def snapshot(self) -> dict[str, Any]:
+        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take over what a snapshot() remembers; every fed pod had arrived then."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def frag_without(self, node: int, slots: Sequence[int]) -> float:

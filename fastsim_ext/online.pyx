@@ -6,6 +6,7 @@ One total order of events holds: (time, kind, sequence), kinds as in events.Even
 from libc.math cimport INFINITY, NAN, ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals
@@ -77,6 +78,31 @@ cdef class Online:
         areas["seconds"] = self.now - self.began if self.events else 0.0
         first = PyBytes_FromStringAndSize(<char*> &row, sizeof(Row))
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
+
+    def snapshot(self):
+        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+        return {
+            "counts": self.counts, "now": self.now, "events": self.events, "freed": self.freed,
+            "next_sample": self.next_sample, "sample_k": self.sample_k, "began": self.began,
+            "area_from": self.area_from, "area": [self.area[k] for k in range(8)], "arrived": self.a_seq,
+            "change_next": self.change_next, "deschedule_next": self.deschedule_next,
+            "attempts": self.select.attempts, "at_capacity": self.state()[1].hex(),
+        }
+
+    def restore(self, kept):
+        """Take over what a snapshot() remembers; every fed pod had arrived then."""
+        cdef bytes row = bytes.fromhex(kept["at_capacity"])
+        if len(row) != sizeof(Row):
+            raise ValueError(f"a row of {len(row)} bytes is no row of this version")
+        memcpy(&self.at_capacity, <const char*> row, sizeof(Row))
+        self.counts, self.now, self.events, self.freed = kept["counts"], kept["now"], kept["events"], kept["freed"]
+        self.next_sample, self.sample_k, self.began = kept["next_sample"], kept["sample_k"], kept["began"]
+        self.area_from, self.a_seq = kept["area_from"], kept["arrived"]
+        for k in range(8):
+            self.area[k] = kept["area"][k]
+        self.change_next, self.deschedule_next = kept["change_next"], kept["deschedule_next"]
+        self.select.attempts = kept["attempts"]
+        self.verify()
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""

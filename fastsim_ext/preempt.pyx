@@ -6,7 +6,7 @@ cannot come back is a victim.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from fastsim_ext.demand cimport DemandTable, Look
 from fastsim_ext.roster cimport Roster

@@ -5,7 +5,7 @@ its last pod stands for.
 """
 
 from libc.math cimport NAN, floor, isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.demand cimport DemandTable
 from fastsim_ext.online cimport DROP, PRIORITY, PRIORITY_SKIP, Online
 from fastsim_ext.preempt cimport Evictions

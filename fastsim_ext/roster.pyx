@@ -3,7 +3,6 @@
 A gang is a list of slots in the order of arrival. In the waiting line its last one stands for all.
 """
 
-from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 

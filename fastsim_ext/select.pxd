@@ -9,6 +9,9 @@ cdef struct Choice:
     int reason           # work.Reason of a failure
     uint64_t gpus        # devices, as bits
 
+cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil
+cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil
+
 cdef class Selector:
     cdef NodeTable nodes
     cdef WorkTable work
@@ -26,4 +29,4 @@ cdef class Selector:
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int ask(self, int term, int cls, int count) except -1
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil

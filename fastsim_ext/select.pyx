@@ -22,7 +22,7 @@ from fastsim_ext.types cimport (
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
 
 
-cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
+cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
     """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
@@ -37,7 +37,7 @@ cdef inline int misfit(const Node* node, const Pod* pod, int pods, int max_pods)
 
 
 @cython.cdivision(True)
-cdef inline void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
+cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
     """Stretch raw points over the feasible nodes to 0..100; equal points become 0 or 100."""
     cdef int f
     cdef int64_t low = raw__f[0]
@@ -78,7 +78,7 @@ cdef class Selector:
         self.nodes.known(n)
         self.work.known_class(cls)
         node = self.nodes.exactly(n) if gpu_pick == PICK_FGD else self.nodes.at(n)
-        return self.devices(&node, &self.work.classes[cls], gpu_pick)
+        return self.devices(n, &node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
         """Whether any node could host the class when empty."""
@@ -102,7 +102,7 @@ cdef class Selector:
         if count > 0:
             choice.node = self.feasible__f[best]
             node = self.nodes.exactly(choice.node) if self.gpu_pick == PICK_FGD else self.nodes.at(choice.node)
-            choice.gpus = self.devices(&node, pod, self.gpu_pick)
+            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -171,7 +171,7 @@ cdef class Selector:
             self.raw__f[f] = points[self.feasible__f[f]]
         return 0
 
-    cdef uint64_t devices(self, const Node* node, const Pod* pod, int pick) noexcept nogil:
+    cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node; whole devices are always the lowest free ones."""
         cdef uint64_t gpus = 0
         cdef int which

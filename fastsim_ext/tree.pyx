@@ -63,15 +63,24 @@ cdef void tree_sum_up(Tree* tree) noexcept nogil:
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
     """Write one leaf and every maximum that follows from it."""
     cdef int32_t* cells = tree.cells
+    cdef int32_t* cell = &cells[at]
+    cdef int32_t old = cell[0]
+    cdef int32_t most
     cdef int level
     cdef int64_t i = at
-    cells[i] = value
+    cell[0] = value
     for level in range(1, tree.depth):
         i //= FAN
-        value = highest(&cells[tree.start[level - 1] + i * FAN])
-        if cells[tree.start[level] + i] == value:
+        cell = &cells[tree.start[level] + i]
+        most = cell[0]
+        if value < most:
+            if old < most:           # it was not the largest before either
+                return
+            value = highest(&cells[tree.start[level - 1] + i * FAN])
+        if value == most:
             return
-        cells[tree.start[level] + i] = value
+        old = most
+        cell[0] = value
 
 
 cdef int32_t tree_top(const Tree* tree) noexcept nogil:

@@ -68,7 +68,7 @@ cdef class Waiting(Regulated):
         self.tenants.tenants[self.roster.members[over].tenant].barred = self.walks
 
     cdef int32_t front(self, int32_t until) noexcept nogil:
-        """The first entry before ``until`` that no quota holds back, or -1; tenants that have one held back are barred."""
+        """The first entry before ``until`` that no quota holds back, or -1; tenants with one held back are barred."""
         cdef int32_t at = self.work.head
         cdef int32_t head = -1
         cdef int32_t over
@@ -120,7 +120,7 @@ cdef class Waiting(Regulated):
         return at
 
     cdef int32_t oldest(self) noexcept nogil:
-        """The oldest entry of the tenant with the smallest share, the first in the line on ties; -1 if all are passed."""
+        """The oldest entry of the tenant with the smallest share, the first in line on ties; -1 if all are passed."""
         cdef int32_t t, at
         cdef int32_t best = -1
         cdef double share, least = 0.0
@@ -185,7 +185,7 @@ cdef class Waiting(Regulated):
         return started
 
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
-        """Start a later pod if that does not delay the head: where it is best, or else anywhere but on the head's node."""
+        """Start a later pod if that does not delay the head: where it is best, or else on another node."""
         cdef Choice choice
         cdef int cls = self.work.slots[slot].cls
         self.decide(cls, &choice)

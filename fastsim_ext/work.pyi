@@ -1,5 +1,6 @@
 """Pod classes, the pods in the system, the waiting line and the outcomes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 class WorkTable:
@@ -14,6 +15,12 @@ class WorkTable:
         """New pod classes, column by column; units as in add_class()."""
     def drain(self) -> bytes:
         """The outcome rows so far; they are forgotten here."""
+    def snapshot(self) -> tuple[bytes, dict[str, int]]:
+        """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
+    def restore(self, slots: Any, ends: Mapping[str, int]) -> None:
+        """Take over the pods of a snapshot(); their classes must have been added."""
+    def present(self) -> list[int]:
+        """Arrival numbers of all pods that wait or run, in no particular order."""
     def running(self) -> list[tuple[int, int, int, int, int, float]]:
         """(slot, seq, class, node, devices as bits, start in s) of every running pod, by seq."""
     def verify(self) -> int:

@@ -7,6 +7,7 @@ of it leaves as an outcome row, so memory follows the pods in the system and not
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.types cimport Pod
 
@@ -56,6 +57,35 @@ cdef class WorkTable:
         cdef int64_t n = self.n_outcomes
         self.n_outcomes = 0
         return PyBytes_FromStringAndSize(<char*> self.outcomes, n * sizeof(Outcome))
+
+    def snapshot(self):
+        """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
+        if self.n_outcomes:
+            raise ValueError(f"{self.n_outcomes} outcome rows are not drained yet")
+        ends = {"free": self.free_slot, "head": self.head, "tail": self.tail, "waiting": self.waiting}
+        return PyBytes_FromStringAndSize(<char*> self.slots, self.n_slots * sizeof(Slot)), ends
+
+    def restore(self, const unsigned char[::1] slots, ends):
+        """Take over the pods of a snapshot(); their classes must have been added."""
+        cdef int32_t s
+        cdef int32_t count = <int32_t> (slots.shape[0] // <int64_t> sizeof(Slot))
+        if slots.shape[0] % <int64_t> sizeof(Slot) or self.n_slots:
+            raise ValueError(f"{slots.shape[0]} bytes are no snapshot, or the table is not empty")
+        if count:
+            self.slots = <Slot*> grown(self.slots, count, sizeof(Slot))
+            memcpy(self.slots, &slots[0], slots.shape[0])
+        self.slot_room = self.n_slots = count
+        self.free_slot, self.head, self.tail = ends["free"], ends["head"], ends["tail"]
+        self.waiting = ends["waiting"]
+        for s in range(count):
+            if self.slots[s].seq != -1:
+                self.known_class(self.slots[s].cls)
+        self.verify()
+
+    def present(self):
+        """Arrival numbers of all pods that wait or run, in no particular order."""
+        cdef int32_t s
+        return [self.slots[s].seq for s in range(self.n_slots) if self.slots[s].seq >= 0]
 
     def running(self):
         """(slot, seq, class, node, devices as bits, start in s) of every running pod, by seq."""

@@ -77,7 +77,9 @@ class PodClasses:
 
     def _condition(self, batch: pa.RecordBatch, numbers: Ids) -> None:
         """Correct the numbers of the rows that ask for more than models."""
-        asking = [name for name in ASKING if batch.schema.names.count(name) and batch.column(name).null_count < len(batch)]
+        asking = [
+            name for name in ASKING if batch.schema.names.count(name) and batch.column(name).null_count < len(batch)
+        ]
         if not asking:
             return
         valid = [batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in asking]

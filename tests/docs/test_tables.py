@@ -13,7 +13,7 @@ import fastsim as fs
 PAGE = (Path(__file__).resolve().parents[2] / "traces/README.md").read_text(encoding="utf-8")
 TYPES = {
     pl.Int64: "int64", pl.Int32: "int32", pl.Int16: "int16", pl.Float64: "float64", pl.String: "string",
-    pl.Enum: "string", pl.List: "list of int16",
+    pl.Enum: "string", pl.List: "list of int16", pl.Boolean: "bool",
 }  # fmt: skip
 
 
@@ -41,6 +41,17 @@ def test_output_tables(result: fs.Result, name: str) -> None:
     assert [(column, kind) for column, kind, _ in described(name)] == actual
     assert len(frame) > 0
     never_null = [column for column, _, null in described(name) if null == "no"]
+    assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
+
+
+def test_the_table_of_an_explanation() -> None:
+    cluster = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=2)
+    frame = fs.explain(fs.Scenario(cluster, fs.Workload.synth("openb", pods=30, seed=2), "fgd"), sample=30)
+    terms = ["fgd_raw", "fgd_points", "fgd_weighted"]
+    assert frame.columns[11:14] == terms and set(frame.select(terms).dtypes) == {pl.Int64}
+    actual = [(column, TYPES[kind.base_type()]) for column, kind in frame.drop(terms).schema.items()]
+    assert [(column, kind) for column, kind, _ in described("explanation")] == actual
+    never_null = [column for column, _, null in described("explanation") if null == "no"]
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 

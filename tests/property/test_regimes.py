@@ -87,12 +87,12 @@ def test_members_of_a_gang_start_together_every_time(scenario: Scenario) -> None
     gangs: dict[tuple[int, int], list[list[int]]] = {}
     for row in table:
         if (row.get("gang_size") or 1) > 1 and row["pod_id"] in first:
-            members = gangs.setdefault((row["job_id"], row["gang_size"]), [])
-            if not members or len(members[-1]) == row["gang_size"]:
-                members.append([])
-            members[-1].append(row["pod_id"])
-    for (_, size), lists in gangs.items():
-        for members in lists:
+            lists = gangs.setdefault((row["job_id"], row["gang_size"]), [])
+            if not lists or len(lists[-1]) == row["gang_size"]:
+                lists.append([])
+            lists[-1].append(row["pod_id"])
+    for (_, size), complete in gangs.items():
+        for members in complete:
             starts = {first[pod] for pod in members}
             assert len(starts) == 1 and (len(members) == size or starts == {None})
 
@@ -115,7 +115,9 @@ def test_quotas_are_never_exceeded(scenario: Scenario) -> None:
 def test_time_on_nodes_is_work_plus_lost_work_plus_restarts(scenario: Scenario) -> None:
     durations = {row["pod_id"]: row.get("duration_s") for row in scenario.workload.table().to_pylist()}
     result = run(scenario)
-    stays = result.placements.filter(pl.col("node_id").is_not_null()).with_columns(span=pl.col("end_s") - pl.col("start_s"))
+    stays = result.placements.filter(pl.col("node_id").is_not_null()).with_columns(
+        span=pl.col("end_s") - pl.col("start_s")
+    )
     for job in result.jobs.filter(pl.col("state") == "finished").rows(named=True):
         spans = stays.filter(pl.col("pod_id") == job["pod_id"]).sort("attempt")["span"].to_list()
         restarts = sum(min(span, scenario.regime.restart_s) for span in spans[1:])

@@ -14,6 +14,7 @@ SHARED = {
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_explain.py": "tests/cli/test_explain.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.

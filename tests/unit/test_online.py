@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from fastsim.frames import EVENTS, ROW
 from fastsim_ext.online import AREAS
+from fastsim_ext.work import WorkTable
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import Decision
 
@@ -19,6 +21,10 @@ def loop(gpus: int = 2, **options: Any) -> tuple[Decision, int]:
     """One node, and a class of pods for one whole device and a CPU."""
     decision = Decision(t4(1, gpus=gpus), **{"checked": 1, **options})
     return decision, decision.pod(1, 1000, 1000, 1)
+
+
+STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "tags", "present")
+"""Columns that say what is free on a node; everything else of a table follows from them."""
 
 
 def rows(decision: Decision) -> Any:
@@ -199,3 +205,55 @@ def test_slots_and_classes_that_do_not_exist_are_refused() -> None:
         online.frag_without(-1, [])
     with pytest.raises(ValueError, match="different lengths"):
         online.feed(np.arange(2), np.zeros(1, np.int32), np.zeros(2), np.zeros(2), np.zeros(2, np.int32), True)
+
+
+@pytest.mark.parametrize("events", range(12))
+@pytest.mark.parametrize("queue", [0, 1, 4])
+def test_a_run_goes_on_from_a_snapshot_as_if_nothing_had_happened(queue: int, events: int) -> None:
+    options: dict[str, Any] = {"queue": queue, "record": 1, "checked": 1, "sample_s": 2.0, "until_s": 30.0}
+    whole, cls = loop(**options)
+    stopped, _ = loop(**options)
+    arrivals = [(cls, float(k // 2), 3.0 + k % 3) for k in range(8)]
+    for decision in (whole, stopped):
+        decision.feed(*arrivals)
+    stopped.online.advance(events)
+    arrived = stopped.online.arrived
+    taken, _ = loop(**options)
+    for name in STATE:
+        taken.table.columns[name][...] = stopped.table.columns[name]
+    early = (stopped.outcomes(), stopped.online.drain_rows())
+    taken.count_anew(**options)
+    taken.work.restore(*stopped.work.snapshot())
+    taken.online.departures.restore(*stopped.online.departures.snapshot())
+    taken.online.restore(json.loads(json.dumps(stopped.online.snapshot())))
+    taken.feed(*arrivals[arrived:])
+    for decision in (whole, taken):
+        assert decision.online.advance(99) == DONE
+        decision.online.finish()
+    assert repr(early[0] + taken.outcomes()) == repr(whole.outcomes())  # NaN is not itself
+    assert early[1] + taken.online.drain_rows() == whole.online.drain_rows()
+    assert taken.online.state() == whole.online.state()
+    assert taken.select.attempts == whole.select.attempts
+
+
+def test_what_is_no_snapshot_is_refused() -> None:
+    decision, cls = loop()
+    decision.feed((cls, 0.0, 9.0), (cls, 1.0, 1.0))
+    decision.online.advance(3)
+    with pytest.raises(ValueError, match="1 outcome rows are not drained yet"):
+        decision.work.snapshot()
+    decision.outcomes()
+    other, _ = loop()
+    for table, parts in ((other.work, decision.work.snapshot()),
+                         (other.online.departures, decision.online.departures.snapshot())):  # fmt: skip
+        restore: Any = table.restore
+        with pytest.raises(ValueError, match="are no snapshot"):
+            restore(parts[0][:-1], parts[1])
+        restore(*parts)
+        with pytest.raises(ValueError, match="is not empty"):
+            restore(*parts)
+    assert decision.work.present() == other.work.present() == [0]
+    with pytest.raises(IndexError, match="no pod class 0"):
+        WorkTable().restore(*decision.work.snapshot())
+    with pytest.raises(ValueError, match="no row of this version"):
+        other.online.restore(decision.online.snapshot() | {"at_capacity": "00"})

@@ -12,10 +12,11 @@ from fastsim.cluster import Cluster
 from fastsim.columns import plan_columns
 from fastsim.frames import INTERVAL, OUTCOME, REASONS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
+from fastsim_ext.nodes import NodeTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable
-from tests.unit.test_nodes import Table, t4
+from tests.unit.test_nodes import WHOLE, Table, t4
 
 LOOP = {
     "queue": 0, "record": 0, "checked": 0, "until_s": np.inf, "sample_s": 0.0, "deschedule_t": np.zeros(0),
@@ -30,8 +31,17 @@ class Decision:
 
     def __init__(self, cluster: Cluster, plan: OnlinePlan = BEST_FIT, seed: int = 0, **options: Any) -> None:
         self.table, self.work = Table(cluster), WorkTable()
-        self.select = Selector(self.table.nodes, self.work, plan_columns(plan, len(cluster)), seed, None)
+        self.plan, self.seed = plan_columns(plan, len(cluster)), seed
+        self._join(options)
+
+    def _join(self, options: dict[str, Any]) -> None:
+        self.select = Selector(self.table.nodes, self.work, self.plan, self.seed, None)
         self.online = Online(self.table.nodes, self.work, self.select, {**LOOP, **options})
+
+    def count_anew(self, **options: Any) -> None:
+        """Tables that begin with the node columns as they are now."""
+        self.table.nodes = NodeTable(self.table.columns, self.table.target(WHOLE))
+        self._join(options)
 
     def pod(self, num_gpu: int = 1, milli: int = 1000, cpu: int = 0, mem: int = 0, *models: str) -> int:
         """A class of pods."""

@@ -1,0 +1,254 @@
+"""Why pods went where they went: every node's filter and points at the moment of the decision, as one table."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.frames import REASONS, device_lists
+from fastsim.plan import PodRequest
+from fastsim.replay import AskedPod, Decision, asked_pods, replayed, sampled_pods
+from fastsim.result import Result
+from fastsim.simulation import Prepared, Progress, RunWarning, prepared
+from fastsim.spec import Scenario
+from fastsim_ext.witness import ABSENT
+
+CHECKS = ("absent", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot")
+"""Why a node cannot host a pod, in the order the filter looks."""
+FOUND = {
+    "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
+    "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
+}  # fmt: skip
+"""What a node has and needs where a check fails."""
+PLACED, TOO_LARGE, NO_NODE = "placed", "too_large", "no_node"
+
+Source = Result | Scenario | str | os.PathLike[str]
+
+
+class NeverTried(RunWarning):
+    """No decision was taken about a pod that somebody asks about."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Decisions about some pods, with the cluster and plan they were taken on."""
+
+    made: Prepared
+    decisions: list[Decision]
+
+    @property
+    def terms(self) -> list[str]:
+        """Names of the plan's terms; a kernel that comes again is numbered."""
+        seen: Counter[str] = Counter()
+        names = []
+        for term in self.made.plan.terms:
+            seen[term.kernel] += 1
+            names.append(term.kernel + (f"_{seen[term.kernel]}" if seen[term.kernel] > 1 else ""))
+        return names
+
+    def frame(self) -> pl.DataFrame:
+        """One row for every node of every decision; columns as in :func:`explain`."""
+        frame = pl.concat([self.nodes(decision) for decision in self.decisions or [self._blank()]])
+        return frame if self.decisions else frame.clear()
+
+    def nodes(self, decision: Decision) -> pl.DataFrame:
+        """One row for every node of one decision."""
+        host, total = decision.reason__n == 0, self.totals(decision)
+        rank = ranks(total, host)
+        columns = {
+            "pod_id": pl.repeat(decision.pod.pod_id, len(host), dtype=pl.Int64, eager=True),
+            "native_id": pl.repeat(decision.pod.native_id, len(host), dtype=pl.String, eager=True),
+            "attempt": pl.repeat(decision.attempt, len(host), dtype=pl.Int64, eager=True),
+            "t_s": pl.repeat(decision.t_s, len(host), dtype=pl.Float64, eager=True),
+            "outcome": pl.repeat(outcome(decision), len(host), dtype=pl.String, eager=True),
+            "node": self._names(), "position": np.arange(len(host)), "feasible": host,
+            **_failures(decision), **self._points(decision),
+            "total": total, "rank": rank, "gpu_ids": pl.Series(device_lists(decision.gpus__n)),
+            "chosen": np.arange(len(host)) == decision.node, "why": list(self._why(decision, total, rank)),
+        }  # fmt: skip
+        scores = [*self._points(decision), "total", "rank", "gpu_ids"]
+        hosts = pl.when(pl.col("feasible"))
+        return pl.DataFrame(columns).with_columns(hosts.then(pl.col(name)).alias(name) for name in scores)
+
+    def totals(self, decision: Decision, without: str = "") -> Any:
+        """Weighted points of every node over the terms, leaving out those of one kernel."""
+        weights = [0 if term.kernel == without else term.weight for term in self.made.plan.terms]
+        return np.array(weights, np.int64) @ decision.points__tn
+
+    def reason(self, decision: Decision) -> str:
+        """Why the node that was chosen won, or what became of a pod that fitted nowhere."""
+        host = decision.reason__n == 0
+        count = int(host.sum())
+        if count == 0:
+            furthest = outcome(decision)
+            return "no empty node could host it" if furthest == TOO_LARGE else f"{furthest} is as far as any node got"
+        if count == 1:
+            return "only feasible node"
+        kept = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
+        if self._draws() and (kept[decision.node] < kept.max() or (kept == kept.max()).sum() > 1):
+            return f"random draw among {count:,} feasible nodes"
+        ties = int((self.totals(decision)[host] == self.totals(decision)[decision.node]).sum())
+        return "highest total" if ties == 1 else f"smallest position of {ties:,} nodes with the highest total"
+
+    def _draws(self) -> bool:
+        return any(term.kernel == "random" and term.weight for term in self.made.plan.terms)
+
+    def _names(self) -> pl.Series:
+        return pl.Series("node", self.made.cluster.nodes["name"].to_pylist(), pl.String)
+
+    def _points(self, decision: Decision) -> dict[str, Any]:
+        columns = {}
+        for t, (name, term) in enumerate(zip(self.terms, self.made.plan.terms, strict=True)):
+            columns[f"{name}_raw"], columns[f"{name}_points"] = decision.raw__tn[t], decision.points__tn[t]
+            columns[f"{name}_weighted"] = term.weight * decision.points__tn[t]
+        return columns
+
+    def _why(self, decision: Decision, total: Any, rank: Any) -> Iterator[str]:
+        models = self.made.cluster.nodes["gpu_model"].to_pylist()
+        best = int(total[decision.node]) if decision.node >= 0 else 0
+        for n, reason in enumerate(decision.reason__n.tolist()):
+            if n == decision.node:
+                yield self.reason(decision)
+            elif reason:
+                yield shortfall(reason, decision, n, models[n])
+            else:
+                behind = best - int(total[n])
+                yield f"total {behind:,} below the winner's" if behind else "as many points, larger position"
+
+    def _blank(self) -> Decision:
+        nodes, terms = len(self.made.cluster), len(self.made.plan.terms)
+        zeros, table = np.zeros(nodes, np.int64), np.zeros((terms, nodes), np.int64)
+        pod, request = AskedPod(0, 0, None), PodRequest(0, 0, 0, 0, ())
+        return Decision(pod, 0, 0.0, request, zeros, zeros, zeros, table, table, zeros.astype(np.uint64))
+
+
+def explain(
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed"
+) -> pl.DataFrame:
+    """Why these pods, or ``sample`` of them, went where they went: one row for every node of every decision.
+
+    ``source`` is a result, a scenario or the folder of a saved run; it is played again up to the decisions. ``pods``
+    are ids (numbers) or names in the source (texts). ``attempt`` chooses the decisions about a pod that waited:
+    the ``first``, the one that ``placed`` it (else its last), or ``all``.
+
+    Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
+    the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
+    gpu_ids (devices it would take), chosen, why.
+    """
+    return explained(source, pods, sample=sample, attempt=attempt).frame()
+
+
+def explained(
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
+    progress: Progress | None = None,
+) -> Explanation:  # fmt: skip
+    """The decisions behind :func:`explain`; ``progress`` is told the pods so far."""
+    names = [pods] if isinstance(pods, int | str) else list(pods)
+    if bool(names) == bool(sample) or sample < 0:
+        raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
+    scenario, saved = _origin(source)
+    scenario.check()
+    made = prepared(scenario, progress=progress)
+    if saved is not None:
+        _refuse_other_inputs(scenario, made, saved.provenance)
+    asked = asked_pods(made.workload, names) if names else sampled_pods(made.workload, sample)
+    decisions = replayed(made, asked, attempt)
+    if saved is not None:
+        _refuse_another_course(decisions, saved.scan("placements"))
+    _warn_of_silence(asked, decisions)
+    return Explanation(made, decisions)
+
+
+def outcome(decision: Decision) -> str:
+    """``placed``, ``too_large``, or the furthest check that any node failed."""
+    if decision.node >= 0:
+        return PLACED
+    furthest = int(decision.reason__n.max(initial=ABSENT))
+    return TOO_LARGE if decision.too_large else NO_NODE if furthest <= 0 else REASONS[furthest]
+
+
+def ranks(total: Any, host: Any) -> Any:
+    """1 for the highest total, the smaller position first among equals; 0 for nodes that cannot host the pod."""
+    places = np.flatnonzero(host)
+    order = places[np.argsort(-total[places], kind="stable")]
+    rank = np.zeros(len(total), np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    return rank
+
+
+def shortfall(reason: int, decision: Decision, n: int, model: str | None) -> str:
+    """What node ``n`` lacks, in words; ``model`` is that of its devices."""
+    check = "absent" if reason == ABSENT else REASONS[reason]
+    if check == "absent":
+        return "the node is not there"
+    if check == "no_gpu_model":
+        return f"has {model or 'no GPU'}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
+    return FOUND[check].format(int(decision.found__n[n]), int(decision.needed__n[n]))
+
+
+def _failures(decision: Decision) -> dict[str, Any]:
+    """Columns failed, found and needed; the figures are null where no number says what is missing."""
+    names = ["absent" if r == ABSENT else None if r == 0 else REASONS[r] for r in decision.reason__n.tolist()]
+    failed = pl.Series("failed", names, pl.Enum(CHECKS))
+    counted = failed.is_in(list(FOUND)).fill_null(False)
+    figures = pl.DataFrame({"found": decision.found__n, "needed": decision.needed__n, "counted": counted}).select(
+        pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
+    )
+    return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
+
+
+def _origin(source: Source) -> tuple[Scenario, Result | None]:
+    """The scenario to play again and, if there is one, the result it once had."""
+    if isinstance(source, Scenario):
+        return source, None
+    result = source if isinstance(source, Result) else Result.load(source)
+    where = "result" if isinstance(source, Result) else str(Path(source))
+    written = result.provenance.get("scenario")
+    if not isinstance(written, Mapping):
+        found = "a run of objects in memory"
+        expected = "one whose cluster, workload and policy are texts"
+        raise InputError(where, found, expected, "explain the Scenario itself, or save its tables to files")
+    return Scenario.from_dict(written, where), result
+
+
+def _refuse_other_inputs(scenario: Scenario, made: Prepared, provenance: Mapping[str, Any]) -> None:
+    for field in ("cluster", "workload"):
+        now, then = getattr(made, field).checksum(), provenance[field]["sha256"]
+        if now != then:
+            found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
+            raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
+
+
+def _refuse_another_course(decisions: list[Decision], placements: pl.LazyFrame) -> None:
+    """The saved placements, if there are any, are the measure: whatever else changed since then shows here."""
+    if placements.head(1).collect().is_empty():
+        return
+    asked = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
+    spans = {(row["pod_id"], row["start_s"]): row for row in asked.iter_rows(named=True)}
+    for decision in decisions:
+        if decision.node < 0:
+            continue
+        gpus = [g for g in range(64) if decision.gpus >> g & 1]
+        row = spans.get((decision.pod.pod_id, decision.t_s))
+        if row is None or (row["node_id"], row["gpu_ids"]) != (decision.node, gpus):
+            saved = "nothing at that time" if row is None else f"position {row['node_id']}, GPUs {row['gpu_ids']}"
+            found = f"position {decision.node}, GPUs {gpus} at {decision.t_s:g} s when played again"
+            do = "typical pods, policy or fastsim changed since; run it again"
+            raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
+
+
+def _warn_of_silence(asked: Mapping[int, AskedPod], decisions: list[Decision]) -> None:
+    silent = asked.keys() - {decision.pod.seq for decision in decisions}
+    if silent:
+        names = ", ".join(str(asked[seq].pod_id) for seq in sorted(silent)[:5]) + (" …" if len(silent) > 5 else "")
+        text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
+        warnings.warn(text, NeverTried, stacklevel=3)

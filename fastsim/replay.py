@@ -1,0 +1,197 @@
+"""A run once more, to look at what its decisions about some pods were made from.
+
+A run is deterministic, so the tables before a decision are had by playing the same scenario up to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.engine import OnlineRun
+from fastsim.errors import InputError, ScenarioError
+from fastsim.plan import PodRequest
+from fastsim.regulation import needed
+from fastsim_ext.witness import Witness, filtered, picked, scored
+
+if TYPE_CHECKING:
+    from fastsim.simulation import Prepared
+    from fastsim.workload import Workload
+
+ATTEMPTS = ("first", "placed", "all")
+"""Which decisions about a pod: its first, the one that placed it (else its last), or every one."""
+
+
+class AskedPod(NamedTuple):
+    """A pod somebody asks about: its arrival number, id and name in the source."""
+
+    seq: int
+    pod_id: int
+    native_id: str | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What one decision about a pod looked at, node by node (``n``), term by term (``t``), and its answer.
+
+    ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
+    not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
+    ``node`` is the position it got, or -1; ``too_large`` means that no empty node could host it.
+    """
+
+    pod: AskedPod
+    attempt: int
+    t_s: float
+    request: PodRequest
+    reason__n: Any
+    found__n: Any
+    needed__n: Any
+    raw__tn: Any
+    points__tn: Any
+    gpus__n: Any
+    node: int = -1
+    gpus: int = 0
+    too_large: bool = False
+
+
+class Enough(Exception):
+    """Everything that was asked for has been seen; the rest of the run does not matter."""
+
+
+class Notes:
+    """Hears of the decisions about some pods and keeps the ones that were asked for."""
+
+    def __init__(self, run: OnlineRun, asked: Mapping[int, AskedPod], attempt: str) -> None:
+        self.run, self.asked, self.attempt = run, asked, attempt
+        self.kept: dict[int, list[Decision]] = {seq: [] for seq in asked}
+        self.tried: Counter[int] = Counter()
+        self.open = set(asked)
+        self.looked: Decision | None = None
+
+    def before(self, seq: int, cls: int, t_s: float) -> None:
+        """A decision about a pod of this class is about to be taken, at ``t_s`` seconds."""
+        number = self.tried[seq]
+        self.tried[seq] += 1
+        wanted = self.attempt == "all" or seq in self.open
+        self.looked = self._look(self.asked[seq], number, cls, t_s) if wanted else None
+
+    def after(self, seq: int, node: int, gpus: int) -> None:
+        """The decision is taken: a node's position and devices as bits, or -1."""
+        if self.looked is None:
+            return
+        decision = dataclasses.replace(self.looked, node=node, gpus=gpus if node >= 0 else 0)
+        if self.attempt == "placed":
+            self.kept[seq].clear()
+        self.kept[seq].append(decision)
+        if self.attempt == "first" or node >= 0 or self.run.plan.queue == "drop":
+            self._close(seq)
+
+    def too_large(self, seq: int, cls: int, t_s: float) -> None:
+        """No empty node could host the pod, so nothing is decided."""
+        self.kept[seq].append(dataclasses.replace(self._look(self.asked[seq], 0, cls, t_s), too_large=True))
+        self._close(seq)
+
+    def decisions(self) -> list[Decision]:
+        """What was kept, pod by pod in order of arrival."""
+        return [decision for seq in sorted(self.kept) for decision in self.kept[seq]]
+
+    def _close(self, seq: int) -> None:
+        self.open.discard(seq)
+        if not self.open and self.attempt != "all":
+            raise Enough
+
+    def _look(self, pod: AskedPod, number: int, cls: int, t_s: float) -> Decision:
+        select, nodes, terms = self.run.select, len(self.run.cluster), len(self.run.plan.terms)
+        reason, found, needed = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+        raw, points = np.zeros((terms, nodes), np.int64), np.zeros((terms, nodes), np.int64)
+        gpus = np.zeros(nodes, np.uint64)
+        filtered(select, cls, reason, found, needed)
+        if not reason.all():
+            for term in range(terms):
+                scored(select, cls, term, raw[term], points[term])
+            picked(select, cls, gpus)
+        request = self.run.scorers.request(cls)
+        return Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
+
+
+class Replay(OnlineRun):
+    """A run whose decisions about some pods are noted; nothing else of it is kept."""
+
+    def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
+        options = dataclasses.replace(made.options, record="none")
+        if needed(made.plan, options.regime, made.workload.columns):
+            found = "a run with gangs, conditions, tenants' rules, preemption, backfilling or outages"
+            raise ScenarioError("explain", found, "a run whose pods are decided on one by one")
+        super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
+        watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
+        watched[list(asked)] = 1
+        self.notes = Notes(self, asked, attempt)
+        self.online = Witness(self.nodes, self.work, self.select, self._loop_options(), watched, self.notes)
+
+
+def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "placed") -> list[Decision]:
+    """The decisions about these pods, by order of arrival; the run is played as far as they need."""
+    if attempt not in ATTEMPTS:
+        raise ScenarioError("attempt", repr(attempt), f"one of {', '.join(ATTEMPTS)}")
+    run = Replay(made, asked, attempt)
+    try:
+        run.play()
+    except Enough:
+        pass
+    finally:
+        run.scribe.drop()
+        run.recorder.drop()
+        run.give_back()
+    return run.notes.decisions()
+
+
+def asked_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, AskedPod]:
+    """The pods with these ids (numbers) or names in the source (texts), by arrival number.
+
+    A text of digits is an id if there is such an id, else a name.
+    """
+    ids = np.array([int(name) for name in names if str(name).isdecimal()], np.int64)
+    texts = pa.array([name for name in names if isinstance(name, str)], pa.string())
+
+    def mask(start: int, pod_ids: Any, natives: Any) -> Any:
+        by_id = np.isin(pod_ids, ids)
+        return by_id if natives is None else by_id | pc.is_in(natives, value_set=texts).to_numpy(zero_copy_only=False)
+
+    seen = list(_pods_where(workload, mask))
+    found: dict[int, AskedPod] = {}
+    for name in names:
+        by_id = [pod for pod in seen if str(pod.pod_id) == str(name)]
+        matches = by_id or [pod for pod in seen if pod.native_id == name]
+        if not matches:
+            raise InputError(f"pod {name!r}", "no such pod in the workload", "a pod_id or native_id of it")
+        found |= {pod.seq: pod for pod in matches}
+    return found
+
+
+def sampled_pods(workload: Workload, count: int) -> dict[int, AskedPod]:
+    """``count`` pods at equal distances in the order of arrival, the first and the last among them."""
+    total = sum(batch.num_rows for batch in workload.batches())
+    chosen = np.unique(np.linspace(0, max(total - 1, 0), min(count, total)).round().astype(np.int64))
+
+    def mask(start: int, pod_ids: Any, natives: Any) -> Any:
+        return np.isin(start + np.arange(len(pod_ids)), chosen)
+
+    return {pod.seq: pod for pod in _pods_where(workload, mask)}
+
+
+def _pods_where(workload: Workload, mask: Callable[[int, Any, Any], Any]) -> Iterator[AskedPod]:
+    """Pods that ``mask`` marks, told the arrival number of a batch's first pod, its ids and its names or None."""
+    start = 0
+    for batch in workload.batches():
+        pod_ids = batch.column("pod_id").to_numpy(zero_copy_only=False)
+        natives = batch.column("native_id") if "native_id" in batch.schema.names else None
+        for i in np.flatnonzero(mask(start, pod_ids, natives)).tolist():
+            yield AskedPod(start + i, int(pod_ids[i]), None if natives is None else natives[i].as_py())
+        start += len(pod_ids)
