@@ -91,7 +91,7 @@ class ReferenceEngine:
         self.names: list[str] = cluster.nodes["name"].to_pylist()
         self.queue_rule, self.stages = plan.queue, stages or Stages()
         self.frag = Fragmentation(typical)
-        self.select = Selection(plan, self.frag, seed)
+        self.select = Selection(plan, self.frag, seed, [shape.gpu_model for shape in self.shapes])
         self.nodes: list[Node | None] = []
         self.running: dict[int, Outcome] = {}
         self.line: list[Entry] = []

@@ -15,7 +15,8 @@ cdef class Evictions:
     cdef int32_t* lower  # scratch: pods of less priority on one node
     cdef int32_t* victims                # of the best node so far, in the order in which they would have come back
     cdef int32_t n_lower, n_victims, room
-    cdef int node(self, int32_t slot) except -2 nogil
+    cdef int node        # the best one, or -1
+    cdef int look(self, int32_t slot) except -1 nogil
     cdef int gather(self, int n, int32_t priority) except -1 nogil
     cdef int widen(self) except -1 nogil
     cdef void move(self, Look* look, int32_t slot, int cls, int sign) noexcept nogil

@@ -33,14 +33,14 @@ cdef class Evictions:
         free(self.lower)
         free(self.victims)
 
-    cdef int node(self, int32_t slot) except -2 nogil:
-        """The node to make room on for the pod in ``slot``, or -1; ``victims`` says who has to go."""
+    cdef int look(self, int32_t slot) except -1 nogil:
+        """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` says who has to go."""
         cdef int cls = self.work.slots[slot].cls
-        cdef int n, k, found = -1
+        cdef int n, k
         cdef int32_t* other
         cdef Look look
         cdef Cost cost, best
-        self.n_victims = 0
+        self.n_victims, self.node = 0, -1
         for n in range(self.demand.nodes.count):
             if not self.demand.nodes.present[n]:
                 continue
@@ -53,11 +53,11 @@ cdef class Evictions:
             if self.demand.stage(&look, cls) != 0:
                 continue
             self.spare(&look, cls)
-            if self.keep(&cost) and (found < 0 or cheaper(&cost, &best)):
-                best, found = cost, n
+            if self.keep(&cost) and (self.node < 0 or cheaper(&cost, &best)):
+                best, self.node = cost, n
                 other = self.victims
                 self.victims, self.lower, self.n_victims = self.lower, other, self.n_lower
-        return found
+        return 0
 
     cdef int gather(self, int n, int32_t priority) except -1 nogil:
         """List the pods of node ``n`` that may be stopped, in the order in which they may come back."""

@@ -178,7 +178,7 @@ cdef class Regulated(Online):
         cdef int32_t large = -1
         self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
         if self.a_gang[i] > 1:
-            if self.roster.gathered(slot, self.a_job[i], self.a_gang[i]) < 0:
+            if not self.roster.gathered(slot, self.a_job[i], self.a_gang[i]):
                 self.counts.pending += 1
                 return 0
             self.counts.pending -= self.a_gang[i] - 1
@@ -296,9 +296,9 @@ cdef class Regulated(Online):
 
     cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil:
         """Stop less important pods where that costs least, and choose devices on their node."""
-        cdef int n = self.evictions.node(slot)
         cdef int32_t k, at
-        if n < 0:
+        self.evictions.look(slot)
+        if self.evictions.node < 0:
             return 0
         for k in range(self.evictions.n_victims):
             # Who stopped with its gang has no node any more, or, if it is lost, no number.
@@ -306,7 +306,7 @@ cdef class Regulated(Online):
             if self.work.slots[at].seq >= 0 and self.work.slots[at].node >= 0:
                 self.stop(at, PREEMPTED, self.queue_rule != DROP)
         self.freed = self.work.waiting > 0
-        return self.demand.choose(self.work.slots[slot].cls, choice, -1, n)
+        return self.demand.choose(self.work.slots[slot].cls, choice, -1, self.evictions.node)
 
     cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil:
         """A pod starts to work."""

@@ -24,7 +24,7 @@ cdef class Roster:
     cdef void link(self, int32_t slot, int n) noexcept nogil
     cdef void unlink(self, int32_t slot, int n) noexcept nogil
     cdef int32_t fresh(self) except -1 nogil
-    cdef int32_t gathered(self, int32_t slot, int64_t job, int32_t size) except -2 nogil
+    cdef bint gathered(self, int32_t slot, int64_t job, int32_t size) except -1 nogil
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef int32_t lead(self, int32_t slot) noexcept nogil
     cdef int32_t first(self, int32_t slot) noexcept nogil

@@ -56,8 +56,8 @@ cdef class Roster:
             self.members[m.following].preceding = m.preceding
         m.following = m.preceding = -1
 
-    cdef int32_t gathered(self, int32_t slot, int64_t job, int32_t size) except -2 nogil:
-        """The pod joins the gang of its job that forms; the gang if it is complete now, else -1."""
+    cdef bint gathered(self, int32_t slot, int64_t job, int32_t size) except -1 nogil:
+        """The pod joins the gang of its job that forms; whether the gang is complete now."""
         cdef int32_t before = -1
         cdef int32_t at = self.forming
         cdef Gang* gang
@@ -75,12 +75,12 @@ cdef class Roster:
         gang.count += 1
         self.members[slot].gang = at
         if gang.count < size:
-            return -1
+            return False
         if before >= 0:
             self.gangs[before].after = gang.after
         else:
             self.forming = gang.after
-        return at
+        return True
 
     cdef int32_t fresh(self) except -1 nogil:
         """An unused record of a gang."""

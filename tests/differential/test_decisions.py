@@ -31,7 +31,7 @@ class Witnessed(Selection):
     """The twin's selection, writing down what each decision is made from."""
 
     def __init__(self, select: Selection) -> None:
-        super().__init__(select.plan, select.frag, select.seed)
+        super().__init__(select.plan, select.frag, select.seed, select.models)
         self.seen: list[tuple[list[Row], Choice]] = []
 
     def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
