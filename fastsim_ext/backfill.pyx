@@ -6,7 +6,7 @@ has one, made in the order of the line. A pod that has run longer than was told 
 
 from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.demand cimport DemandTable, Look
 from fastsim_ext.roster cimport Member, Roster
 from fastsim_ext.select cimport Choice
@@ -18,9 +18,17 @@ cdef class Backfill:
 
     def __init__(self, DemandTable demand, WorkTable work, Roster roster):
         self.demand, self.work, self.roster = demand, work, roster
+        self.known_moves = -1
+        self.lists = <Changes*> calloc(max(demand.nodes.count, 1), sizeof(Changes))
+        if self.lists == NULL:
+            raise MemoryError()
 
     def __dealloc__(self):
-        free(self.changes)
+        cdef int n
+        if self.lists != NULL:
+            for n in range(self.demand.nodes.count):
+                free(self.lists[n].items)
+        free(self.lists)
         free(self.made)
 
     cdef double told(self, int32_t slot) noexcept nogil:
@@ -28,22 +36,23 @@ cdef class Backfill:
         cdef const Member* m = &self.roster.members[slot]
         return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
 
-    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group, int sign) except -1 nogil:
-        """Put a change among those of the node, by time and arrival."""
+    cdef int note(self, int n, double t, int64_t seq, int cls, uint64_t gpus, int32_t group, int sign) except -1 nogil:
+        """Put a change among those of a node, by time and arrival."""
+        cdef Changes* of = &self.lists[n]
         cdef Change* grown
-        cdef int32_t k = self.n_changes
-        if k == self.change_room:
-            grown = <Change*> realloc(self.changes, (2 * k + 64) * sizeof(Change))
+        cdef int32_t k = of.count
+        if k == of.room:
+            grown = <Change*> realloc(of.items, (2 * k + 16) * sizeof(Change))
             if grown == NULL:
                 with gil:
                     raise MemoryError()
-            self.changes, self.change_room = grown, 2 * k + 64
-        while k > 0 and (self.changes[k - 1].t > t or (self.changes[k - 1].t == t and self.changes[k - 1].seq > seq)):
-            self.changes[k] = self.changes[k - 1]
+            of.items, of.room = grown, 2 * k + 16
+        while k > 0 and (of.items[k - 1].t > t or (of.items[k - 1].t == t and of.items[k - 1].seq > seq)):
+            of.items[k] = of.items[k - 1]
             k -= 1
-        self.changes[k].t, self.changes[k].seq, self.changes[k].cls = t, seq, cls
-        self.changes[k].gpus, self.changes[k].group, self.changes[k].sign = gpus, group, sign
-        self.n_changes += 1
+        of.items[k].t, of.items[k].seq, of.items[k].cls = t, seq, cls
+        of.items[k].gpus, of.items[k].group, of.items[k].sign = gpus, group, sign
+        of.count += 1
         return 0
 
     cdef int ends(self, int n, double now) except -1 nogil:
@@ -52,12 +61,12 @@ cdef class Backfill:
         cdef const Slot* s
         cdef const Member* m
         cdef double t
-        self.n_changes = 0
+        self.lists[n].count = 0
         while at >= 0:
             s, m = &self.work.slots[at], &self.roster.members[at]
             if not isnan(m.est_left):
                 t = max(s.began + (m.est_left + m.restart), now)
-                self.note(t, s.seq, s.cls, s.gpus, m.group, 1)
+                self.note(n, t, s.seq, s.cls, s.gpus, m.group, 1)
             at = m.following
         return 0
 
@@ -65,21 +74,23 @@ cdef class Backfill:
         """When and where one pod after another ending makes room for a pod first; ties: the smallest position."""
         cdef int cls = self.work.slots[slot].cls
         cdef int n, k
+        cdef const Changes* of
         cdef Look look
         out.slot, out.node, out.start = slot, -1, INFINITY
         for n in range(self.demand.nodes.count):
             if not self.demand.nodes.present[n]:
                 continue
             self.ends(n, now)
-            if self.n_changes == 0 or self.changes[0].t >= out.start:
+            of = &self.lists[n]
+            if of.count == 0 or of.items[0].t >= out.start:
                 continue
             self.demand.look(n, cls, &look)
-            for k in range(self.n_changes):
-                if self.changes[k].t >= out.start:
+            for k in range(of.count):
+                if of.items[k].t >= out.start:
                     break
-                self.demand.shift(&look, self.changes[k].cls, self.changes[k].gpus, self.changes[k].group, cls, 1)
+                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
                 if self.demand.stage(&look, cls) == 0:
-                    out.node, out.start = n, self.changes[k].t
+                    out.node, out.start = n, of.items[k].t
                     break
         return 0
 
@@ -88,48 +99,79 @@ cdef class Backfill:
         """Whether a pod that runs on the chosen devices until ``end`` leaves the head's reservation as it is."""
         cdef int cls = self.work.slots[head.slot].cls
         cdef int k
+        cdef const Changes* of
         cdef Look look
         if head.node < 0 or choice.node != head.node or end <= head.start:
             return True
         self.ends(head.node, now)
+        of = &self.lists[head.node]
         self.demand.look(head.node, cls, &look)
         self.demand.shift(&look, self.work.slots[slot].cls, choice.gpus, self.roster.members[slot].group, cls, -1)
-        for k in range(self.n_changes):
-            if self.changes[k].t <= head.start:
-                self.demand.shift(&look, self.changes[k].cls, self.changes[k].gpus, self.changes[k].group, cls, 1)
+        for k in range(of.count):
+            if of.items[k].t <= head.start:
+                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
         return self.demand.stage(&look, cls) == 0
 
-    cdef int profile(self, int n, double now) except -1 nogil:
-        """List what is believed to happen on node ``n``: running pods end, pods with reservations come and go."""
+    cdef bint same(self, double now) noexcept nogil:
+        """Whether every promise made would be made again: nobody has come or gone since, and nobody is overdue.
+
+        Then free amounts change only later than now, at the same times as before; who could not start still cannot.
+        """
+        cdef int n
+        if self.known_moves != self.roster.moves:
+            return False
+        for n in range(self.demand.nodes.count):
+            if self.lists[n].count > 0 and self.lists[n].items[0].t <= now:
+                return False
+        return True
+
+    cdef int renew(self, double now) except -1 nogil:
+        """Forget all promises and look at the running pods again."""
+        cdef int n
+        self.n_made = 0
+        for n in range(self.demand.nodes.count):
+            self.ends(n, now)
+        self.known_moves = self.roster.moves
+        return 0
+
+    cdef int started(self, int n, double now) except -1 nogil:
+        """A pod has started on node ``n`` during the walk."""
         cdef int32_t k
-        cdef const Reservation* r
-        cdef const Slot* s
         self.ends(n, now)
         for k in range(self.n_made):
-            r = &self.made[k]
-            if r.node == n:
-                s = &self.work.slots[r.slot]
-                self.note(r.start, s.seq, s.cls, r.gpus, self.roster.members[r.slot].group, -1)
-                if r.end < INFINITY:
-                    self.note(r.end, s.seq, s.cls, r.gpus, self.roster.members[r.slot].group, 1)
+            if self.made[k].node == n:
+                self.expect(&self.made[k])
+        self.known_moves = self.roster.moves
+        return 0
+
+    cdef int expect(self, const Reservation* r) except -1 nogil:
+        """Note that a pod with a reservation will come and go."""
+        cdef const Slot* s = &self.work.slots[r.slot]
+        cdef int32_t group = self.roster.members[r.slot].group
+        self.note(r.node, r.start, s.seq, s.cls, r.gpus, group, -1)
+        if r.end < INFINITY:
+            self.note(r.node, r.end, s.seq, s.cls, r.gpus, group, 1)
         return 0
 
     cdef int apply(self, Look* look, int at, int cls) noexcept nogil:
         """Let everything of one time happen; answers the number of the next change."""
-        cdef double t = self.changes[at].t
-        while at < self.n_changes and self.changes[at].t == t:
-            self.demand.shift(look, self.changes[at].cls, self.changes[at].gpus, self.changes[at].group, cls,
-                              self.changes[at].sign)
+        cdef const Changes* of = &self.lists[look.n]
+        cdef double t = of.items[at].t
+        while at < of.count and of.items[at].t == t:
+            self.demand.shift(look, of.items[at].cls, of.items[at].gpus, of.items[at].group, cls, of.items[at].sign)
             at += 1
         return at
 
-    cdef bint floor(self, const Look* state, int at, double now, double start, double lasts, int cls,
-                    Look* low) noexcept nogil:
+    cdef bint floor(self, const Look* state, int at, double start, double lasts, int cls, Look* low) noexcept nogil:
         """The least of everything free from a state on for some seconds; whether the class fits into it."""
-        cdef Look then = state[0]
+        cdef Look then
         cdef int g
+        cdef const Changes* of = &self.lists[state.n]
+        if self.demand.stage(state, cls) != 0:
+            return False
+        then = state[0]
         low[0] = state[0]
-        while at < self.n_changes and self.changes[at].t < start + lasts:
+        while at < of.count and of.items[at].t < start + lasts:
             at = self.apply(&then, at, cls)
             low.cpu_left, low.mem_left = min(low.cpu_left, then.cpu_left), min(low.mem_left, then.mem_left)
             low.pods, low.group_pods = max(low.pods, then.pods), max(low.group_pods, then.group_pods)
@@ -138,7 +180,9 @@ cdef class Backfill:
                 low.gpu_mem_left[g] = min(low.gpu_mem_left[g], then.gpu_mem_left[g])
             for g in range(self.demand.n_extra):
                 low.extra_left[g] = min(low.extra_left[g], then.extra_left[g])
-        return self.demand.stage(low, cls) == 0
+            if self.demand.stage(low, cls) != 0:
+                return False
+        return True
 
     cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
         """The earliest place beside all reservations made; at once before later, then the smallest position."""
@@ -151,19 +195,18 @@ cdef class Backfill:
         for n in range(self.demand.nodes.count):
             if not self.demand.nodes.present[n]:
                 continue
-            self.profile(n, now)
             self.demand.look(n, cls, &state)
             at, start = 0, now
             while True:
                 if start > out.start or (start == out.start and (not out.waits or at > 0)):
                     break    # no sooner than what was found
-                if self.floor(&state, at, now, start, lasts, cls, &low):
+                if self.floor(&state, at, start, lasts, cls, &low):
                     out.node, out.start, out.waits, out.end = n, start, at > 0, start + lasts
                     out.gpus = self.demand.tightest(&low, cls)
                     break
-                if at == self.n_changes:
+                if at == self.lists[n].count:
                     break
-                start = self.changes[at].t
+                start = self.lists[n].items[at].t
                 at = self.apply(&state, at, cls)
         return 0
 
@@ -171,9 +214,8 @@ cdef class Backfill:
         """Whether a pod may start now on the chosen devices without touching any reservation."""
         cdef int cls = self.work.slots[slot].cls
         cdef Look state, low
-        self.profile(choice.node, now)
         self.demand.look(choice.node, cls, &state)
-        if not self.floor(&state, 0, now, now, self.told(slot), cls, &low):
+        if not self.floor(&state, 0, now, self.told(slot), cls, &low):
             return False
         return choice.gpus & ~self.demand.fitting(&low, cls) == 0
 
@@ -188,4 +230,4 @@ cdef class Backfill:
             self.made, self.made_room = grown, 2 * self.made_room + 64
         self.made[self.n_made] = given[0]
         self.n_made += 1
-        return 0
+        return self.expect(given)

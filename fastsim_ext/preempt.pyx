@@ -32,6 +32,7 @@ cdef class Evictions:
     def __dealloc__(self):
         free(self.lower)
         free(self.victims)
+        free(self.failures)
 
     cdef int look(self, int32_t slot) except -1 nogil:
         """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` says who has to go."""
@@ -41,6 +42,9 @@ cdef class Evictions:
         cdef Look look
         cdef Cost cost, best
         self.n_victims, self.node = 0, -1
+        if (cls < self.class_room and self.failures[cls].moves == self.roster.moves
+                and self.work.slots[slot].priority <= self.failures[cls].priority):
+            return 0         # nothing has changed since the last pod like this
         for n in range(self.demand.nodes.count):
             if not self.demand.nodes.present[n]:
                 continue
@@ -57,6 +61,23 @@ cdef class Evictions:
                 best, self.node = cost, n
                 other = self.victims
                 self.victims, self.lower, self.n_victims = self.lower, other, self.n_lower
+        if self.node < 0:
+            self.remember(cls, self.work.slots[slot].priority)
+        return 0
+
+    cdef int remember(self, int cls, int32_t priority) except -1 nogil:
+        """Note that nothing helps a class now."""
+        cdef Failure* grown
+        cdef int c
+        if cls >= self.class_room:
+            grown = <Failure*> realloc(self.failures, (2 * cls + 64) * sizeof(Failure))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            for c in range(self.class_room, 2 * cls + 64):
+                grown[c].moves = -1
+            self.failures, self.class_room = grown, 2 * cls + 64
+        self.failures[cls].moves, self.failures[cls].priority = self.roster.moves, priority
         return 0
 
     cdef int gather(self, int n, int32_t priority) except -1 nogil:

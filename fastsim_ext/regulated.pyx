@@ -106,6 +106,7 @@ cdef class Regulated(Online):
         cdef bint random = self.change_random[self.change_next]
         cdef int by = -1 if self.change_adds[self.change_next] else 1
         self.change_next += 1
+        self.roster.moves += 1
         self.away__n[n] = self.away__n[n] + by
         if random:
             self.failed += by

@@ -40,6 +40,7 @@ cdef class Roster:
     cdef void link(self, int32_t slot, int n) noexcept nogil:
         """The pod runs on node ``n``."""
         cdef Member* m = &self.members[slot]
+        self.moves += 1
         m.preceding, m.following = -1, self.first__n[n]
         if m.following >= 0:
             self.members[m.following].preceding = slot
@@ -48,6 +49,7 @@ cdef class Roster:
     cdef void unlink(self, int32_t slot, int n) noexcept nogil:
         """The pod does not run on node ``n`` any more."""
         cdef Member* m = &self.members[slot]
+        self.moves += 1
         if m.preceding >= 0:
             self.members[m.preceding].following = m.following
         else:

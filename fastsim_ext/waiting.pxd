@@ -16,5 +16,5 @@ cdef class Waiting(Regulated):
     cdef bint by_share(self) except -1 nogil
     cdef bint easy(self) except -1 nogil
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil
-    cdef bint conservative(self) except -1 nogil
+    cdef bint conservative(self, int32_t only) except -1 nogil
     cdef int settle_promised(self, int32_t slot, const Reservation* place) except -1 nogil

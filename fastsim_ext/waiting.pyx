@@ -23,7 +23,7 @@ cdef class Waiting(Regulated):
         cdef Reservation promise
         cdef int32_t head
         if self.queue_rule == CONSERVATIVE:
-            self.conservative()
+            self.conservative(slot if self.backfill.same(self.now) and not self.limited else -1)
         elif self.queue_rule == DRF:
             head = self.work.head
             while self.roster.members[head].tenant != self.roster.members[slot].tenant:
@@ -51,7 +51,7 @@ cdef class Waiting(Regulated):
         if self.queue_rule == EASY:
             return self.easy()
         if self.queue_rule == CONSERVATIVE:
-            return self.conservative()
+            return self.conservative(-1)
         return self.in_order()
 
     cdef bint barred(self, int32_t slot) noexcept nogil:
@@ -200,14 +200,18 @@ cdef class Waiting(Regulated):
         self.leave_line(slot)
         return True
 
-    cdef bint conservative(self) except -1 nogil:
-        """Every entry in order gets the earliest place beside those before it, and starts if that is now."""
+    cdef bint conservative(self, int32_t only) except -1 nogil:
+        """Every entry in order gets the earliest place beside those before it, and starts if that is now.
+
+        With ``only`` all promises still hold, and just the last entry has none yet.
+        """
         cdef bint started = False
-        cdef int32_t at = self.work.head
+        cdef int32_t at = self.work.head if only < 0 else only
         cdef int32_t after, over
         cdef Reservation place
         self.walks += 1
-        self.backfill.n_made = 0
+        if only < 0:
+            self.backfill.renew(self.now)
         while at >= 0:
             after = self.work.slots[at].after
             if not self.barred(at):
@@ -233,4 +237,4 @@ cdef class Waiting(Regulated):
         self.begin(slot, &choice)
         self.plan_end(slot)
         self.leave_line(slot)
-        return 0
+        return self.backfill.started(choice.node, self.now)
