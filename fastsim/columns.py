@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fastsim.typical import TypicalPods
 
 Columns = dict[str, Any]
+WHOLE = 1000
+"""Milli-GPU of a whole device."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
@@ -141,11 +143,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
     groups = sorted({request for request in asked if request[0] > 0})
     n = max(4, -(-len(groups) // 4) * 4)
-    share, count, cpu_only = (
-        np.zeros((len(cpus) + 1, n)),
-        np.zeros((len(cpus) + 1, n), np.int64),
-        np.zeros(len(cpus) + 1, np.int64),
-    )
+    share, count = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64)
+    cpu_only = np.zeros(len(cpus) + 1, np.int64)
     for request, cpu, weight, frequency in zip(asked, typical.cpu_milli, typical.count, typical.frequency, strict=True):
         above = slice(cpus.index(cpu) + 1, None)
         if request[0] == 0:
@@ -153,15 +152,29 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         else:
             share[above, groups.index(request)] += frequency
             count[above, groups.index(request)] += weight
-    padding = [(1001, 127, 0)] * (n - len(groups))
+    padding = [(WHOLE + 1, 127, 0)] * (n - len(groups))
     milli, num, masks = zip(*groups, *padding, strict=True)
+    left, milli = np.arange(WHOLE + 1)[:, None], np.array(milli)
     models = [0, *(1 << model for model in range(len(ids.number)))]
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
-        "cpu": np.array(cpus, np.int64), "milli": np.array(milli, np.int32), "num": np.array(num, np.int32),
+        "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
+        "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
+
+
+HABITS = {
+    "window": 4096.0, "long_window": 32768.0, "sweep_every": 4096,
+    "upkeep_ns": 60.0, "look_ns": 40.0, "search_ns": 1000.0, "miss_ns": 20.0, "worth_ns": 150.0,
+}  # fmt: skip
+"""What decides for which pod classes scores are kept; no answer depends on it.
+
+Questions count half after every ``window`` node changes (``long_window`` where classes share a bound), and columns that
+no longer pay are dropped every ``sweep_every``. Costs are measured on a 2026 server core: a column at every node change,
+a look at one node of all, a search without its nodes, and one node in it that cannot (can) host the pod.
+"""
 
 
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
@@ -176,6 +189,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
         "weight": np.array([term.weight for term in plan.terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
+        "habits": HABITS,
         "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
     }  # fmt: skip
 

@@ -29,6 +29,8 @@ UNLIMITED = 1 << 62
 """More than any amount: of memory of a device that has no limit, of a quota that is none."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
+RULED = "a run with gangs, conditions of pods, tenants' rules, preemption, backfilling or outages"
+"""What has no checkpoints and cannot be explained yet."""
 ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
 """Pod columns that the plain loop does not look at."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,9 +20,13 @@ class Waits:
     Also how often pods were stopped for more important ones, and the work that stopping pods threw away, in seconds.
     """
 
-    def __init__(self) -> None:
-        self.wait, self.jct, self.lost = Spans(), Spans(), Spans()
-        self.preemptions: int | None = None
+    def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
+        """In memory and a file of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
+        self.wait, self.jct, self.lost = (
+            Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
+            for name in ("wait", "jct", "lost")
+        )
+        self.preemptions: int | None = None if counts is None else counts["preemptions"]
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
@@ -31,6 +37,13 @@ class Waits:
         gone = out[out["closes"] & POD > 0]
         self.preemptions = (self.preemptions or 0) + int(gone["preemptions"].sum())
         self.lost.add(gone["lost"][gone["lost"] > 0])
+
+    def durable(self) -> dict[str, int]:
+        """Put everything in the files; how many values of each there are."""
+        for spans in (self.wait, self.jct, self.lost):
+            spans.store()
+        counts = {name: spans.count for name, spans in (("wait", self.wait), ("jct", self.jct), ("lost", self.lost))}
+        return counts | {"preemptions": self.preemptions or 0}
 
     def figures(self) -> dict[str, float | None]:
         """Mean, percentiles and largest of both; None where there is no pod to speak of."""

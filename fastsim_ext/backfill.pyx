@@ -78,7 +78,7 @@ cdef class Backfill:
         cdef Look look
         out.slot, out.node, out.start = slot, -1, INFINITY
         for n in range(self.demand.nodes.count):
-            if not self.demand.nodes.present[n]:
+            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
                 continue
             self.ends(n, now)
             of = &self.lists[n]
@@ -193,7 +193,7 @@ cdef class Backfill:
         cdef Look state, low
         out.slot, out.node, out.start, out.waits = slot, -1, INFINITY, True
         for n in range(self.demand.nodes.count):
-            if not self.demand.nodes.present[n]:
+            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
                 continue
             self.demand.look(n, cls, &state)
             at, start = 0, now

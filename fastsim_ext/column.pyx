@@ -186,8 +186,9 @@ cdef class ColumnTable:
         """Put what node ``n`` is worth in its places."""
         cdef Detail* detail = &self.details[c]
         cdef int term
-        self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> total
-        tree_put(&detail.total, n, <int32_t> total)
+        cdef int32_t* worth = &self.columns[c].worth[<int64_t> n * WIDE]
+        tree_put(&detail.total, n, worth[0], <int32_t> total)
+        worth[0] = <int32_t> total
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
                 self.note(detail, term, n, total, UNFIT)
@@ -225,9 +226,9 @@ cdef class ColumnTable:
             detail.high[term].cells[n] = <int32_t> raw
             return
         if detail.high[term].cells[n] != raw:
-            tree_put(&detail.high[term], n, <int32_t> raw)
+            tree_put(&detail.high[term], n, detail.high[term].cells[n], <int32_t> raw)
         if detail.low[term].cells[n] != opposite:
-            tree_put(&detail.low[term], n, <int32_t> opposite)
+            tree_put(&detail.low[term], n, detail.low[term].cells[n], <int32_t> opposite)
 
     cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
         """The total of a node that fits, between the extremes the column was last stretched with."""

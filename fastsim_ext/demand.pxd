@@ -48,6 +48,7 @@ cdef class DemandTable:
     cdef uint64_t tightest(self, const Look* look, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef bint could_host(self, int cls) noexcept nogil
+    cdef bint hopeless(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
     cdef void mask(self, int n, int64_t wanted) noexcept nogil
     cdef void unmask(self, int n) noexcept nogil

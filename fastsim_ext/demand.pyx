@@ -217,6 +217,17 @@ cdef class DemandTable:
                 return True
         return False
 
+    cdef bint hopeless(self, int n, int cls) noexcept nogil:
+        """Whether a glance says that node ``n``, even when empty, cannot host the class."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef const Rule* rule = self.rule(cls)
+        if self.nodes.cpu_cap[n] < pod.cpu or self.nodes.mem_cap[n] < pod.mem or self.nodes.num_gpu[n] < pod.num_gpu:
+            return True
+        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + n]:
+            return True
+        return pod.num_gpu > 0 and pod.models != 0 and (
+            self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1)
+
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil:
         """As Selector.choose, without the node ``barred`` or with no other than ``alone`` (-1: neither)."""
         cdef const Pod* pod = &self.work.classes[cls]

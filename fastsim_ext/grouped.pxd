@@ -8,7 +8,8 @@ cdef enum:
 cdef struct Groups:            # the target workload by device request; _rg: CPU rank by group, sums over lower ranks
     int n, n_ranks             # groups, padded to a multiple of 4; CPU ranks, one more than distinct requests
     const int64_t* cpu         # the distinct CPU requests, rising
-    const int32_t* milli       # milli of each device a group asks for; padding asks for more than there is
+    const int32_t* fits__vg    # by amount left on a device: 1 if it has the milli group g asks for, else 0
+    const int32_t* small__vg   # by amount left on a device: the amount if it is less than that, else 0
     const int32_t* num         # devices a group asks for
     const int32_t* open__mg    # -1 if group g may use model m - 1 (row 0: no model), else 0
     const double* share__rg    # share of the workload

@@ -105,7 +105,8 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
     cdef int32_t* fit = room
     cdef int32_t* small = fit + groups.n
     cdef int32_t* gain = small + groups.n
-    cdef const int32_t* milli = groups.milli
+    cdef const int32_t* fits
+    cdef const int32_t* smalls
     cdef const int32_t* num = groups.num
     cdef const int32_t* open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
     for j in range(groups.n):
@@ -116,9 +117,11 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
         if left == 0:
             continue
         free += left
+        fits = groups.fits__vg + <int64_t> left * groups.n
+        smalls = groups.small__vg + <int64_t> left * groups.n
         for j in range(groups.n):
-            fit[j] += left >= milli[j]
-            small[j] += left if left < milli[j] else 0
+            fit[j] += fits[j]
+            small[j] += smalls[j]
     for j in range(groups.n):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
     grouped_again(node, groups, room, free, 0.0, view)
@@ -171,25 +174,41 @@ cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
     out__k[NO_ACCESS] = closed * free
 
 
-cdef inline void offer(View* view, int32_t taken, int32_t level, int count, uint64_t gpus) noexcept nogil:
-    """One more way: ``count`` devices go from ``level`` to ``level - taken``."""
+cdef inline void offer_whole(View* view, int count) noexcept nogil:
+    """The one way to take ``count`` whole devices: the first idle ones."""
+    cdef int32_t* gain = view.offer_gain
+    cdef const int32_t* num = view.groups.num
+    cdef const int32_t* fit = view.fit
+    cdef const int32_t* small = view.small
+    cdef const int32_t* open = view.open
+    cdef int32_t free = view.free - count * FULL
+    cdef int j
+    for j in range(view.groups.n):
+        gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] - count >= num[j])
+    view.offer_free[0] = free
+    view.offer_gpus[0] = device_idle(view.node, count)
+    view.n_offers = 1
+
+
+cdef inline void offer_share(View* view, int32_t taken, int l) noexcept nogil:
+    """One more way to take a share of a device: from the ``l``-th distinct amount left."""
     cdef const Groups* groups = view.groups
     cdef int32_t* gain = view.offer_gain + <int64_t> view.n_offers * groups.n
-    cdef const int32_t* milli = groups.milli
+    cdef const int32_t* fits_now = groups.fits__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* fits_then = fits_now - <int64_t> taken * groups.n
+    cdef const int32_t* small_now = groups.small__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* small_then = small_now - <int64_t> taken * groups.n
     cdef const int32_t* num = groups.num
     cdef const int32_t* fit = view.fit
     cdef const int32_t* small = view.small
     cdef const int32_t* open = view.open
-    cdef int32_t rest = level - taken
-    cdef int32_t free = view.free - count * taken
-    cdef int32_t fits, smalls
+    cdef int32_t free = view.free - taken
     cdef int j
     for j in range(groups.n):
-        fits = fit[j] - count * (<int32_t> (level >= milli[j]) - <int32_t> (rest >= milli[j]))
-        smalls = small[j] + count * ((rest if rest < milli[j] else 0) - (level if level < milli[j] else 0))
-        gain[j] = (smalls - free) & open[j] & -<int32_t> (fits >= num[j])
+        gain[j] = (small[j] + small_then[j] - small_now[j] - free) & open[j] & -<int32_t> (
+            fit[j] + fits_then[j] - fits_now[j] >= num[j])
     view.offer_free[view.n_offers] = free
-    view.offer_gpus[view.n_offers] = gpus
+    view.offer_gpus[view.n_offers] = (<uint64_t> 1) << view.device[l]
     view.n_offers += 1
 
 
@@ -203,11 +222,11 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
         view.offer_gpus[0] = 0
         view.n_offers = 1
     elif num_gpu > 1 or milli == FULL:
-        offer(view, FULL, FULL, num_gpu, device_idle(view.node, num_gpu))
+        offer_whole(view, num_gpu)
     else:
         for l in range(view.n_levels):
             if view.level[l] >= milli:
-                offer(view, milli, view.level[l], 1, (<uint64_t> 1) << view.device[l])
+                offer_share(view, milli, l)
 
 
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:

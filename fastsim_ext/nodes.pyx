@@ -42,16 +42,18 @@ cdef class TypicalTable:
         """Point at the columns of the same workload by device request."""
         cdef const int64_t[::1] cpu = columns["cpu"]
         cdef const int64_t[::1] cpu_only = columns["cpu_only"]
-        cdef const int32_t[::1] milli = columns["milli"]
+        cdef const int32_t[:, ::1] fits__vg = columns["fits"]
+        cdef const int32_t[:, ::1] small__vg = columns["small"]
         cdef const int32_t[::1] num = columns["num"]
         cdef const int32_t[:, ::1] open__mg = columns["open"]
         cdef const double[:, ::1] share__rg = columns["share"]
         cdef const int64_t[:, ::1] count__rg = columns["count"]
         cdef int32_t[:, ::1] scratch = columns["scratch"]
         self.kept = columns
-        self.groups.n, self.groups.n_ranks = milli.shape[0], cpu.shape[0] + 1
+        self.groups.n, self.groups.n_ranks = num.shape[0], cpu.shape[0] + 1
         self.groups.cpu = &cpu[0] if cpu.shape[0] > 0 else NULL
-        self.groups.milli, self.groups.num, self.groups.cpu_only = &milli[0], &num[0], &cpu_only[0]
+        self.groups.fits__vg, self.groups.small__vg = &fits__vg[0, 0], &small__vg[0, 0]
+        self.groups.num, self.groups.cpu_only = &num[0], &cpu_only[0]
         self.groups.open__mg, self.groups.scratch = &open__mg[0, 0], &scratch[0, 0]
         self.groups.share__rg, self.groups.count__rg = &share__rg[0, 0], &count__rg[0, 0]
         self.groups.all = columns["all"]

@@ -46,7 +46,7 @@ cdef class Evictions:
                 and self.work.slots[slot].priority <= self.failures[cls].priority):
             return 0         # nothing has changed since the last pod like this
         for n in range(self.demand.nodes.count):
-            if not self.demand.nodes.present[n]:
+            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
                 continue
             self.gather(n, self.work.slots[slot].priority)
             if self.n_lower == 0:
