@@ -275,7 +275,7 @@ cdef class DemandTable:
                 self.nodes.gpu_left__ng[n, g] = 0
                 self.masked[n] = 1
         if self.masked[n]:
-            self.nodes.frag[n] = NAN
+            self.nodes.frag[n] = self.nodes.records[n].frag = NAN
 
     cdef void unmask(self, int n) noexcept nogil:
         """Show all devices as they are."""
@@ -283,5 +283,5 @@ cdef class DemandTable:
         if self.masked[n]:
             for g in range(self.nodes.num_gpu[n]):
                 self.nodes.gpu_left__ng[n, g] = self.kept__ng[n, g]
-            self.nodes.frag[n] = NAN
+            self.nodes.frag[n] = self.nodes.records[n].frag = NAN
             self.masked[n] = 0

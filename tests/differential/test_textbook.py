@@ -20,7 +20,7 @@ from fastsim.regime import OFF, Regime
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
-from tests.differential.test_online import played
+from tests.differential.test_online import agreed
 from tests.strategies import Scenario
 
 Rows = list[dict[str, Any]]
@@ -41,7 +41,7 @@ def run(
     workload = Workload.from_arrow(pa.Table.from_pylist(pods, schema))
     plan = OnlinePlan((ScoreTerm("best_fit", normalise="min_max_0"),), queue=queue)
     given = {"seed": 0, "sample_s": None, "until_s": None, **options}
-    return played(Scenario(nodes, workload, plan, TypicalPods.of(workload), regime=regime, **given))
+    return agreed(Scenario(nodes, workload, plan, TypicalPods.of(workload), regime=regime, **given))
 
 
 def starts(result: ReferenceRun) -> list[float | None]:
