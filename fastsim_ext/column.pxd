@@ -42,9 +42,8 @@ cdef class ColumnTable:
     cdef int32_t** worth         # by column // WIDE: n_nodes rows of WIDE
     cdef uint8_t* gone           # by node: whether its columns say that it is not there
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
-    cdef readonly int n_columns, n_used, n_families, n_terms, limit
+    cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear   # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
-    cdef readonly int dear              # where stretched, the fragmentation term, of which there may be bounds; or -1
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
     cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil

@@ -14,6 +14,7 @@ class ColumnTable:
     n_families: int
     n_terms: int
     limit: int
+    dear: int
     stretched: bool
     bounded: bool
     def __init__(self, nodes: NodeTable, plan: Mapping[str, Any], memo: Memo, kind: Any, state: Any) -> None: ...

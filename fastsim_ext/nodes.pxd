@@ -17,7 +17,7 @@ cdef class TypicalTable:
     cdef const int32_t[::1] milli, num, level, level_milli
     cdef const uint64_t[::1] models
     cdef const double[::1] freq
-    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level
+    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level, as is ``small``
     cdef int64_t[::1] small
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
@@ -28,8 +28,7 @@ cdef class NodeTable:
     # capacity, by node
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores
-    # state, by node
-    cdef int64_t[::1] cpu_left, mem_left
+    cdef int64_t[::1] cpu_left, mem_left     # from here on the state, by node
     cdef int32_t[::1] pods
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
@@ -44,8 +43,7 @@ cdef class NodeTable:
     cdef Exact* exacts           # by node: EXACTS of them
     cdef bint watched            # whether somebody reads the list of changes
     cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
-    cdef int n_changed
-    cdef readonly int n_full     # nodes that hold as many pods as they may
+    cdef readonly int n_changed, n_full      # nodes in ``changed``; nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil
