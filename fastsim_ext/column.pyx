@@ -148,7 +148,13 @@ cdef class ColumnTable:
         if self.n_used == 0:
             return 0
         if not self.nodes.present[n]:
-            return self.absent(n)
+            self.gone[n] = 1
+            for f in range(WORDS):
+                self.fitted[n * WORDS + f] = 0
+            for c in range(self.n_columns):
+                if self.columns[c].cells != NULL:
+                    self.enter(c, n, UNFIT + NO_NODE)
+            return 0
         node = self.nodes.at(n)
         figures = self.memo.figures(self.state(n), 0)
         for g in range(node.num_gpu):
@@ -185,18 +191,6 @@ cdef class ColumnTable:
                     self.enter(c, n, total)
                 c = column.after
         self.gone[n] = 0
-        return 0
-
-    cdef int absent(self, int n) noexcept nogil:
-        """Enter for every column that node ``n`` is not there."""
-        cdef int32_t c
-        cdef int w
-        self.gone[n] = 1
-        for w in range(WORDS):
-            self.fitted[n * WORDS + w] = 0
-        for c in range(self.n_columns):
-            if self.columns[c].cells != NULL:
-                self.enter(c, n, UNFIT + NO_NODE)
         return 0
 
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil:

@@ -5,8 +5,7 @@ from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
     int64_t nodes_used           # nodes with a device in use or CPU taken
-    int64_t gpus_of_used_nodes
-    int64_t gpus_used            # devices not fully free
+    int64_t gpus_of_used_nodes, gpus_used        # gpus_used: devices not fully free
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
@@ -17,7 +16,7 @@ cdef class TypicalTable:
     cdef const int32_t[::1] milli, num, level, level_milli
     cdef const uint64_t[::1] models
     cdef const double[::1] freq
-    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level, as is ``small``
+    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level; so is ``small``
     cdef int64_t[::1] small
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
@@ -43,7 +42,7 @@ cdef class NodeTable:
     cdef Exact* exacts           # by node: EXACTS of them
     cdef bint watched            # whether somebody reads the list of changes
     cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
-    cdef readonly int n_changed, n_full      # nodes in ``changed``; nodes that hold as many pods as they may
+    cdef int n_changed, n_full   # nodes in ``changed``; nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil
