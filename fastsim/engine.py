@@ -140,6 +140,7 @@ class OnlineRun:
         self.pods = 0
         self.first_s: float | None = None
         self.budget = 256  # events of a breath
+        self.loop_s = 0.0
         self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
         self.stages: list[tuple[str, Any, int]] = []
         self.saving = options.saving
@@ -232,6 +233,7 @@ class OnlineRun:
             began = time.perf_counter()
             status = self.online.advance(self.budget)
             took_s = time.perf_counter() - began
+            self.loop_s += took_s
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
             elif status == TIRED and took_s < BREATH_S / 2:
@@ -300,7 +302,7 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
         raise
     run.recorder.waits.close()
     run.give_back()
-    spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
+    spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began, "loop_s": run.loop_s}
     if run.saving is not None:
         spent = run.saving.spent(spent)
     timing = {**spent, "pods_per_s": run.pods / spent["wall_s"]}

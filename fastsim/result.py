@@ -65,8 +65,8 @@ class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
     Frames of a run that was written to a folder are read from it when they are first asked for; :meth:`scan`
-    looks at them without reading them in full. ``timing`` (wall and CPU seconds, pods per second) is kept apart,
-    so that equal runs have equal frames.
+    looks at them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
+    loop, pods per second) is kept apart, so that equal runs have equal frames.
     """
 
     frames: Frames
