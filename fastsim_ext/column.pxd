@@ -49,9 +49,11 @@ cdef class ColumnTable:
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
     cdef readonly int n_columns, n_used, n_families, n_terms, limit
     cdef readonly bint stretched        # whether totals depend on the extremes over the nodes
+    cdef readonly int dear              # then the fragmentation term, of which there may be bounds; or -1
     cdef readonly bint bounded          # whether totals have an upper bound over pods of more CPU
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int value(self, int32_t c, int n) except -1 nogil
     cdef int plant(self, int32_t c) except -1 nogil

@@ -67,11 +67,13 @@ cdef class ColumnTable:
         self.n_terms = self.kernel.shape[0]
         if self.n_terms > TERMS:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
-        self.bounded = True
+        self.bounded, self.dear = True, -1
         for term in range(self.n_terms):
             # One term alone orders the nodes as its points do, however they are stretched.
             self.stretched = self.stretched or (self.n_terms > 1 and self.normalise[term] != NORM_NONE)
             self.bounded = self.bounded and points_bounded(self.kernel[term])
+            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE:
+                self.dear = term
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
         self.limit = max(LEAST, min(ROOM, BYTES // (5 * (1 + trees) * max(nodes.count, 1))))
@@ -191,7 +193,8 @@ cdef class ColumnTable:
         worth[0] = <int32_t> total
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
-                self.note(detail, term, n, total, UNFIT)
+                if detail.most_cpu < 0 or term == self.dear:
+                    self.note(detail, term, n, total, UNFIT)
 
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
         """What a node that fits is worth to a column; ``figures`` are the first of its state."""
@@ -200,13 +203,15 @@ cdef class ColumnTable:
         cdef int term
         cdef int64_t sum = 0
         for term in range(self.n_terms):
+            if self.stretched and detail.most_cpu >= 0 and term != self.dear:
+                continue
             if figure[term] == UNKNOWN:
                 figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
                 self.note(detail, term, n, figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
-        return self.stretched_total(detail, n) if self.stretched else sum
+        return self.stretched_total(detail, n) if self.stretched and detail.most_cpu < 0 else sum
 
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""
@@ -263,6 +268,23 @@ cdef class ColumnTable:
             if cells[n] > WORST:
                 cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> self.stretched_total(detail, n)
         tree_sum_up(&detail.total)
+
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil:
+        """By node, raw FGD points that a pod exceeds by at most one where they are above WORST; NULL if unknown.
+
+        They are those of a class that asks for the same devices, less CPU and no other models: more CPU taken
+        leaves more requests unsatisfied. The one point is what the order of summation can decide.
+        """
+        cdef int family = self.family_of(pod.num_gpu, pod.milli)
+        cdef int32_t c = self.families[family].first if family >= 0 and self.stretched else -1
+        cdef int32_t found = -1
+        while c >= 0:
+            if (self.columns[c].cpu <= pod.cpu and self.columns[c].models in (0, pod.models)
+                    and (pod.num_gpu > 0 or self.columns[c].cpu > 0)
+                    and (found < 0 or self.columns[c].cpu > self.columns[found].cpu)):
+                found = c
+            c = self.columns[c].after
+        return self.details[found].high[term].cells if found >= 0 else NULL
 
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
         """A column with the value of every node, or -1 if there is no room for one."""

@@ -16,7 +16,7 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_raw
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
-from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
+from fastsim_ext.types cimport BEST_FIT, FGD, FULL, NORM_NONE, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
 cdef enum:
@@ -267,6 +267,53 @@ cdef class Indexed(Selector):
             self.feasible__f[count] = n
             count += 1
         return count if count > 0 else Selector.feasible(self, pod, stage)
+
+    cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
+        """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
+        cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
+        cdef Habit* habit = &self.bounds[family * STEPS]
+        if family >= 0:
+            habit_charge(habit, self.changes, self.long_window, count * self.worth_ns if missed else 0.0)
+            if habit.column < 0 and habit_rate(habit, self.changes, self.long_window) >= self.upkeep_ns:
+                self.build_bound(habit, pod)
+        return 0
+
+    cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
+        """Totals of the feasible nodes, as a Selector sums them, except for nodes that cannot win.
+
+        Fragmentation is the dear term: it is worked out only where the other terms and an upper bound of it reach
+        the best total so far. A node left out gets a total below all others.
+        """
+        cdef int term, f
+        cdef int best = 0
+        cdef int dear = self.table.dear
+        cdef int64_t raw
+        cdef int32_t* most = NULL
+        if self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
+            most = self.table.most_points(dear, pod)
+            self.want_bound(pod, count, most == NULL)
+        if most == NULL:
+            return Selector.rank(self, cls, pod, count)
+        for f in range(count):
+            self.total__f[f] = 0
+        for term in range(self.kernel.shape[0]):
+            if term != dear:
+                self.add_term(term, cls, pod, count)
+        for f in range(count):
+            raw = most[self.feasible__f[f]]
+            self.raw__f[f] = self.total__f[f] + self.weight[dear] * (raw + 1 if raw > WORST else 100)
+            if self.raw__f[f] > self.raw__f[best]:
+                best = f
+        self.total__f[best] += self.weight[dear] * self.fresh_points(dear, self.feasible__f[best], pod)
+        self.raw__f[best] = WORST
+        for f in range(count):
+            if self.raw__f[f] > self.total__f[best] or (self.raw__f[f] == self.total__f[best] and f < best):
+                self.total__f[f] += self.weight[dear] * self.fresh_points(dear, self.feasible__f[f], pod)
+                if self.total__f[f] > self.total__f[best] or (self.total__f[f] == self.total__f[best] and f < best):
+                    best = f
+            elif self.raw__f[f] > WORST:
+                self.total__f[f] = WORST
+        return 0
 
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
         """Raw points of one term on every feasible node, from the memo where it knows the class."""

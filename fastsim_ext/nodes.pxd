@@ -1,6 +1,6 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from fastsim_ext.grouped cimport Groups, View
+from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
@@ -40,6 +40,7 @@ cdef class NodeTable:
     cdef Totals total
     cdef TypicalTable target
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
+    cdef Exact* exacts           # by node: EXACTS of them
     cdef double[::1] before      # by node: fragmentation, not summed in the given order
     cdef int32_t[::1] free       # by node: milli-GPU left
     cdef bint watched            # whether somebody reads the list of changes
