@@ -7,14 +7,14 @@ the interval, ``jobs`` by the end of the pod (what still runs or waits at the en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from fastsim.frames import OUTCOME, ROW, jobs_frame, placements_frame, timeline_frame
+from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.summary import Waits
 from fastsim.tabular import ContentChecksum, TableWriter
@@ -35,15 +35,15 @@ class Tables(Protocol):
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Outcome rows and the names of their pods."""
 
-    def close(self) -> Mapping[str, pl.DataFrame] | None:
-        """The tables, unless they are in files."""
+    def close(self) -> Makers | None:
+        """What makes the tables when somebody looks at them, unless they are in files."""
 
     def drop(self) -> None:
         """Let go of everything."""
 
 
 class MemoryTables:
-    """Rows as the loop wrote them; they become frames, sorted by arrival, at the end."""
+    """Rows as the loop wrote them; they become frames, sorted by arrival, when somebody looks at them."""
 
     def __init__(self, names: pl.Series, named: bool) -> None:
         self.names, self.named = names, named
@@ -63,17 +63,32 @@ class MemoryTables:
         if natives is not None:
             self._natives.append(natives)
 
-    def close(self) -> Mapping[str, pl.DataFrame]:
-        """The three frames."""
+    def close(self) -> Makers:
+        """What makes the three frames."""
+        return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
+
+    @cached_property
+    def _sorted(self) -> tuple[Any, pl.Series | None]:
+        """Outcome rows by arrival, and the names of their pods."""
         out = np.concatenate(self._outcomes)
-        order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
-        out = out[order]
+        order = np.argsort(out["seq"], kind="stable")
+        seq = out["seq"][order]
+        if (seq[1:] == seq[:-1]).any():  # some pod has several rows
+            order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
         natives = pl.concat(self._natives).gather(pl.Series(order)) if self.named else None
-        return {
-            "timeline": timeline_frame(np.concatenate(self._rows), np.concatenate(self._kept)),
-            "placements": placements_frame(out, natives, self.names),
-            "jobs": jobs_frame(out, natives),
-        }
+        self._outcomes, self._natives = [], []
+        return out[order], natives
+
+    def _timeline(self) -> pl.DataFrame:
+        rows, kept = np.concatenate(self._rows), np.concatenate(self._kept)
+        self._rows, self._kept = [], []
+        return timeline_frame(rows, kept)
+
+    def _placements(self) -> pl.DataFrame:
+        return placements_frame(*self._sorted, self.names)
+
+    def _jobs(self) -> pl.DataFrame:
+        return jobs_frame(*self._sorted)
 
     def drop(self) -> None:
         """Nothing to let go of."""

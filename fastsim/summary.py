@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from fastsim.frames import FRAG_COLUMNS, INTERVAL, REASONS
@@ -26,10 +27,11 @@ class Waits:
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
-        started = out[(out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)]
-        ended = out[out["reason"] == REASONS.index("finished")]
-        self.wait.add(started["start"] - started["submit"])
-        self.jct.add(ended["end"] - ended["submit"])
+        started = (out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)
+        ended = out["reason"] == REASONS.index("finished")
+        submit = np.ascontiguousarray(out["submit"])
+        self.wait.add(out["start"][started] - submit[started])
+        self.jct.add(out["end"][ended] - submit[ended])
 
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""
