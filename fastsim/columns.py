@@ -18,8 +18,23 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 WHOLE = 1000
 """Milli-GPU of a whole device."""
+LARGEST_CPU, LARGEST_GPU = 128_000, 8000
+"""Milli-CPU and milli-GPU of the largest node that the formulas know."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
+HABITS = {
+    "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
+    "upkeep_ns": 60, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
+    "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
+}  # fmt: skip
+"""When scores are kept from one decision to the next; no result depends on any of these numbers.
+
+After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those of
+a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
+change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
+(``miss_ns``) for each node it comes across that can (cannot) host the pod. Up to ``few_classes`` pod classes may each have a place in the memo, which takes up to ``memo_bytes``;
+all columns together take up to ``columns_bytes``, but ``least_columns`` are always allowed.
+"""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -76,6 +91,24 @@ def node_kinds(columns: Columns) -> tuple[Any, Any]:
     kind = np.empty(len(rows), np.int32)
     kind[order] = np.cumsum(new) - 1
     return rows[new], kind
+
+
+def largest_points(columns: Columns) -> dict[str, float]:
+    """No node has more points of a kernel than this, nor fewer than its negative; kernels without bounds are absent."""
+
+    def most(values: Any) -> float:
+        return float(np.max(values, initial=0))
+
+    cpu, gpus = columns["cpu_cap"], columns["num_gpu"]
+    sockets = -(-cpu // 2000 // columns["cores"]) + 1
+    watts = gpus * (columns["gpu_peak_mw"] - columns["gpu_idle_mw"]) / 1000
+    watts += sockets * (columns["cpu_peak_mw"] - columns["cpu_idle_mw"]) / 1000
+    large_cpu, large_gpu = most(cpu) / LARGEST_CPU, most(gpus) * WHOLE / LARGEST_GPU
+    return {
+        "fgd": 100, "gpu_packing": 100, "gpu_clustering": 100 * (1 + large_gpu),
+        "best_fit": 100 * (1 + large_cpu + large_gpu), "dot_product": 100 * (1 + large_cpu**2 + large_gpu**2),
+        "pwr": most(watts) + 1, "simon": 100 * (most(cpu) + most(columns["mem_cap"]) + 1),
+    }  # fmt: skip
 
 
 def power_columns(cluster: Cluster) -> Columns:
@@ -137,8 +170,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
             share[above, groups.index(request)] += frequency
             count[above, groups.index(request)] += weight
     padding = [(WHOLE + 1, 127, 0)] * (n - len(groups))
-    milli, num, masks = zip(*groups, *padding, strict=True)
-    left, milli = np.arange(WHOLE + 1)[:, None], np.array(milli)
+    least, num, masks = zip(*groups, *padding, strict=True)
+    left, milli = np.arange(WHOLE + 1)[:, None], np.array(least)
     models = [0, *(1 << model for model in range(len(ids.number)))]
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
@@ -147,18 +180,6 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
-
-
-HABITS = {
-    "window": 4096.0, "long_window": 32768.0, "sweep_every": 4096,
-    "upkeep_ns": 60.0, "look_ns": 40.0, "search_ns": 1000.0, "miss_ns": 20.0, "worth_ns": 150.0,
-}  # fmt: skip
-"""What decides for which pod classes scores are kept; no answer depends on it.
-
-Questions count half after every ``window`` node changes (``long_window`` where classes share a bound), and columns that
-no longer pay are dropped every ``sweep_every``. Costs are measured on a 2026 server core: a column at every node change,
-a look at one node of all, a search without its nodes, and one node in it that cannot (can) host the pod.
-"""
 
 
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
@@ -173,7 +194,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
         "weight": np.array([term.weight for term in plan.terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
-        "habits": HABITS,
+        "habits": dict(HABITS),
         "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
     }  # fmt: skip
 

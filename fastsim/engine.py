@@ -15,8 +15,10 @@ from fastsim_ext.memo import Memo
 
 from fastsim.background import Background, Inline
 from fastsim.columns import (
+    HABITS,
     ModelIds,
     change_columns,
+    largest_points,
     node_columns,
     node_kinds,
     plan_columns,
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
 DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
-LARGEST_POINTS = 100_000
-"""No kernel answers more points than this, nor fewer than its negative."""
+LARGEST_TOTAL = 2**29
+"""Totals, and the points that are stretched, stay below this and above its negative where they are kept."""
 BATCH_ROWS = 32_768
 """Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
 BREATH_S = 0.1
@@ -83,12 +85,18 @@ SPELLING = "index"
 """How decisions are spelled where a plan allows both: ``index``, or ``scan`` to look at every node each time."""
 
 
-def indexable(plan: OnlinePlan) -> bool:
+def indexable(plan: OnlinePlan, columns: dict[str, Any]) -> bool:
     """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
     if SPELLING == "scan" or len(plan.terms) > MAX_TERMS:
         return False
-    alone = all(term.kernel not in ("random", "python") for term in plan.terms)
-    return alone and sum(abs(term.weight) for term in plan.terms) * LARGEST_POINTS < 2**29
+    points = largest_points(columns)
+    if any(points.get(term.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for term in plan.terms):
+        return False
+    several = len(plan.terms) > 1
+    totals = [
+        abs(term.weight) * (100 if several and term.normalise != "none" else points[term.kernel]) for term in plan.terms
+    ]
+    return sum(totals) < LARGEST_TOTAL
 
 
 class UserScorers:
@@ -159,7 +167,7 @@ class OnlineRun:
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
-        if not indexable(self.plan):
+        if not indexable(self.plan, self.columns):
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
         terms |= {"memo": self._lent(), "kind": self.kind, "state": np.full(len(self.kind), -1, np.int32)}
         return Indexed(self.nodes, self.work, terms, seed, self.scorers)
@@ -176,7 +184,7 @@ class OnlineRun:
         tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
         key = memo_key(self.kinds, plan, self.nodes.width, tags, self.target_key)
-        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan))
+        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), HABITS["memo_bytes"])
         return self.memo[1]
 
     def _loop_options(self) -> dict[str, Any]:

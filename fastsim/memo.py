@@ -1,9 +1,9 @@
 """Memos lent to runs: what one run worked out about node states serves the next with the same inputs.
 
 A memo belongs to one run at a time, so runs on threads never share one. It is keyed by everything points
-follow from: kinds of nodes, typical pods, GPU models and the plan's kernels. One memo takes at most
-``MEMO_BYTES`` and then forgets and starts anew; those nobody uses take at most ``POOL_BYTES`` together, least
-recently used ones go first. No result depends on any of it.
+follow from: kinds of nodes, typical pods, GPU models and the plan's kernels. One memo takes so many bytes and then
+forgets and starts anew; those nobody uses take at most ``POOL_BYTES`` together, least recently used ones go first.
+No result depends on any of it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from fastsim_ext.memo import Memo
 
-MEMO_BYTES = 64 * 2**20
 POOL_BYTES = 256 * 2**20
+"""Most memory of the memos that nobody uses, in bytes."""
 
 
 class MemoPool:
@@ -28,13 +28,13 @@ class MemoPool:
         self._most_bytes, self._lock = most_bytes, threading.Lock()
         self._idle: list[tuple[str, Memo]] = []
 
-    def lend(self, key: str, width: int, tags: int, each: int) -> Memo:
-        """A memo for inputs with this key: one that was used for them, or an empty one."""
+    def lend(self, key: str, width: int, tags: int, each: int, most_bytes: int) -> Memo:
+        """A memo for inputs with this key: one that was used for them, or an empty one of at most so many bytes."""
         with self._lock:
             for place in reversed(range(len(self._idle))):
                 if self._idle[place][0] == key:
                     return self._idle.pop(place)[1]
-        return Memo(width, tags, each, MEMO_BYTES)
+        return Memo(width, tags, each, most_bytes)
 
     def give_back(self, key: str, memo: Memo) -> None:
         """Keep a memo for the next run."""

@@ -8,8 +8,6 @@ from fastsim_ext.types cimport Node, Pod
 
 cdef enum:
     TERMS = 8            # most terms of a plan
-    WIDE = 16            # columns side by side in one cache line of a node
-    WORDS = 2            # of 64 families each
     UNFIT = -1073741824  # plus a Reason: the node cannot host the class
     WORST = -536870912   # every total is above this, every UNFIT below
 
@@ -17,22 +15,19 @@ cdef struct Column:      # what the loop over the columns of a node reads: one c
     int64_t cpu, mem     # of the class: milli-CPU, MiB
     uint64_t models
     int32_t* worth       # by node, WIDE apart: totals, or UNFIT plus a Reason
-    int32_t lane         # in the memo
-    int32_t after        # the next column of its family, or -1
     int32_t* cells       # the leaves of its tree, NULL: not in use
+    int32_t lane, after  # in the memo; the next column of its family, or -1
 
 cdef struct Detail:      # the rest
     Pod pod              # what it is valued for
     int64_t most_cpu     # of a bound: no pod from pod.cpu to here is worth more; -1: exact
-    int32_t owner        # whoever asked for it
-    int family
+    int32_t owner, family               # whoever asked for it
     Tree total
     Tree[TERMS] high, low               # by term: points, and minus points, where totals are stretched
     int64_t[TERMS] most, least          # the extremes that totals were stretched with
 
 cdef struct Family:      # columns that ask for the same devices
-    int num, milli
-    int32_t first        # its first column, or -1
+    int32_t num, milli, first    # first: its first column, or -1
 
 cdef class ColumnTable:
     cdef NodeTable nodes
@@ -48,9 +43,8 @@ cdef class ColumnTable:
     cdef uint8_t* gone           # by node: whether its columns say that it is not there
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
     cdef readonly int n_columns, n_used, n_families, n_terms, limit
-    cdef readonly bint stretched        # whether totals depend on the extremes over the nodes
-    cdef readonly int dear              # then the fragmentation term, of which there may be bounds; or -1
-    cdef readonly bint bounded          # whether totals have an upper bound over pods of more CPU
+    cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
+    cdef readonly int dear              # where stretched, the fragmentation term, of which there may be bounds; or -1
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
     cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
@@ -61,7 +55,6 @@ cdef class ColumnTable:
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil
-    cdef void note(self, Detail* detail, int term, int n, int64_t raw, int64_t opposite) noexcept nogil
     cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil
     cdef int family_of(self, int num, int milli) noexcept nogil

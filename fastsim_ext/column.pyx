@@ -18,10 +18,10 @@ from fastsim_ext.types cimport FGD, FULL, MIN_MAX_100, NORM_NONE, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT
 
 cdef enum:
+    WIDE = 16                    # columns side by side in one cache line of a node
     ROOM = 256                   # most columns
+    WORDS = 2                    # of 64 families each
     FAMILIES = 128               # most families; 64 * WORDS
-    BYTES = 100663296            # most memory of all columns
-    LEAST = 16                   # columns that are always allowed
 
 
 cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalise) noexcept nogil:
@@ -29,6 +29,17 @@ cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalis
     if low == high:
         return 100 if normalise == MIN_MAX_100 else 0
     return (raw - low) * 100 // (high - low)
+
+
+cdef inline void note(Detail* detail, int term, int n, int normalise, int64_t raw, int64_t opposite) noexcept nogil:
+    """Keep the raw points of one term, with both extremes if they are stretched."""
+    if normalise == NORM_NONE:
+        detail.high[term].cells[n] = <int32_t> raw
+        return
+    if detail.high[term].cells[n] != raw:
+        tree_put(&detail.high[term], n, detail.high[term].cells[n], <int32_t> raw)
+    if detail.low[term].cells[n] != opposite:
+        tree_put(&detail.low[term], n, detail.low[term].cells[n], <int32_t> opposite)
 
 
 cdef inline int misfit(const Node* node, const Pod* pod, bint fits, int pods, int max_pods) noexcept nogil:
@@ -69,14 +80,18 @@ cdef class ColumnTable:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
         self.bounded, self.dear = True, -1
         for term in range(self.n_terms):
-            # One term alone orders the nodes as its points do, however they are stretched.
-            self.stretched = self.stretched or (self.n_terms > 1 and self.normalise[term] != NORM_NONE)
-            self.bounded = self.bounded and points_bounded(self.kernel[term])
-            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE:
+            # One term alone has its largest total where its points are largest, however they are stretched;
+            # its smallest points may become equal.
+            alone = self.n_terms == 1 and self.weight[term] >= 0
+            self.stretched = self.stretched or (not alone and self.normalise[term] != NORM_NONE)
+            self.bounded = self.bounded and points_bounded(self.kernel[term]) and self.weight[term] >= 0
+            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
                 self.dear = term
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
-        self.limit = max(LEAST, min(ROOM, BYTES // (5 * (1 + trees) * max(nodes.count, 1))))
+        habits = plan["habits"]
+        room = habits["columns_bytes"] // (5 * (1 + trees) * max(nodes.count, 1))
+        self.limit = max(habits["least_columns"], min(ROOM, room))
         nodes.watched = True
 
     def __dealloc__(self):
@@ -146,7 +161,7 @@ cdef class ColumnTable:
             fits = family.num == 0 or (most >= family.milli if family.num == 1 else
                                        idle >= family.num)
             fitted = (self.fitted[n * WORDS + f // 64] >> (f % 64)) & 1
-            if not fits and not fitted and not self.gone[n]:    # the devices did not do before either: every column stays as it is
+            if not fits and not fitted and not self.gone[n]:    # nor did they before: every column stays as it is
                 continue
             self.fitted[n * WORDS + f // 64] ^= <uint64_t> (fits != fitted) << (f % 64)
             view.n_offers = 0
@@ -194,7 +209,7 @@ cdef class ColumnTable:
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
                 if detail.most_cpu < 0 or term == self.dear:
-                    self.note(detail, term, n, total, UNFIT)
+                    note(detail, term, n, self.normalise[term], total, UNFIT)
 
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
         """What a node that fits is worth to a column; ``figures`` are the first of its state."""
@@ -208,7 +223,7 @@ cdef class ColumnTable:
             if figure[term] == UNKNOWN:
                 figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
-                self.note(detail, term, n, figure[term], -figure[term])
+                note(detail, term, n, self.normalise[term], figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
         return self.stretched_total(detail, n) if self.stretched and detail.most_cpu < 0 else sum
@@ -225,16 +240,6 @@ cdef class ColumnTable:
         return points_viewed(self.kernel[term], &detail.pod, &self.nodes.target.typical, self.dim[term],
                              self.norm[term], view)
 
-    cdef void note(self, Detail* detail, int term, int n, int64_t raw, int64_t opposite) noexcept nogil:
-        """Keep the raw points of one term, with both extremes if they are stretched."""
-        if self.normalise[term] == NORM_NONE:
-            detail.high[term].cells[n] = <int32_t> raw
-            return
-        if detail.high[term].cells[n] != raw:
-            tree_put(&detail.high[term], n, detail.high[term].cells[n], <int32_t> raw)
-        if detail.low[term].cells[n] != opposite:
-            tree_put(&detail.low[term], n, detail.low[term].cells[n], <int32_t> opposite)
-
     cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
         """The total of a node that fits, between the extremes the column was last stretched with."""
         cdef int term
@@ -243,6 +248,8 @@ cdef class ColumnTable:
         for term in range(self.n_terms):
             raw = detail.high[term].cells[n]
             if self.normalise[term] != NORM_NONE:
+                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
+                raw = min(max(raw, detail.least[term]), detail.most[term])
                 raw = stretch(raw, detail.least[term], detail.most[term], self.normalise[term])
             total += self.weight[term] * raw
         return total
@@ -382,17 +389,29 @@ cdef class ColumnTable:
         self.n_used -= 1
 
     cpdef int verify(self) except -1:
-        """Every column says of every node what it would say if it were made now."""
-        cdef int c, n
+        """Every column says of every node what it would say if it were made now, from points worked out anew."""
+        cdef int c, n, term
         cdef int32_t kept
+        cdef int32_t* figure
+        cdef Node node
+        cdef View view
         for n in range(self.nodes.n_changed):
             self.revalue(self.nodes.changed[n])
         for c in range(self.n_columns):
             if self.columns[c].cells == NULL:
                 continue
             for n in range(self.nodes.count):
+                self.state_of[n] = -1
                 kept = self.columns[c].cells[n]
                 assert kept == self.columns[c].worth[n * WIDE], f"column {c}, node {n}: two values"
                 self.value(c, n)
                 assert kept == self.columns[c].cells[n], f"column {c}, node {n}: kept {kept}"
+                if kept <= WORST:
+                    continue
+                node = self.nodes.at(n)
+                view.node, view.groups, view.n_offers = &node, NULL, 0
+                figure = self.memo.figures(self.state(n), self.columns[c].lane)
+                for term in range(self.n_terms):
+                    raw = self.points(term, &self.details[c], n, &view)
+                    assert figure[term] == raw, f"column {c}, node {n}, term {term}: kept {figure[term]}, not {raw}"
         return 0

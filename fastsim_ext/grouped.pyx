@@ -82,13 +82,13 @@ cdef inline double weighed(const Groups* groups, const int32_t* gain, int rank) 
 cdef inline void seek_levels(View* view) noexcept nogil:
     """The distinct amounts left, in order of their first device."""
     cdef const int32_t* left = view.node.gpu_left
-    cdef int g, l
+    cdef int g, k
     view.n_levels = 0
     for g in range(view.node.num_gpu):
         if left[g] == 0:
             continue
-        for l in range(view.n_levels):
-            if view.level[l] == left[g]:
+        for k in range(view.n_levels):
+            if view.level[k] == left[g]:
                 break
         else:
             view.level[view.n_levels] = left[g]
@@ -189,13 +189,13 @@ cdef inline void offer_whole(View* view, int count) noexcept nogil:
     view.n_offers = 1
 
 
-cdef inline void offer_share(View* view, int32_t taken, int l) noexcept nogil:
-    """One more way to take a share of a device: from the ``l``-th distinct amount left."""
+cdef inline void offer_share(View* view, int32_t taken, int k) noexcept nogil:
+    """One more way to take a share of a device: from the ``k``-th distinct amount left."""
     cdef const Groups* groups = view.groups
     cdef int32_t* gain = view.offer_gain + <int64_t> view.n_offers * groups.n
-    cdef const int32_t* fits_now = groups.fits__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* fits_now = groups.fits__vg + <int64_t> view.level[k] * groups.n
     cdef const int32_t* fits_then = fits_now - <int64_t> taken * groups.n
-    cdef const int32_t* small_now = groups.small__vg + <int64_t> view.level[l] * groups.n
+    cdef const int32_t* small_now = groups.small__vg + <int64_t> view.level[k] * groups.n
     cdef const int32_t* small_then = small_now - <int64_t> taken * groups.n
     cdef const int32_t* num = groups.num
     cdef const int32_t* fit = view.fit
@@ -207,13 +207,13 @@ cdef inline void offer_share(View* view, int32_t taken, int l) noexcept nogil:
         gain[j] = (small[j] + small_then[j] - small_now[j] - free) & open[j] & -<int32_t> (
             fit[j] + fits_then[j] - fits_now[j] >= num[j])
     view.offer_free[view.n_offers] = free
-    view.offer_gpus[view.n_offers] = (<uint64_t> 1) << view.device[l]
+    view.offer_gpus[view.n_offers] = (<uint64_t> 1) << view.device[k]
     view.n_offers += 1
 
 
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     """Every distinct way to place a request that the devices can serve, in order of the device."""
-    cdef int l
+    cdef int k
     view.n_offers = 0
     if num_gpu == 0:
         memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
@@ -223,9 +223,9 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     elif num_gpu > 1 or milli == FULL:
         offer_whole(view, num_gpu)
     else:
-        for l in range(view.n_levels):
-            if view.level[l] >= milli:
-                offer_share(view, milli, l)
+        for k in range(view.n_levels):
+            if view.level[k] >= milli:
+                offer_share(view, milli, k)
 
 
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:

@@ -14,7 +14,7 @@ cdef class Indexed(Selector):
     cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
     # what decides where columns pay, see fastsim.columns.HABITS
     cdef double window, long_window, upkeep_ns, look_ns, search_ns, miss_ns, worth_ns
-    cdef int64_t sweep_every
+    cdef int64_t sweep_every, few_classes
     cdef readonly int64_t changes, built, scans, searches, looked_at
     cdef double cost                    # of the last search, in nanoseconds
     cdef int settle(self) except -1 nogil

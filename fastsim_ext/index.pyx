@@ -9,11 +9,11 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
-from fastsim_ext.grouped cimport View, grouped_growth
+from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.points cimport points_raw
+from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, NORM_NONE, PICK_FGD, PYTHON, RANDOM, Node, Pod
@@ -21,7 +21,6 @@ from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTabl
 
 cdef enum:
     STEPS = 12                   # bounds of one family, by the CPU they start at
-    FEW = 192                    # so few classes that each may have a lane in the memo
     FAMILIES = 128
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
@@ -33,6 +32,7 @@ cdef class Indexed(Selector):
 
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
         cdef int n
+        habits = plan["habits"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
@@ -41,10 +41,10 @@ cdef class Indexed(Selector):
         for n in range(nodes.count):
             self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
         self.nested = not any(kernel == BEST_FIT for kernel in self.kernel)   # its points rise with the CPU asked for
-        habits = plan["habits"]
-        self.window, self.long_window = habits["window"], habits["long_window"]
+        self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
         self.upkeep_ns, self.look_ns, self.search_ns = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
-        self.miss_ns, self.worth_ns, self.sweep_every = habits["miss_ns"], habits["worth_ns"], habits["sweep_every"]
+        self.miss_ns, self.worth_ns = habits["miss_ns"], habits["worth_ns"]
+        self.sweep_every, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -59,6 +59,40 @@ cdef class Indexed(Selector):
             self.classes[c].column = self.classes[c].lane = -1
         for c in range(FAMILIES * STEPS):
             self.bounds[c].column = -1
+
+    def raw(self, int kernel, int dim, int norm, int n, int cls):
+        """(raw points, devices as bits) of one kernel on node ``n`` as it is now, as columns work them out."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Node node
+        if kernel != FGD:
+            return Selector.raw(self, kernel, dim, norm, n, cls)
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        node = self.nodes.at(n)
+        self.nodes.look(&node, n, &view)
+        points = grouped_growth(&view, &self.work.classes[cls], &self.nodes.target.typical, &gpus)
+        grouped_offers(&view, self.work.classes[cls].num_gpu, self.work.classes[cls].milli)
+        viewed = points_viewed(kernel, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &view)
+        if viewed != points:
+            raise ArithmeticError(f"node {n}, class {cls}: {viewed} points by the best offer, {points} by each")
+        return points, gpus
+
+    def bound(self, int kernel, int n, int cls, int64_t most_cpu):
+        """Raw points of one kernel on node ``n`` that no pod like those of the class exceeds.
+
+        That is, whatever CPU it asks for from theirs up to ``most_cpu`` milli-CPU; None if there is no bound.
+        """
+        cdef View view
+        cdef Node node
+        self.nodes.known(n)
+        self.work.known_class(cls)
+        if not points_bounded(kernel):
+            return None
+        node = self.nodes.at(n)
+        self.nodes.look(&node, n, &view)
+        grouped_offers(&view, self.work.classes[cls].num_gpu, self.work.classes[cls].milli)
+        return points_bound(kernel, &self.work.classes[cls], most_cpu, &view)
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
@@ -116,6 +150,7 @@ cdef class Indexed(Selector):
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
         cdef Habit* habit
+        cdef bint often
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
@@ -209,9 +244,9 @@ cdef class Indexed(Selector):
                         best, best_at = total, at
                 # Behind the best node so far an equal total would lose the tie.
                 at = tree_next(&bound.total, at + 1, <int32_t> (best + (at >= best_at)))
-        # A node that fails the bound for its CPU fails the pod no later, and without named models no earlier.
+        # A node that fails the bound fails the pod no later, and without named models no earlier.
         reason[0] = furthest
-        if best_at < 0 and (self.nodes.n_full > 0 or (furthest < NO_CPU and (top > WORST or pod.models != 0))):
+        if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= WORST else furthest < NO_CPU)):
             reason[0] = -1
         return best_at
 
@@ -338,7 +373,7 @@ cdef class Indexed(Selector):
         cdef Habit* habit = &self.classes[cls]
         if habit.lane == -1:
             habit.lane = -3
-            if self.work.n_classes <= FEW:
+            if self.work.n_classes <= self.few_classes:
                 habit.lane = self.table.memo.lane(&self.work.classes[cls])
                 if habit.lane < 0:
                     habit.lane = -3

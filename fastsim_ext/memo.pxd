@@ -1,6 +1,6 @@
 # What was worked out about a node's state, kept for whoever meets that state again.
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from fastsim_ext.types cimport Node, Pod
+from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
     UNKNOWN = -2147483648    # a figure nobody has worked out yet
@@ -18,10 +18,12 @@ cdef class Memo:
     cdef int32_t* keys                   # n_states rows of words
     cdef int32_t* rows                   # n_states rows of each * lane_room figures
     cdef int32_t* table                  # open addressing: state + 1, or 0
+    cdef int known(self, int64_t state, int64_t place, int64_t term) except -1
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
     cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil
-    cdef int grow(self) except -1 nogil
+    cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil
+    cdef int reserve(self, int64_t room) except -1 nogil
     cdef int widen(self, int lanes) except -1 nogil
     cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil
     cdef void forget(self) noexcept nogil

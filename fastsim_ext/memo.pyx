@@ -9,11 +9,13 @@ so what is kept is what was met lately.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
-from fastsim_ext.types cimport Node, Pod
+from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
     MOST_LANES = 512
     FIRST_STATES = 1024
+    LEAST_STATES = 16    # always allowed, whatever they take
+    FIRST_LANES = 16
 
 
 cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
@@ -27,15 +29,15 @@ cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
 
 
 cdef class Memo:
-    """Figures by node state and pod class; ``most_bytes`` bounds what the rows take."""
+    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take."""
 
     def __init__(self, int width, int tags, int each, int64_t most_bytes):
         self.width, self.words, self.each, self.most_bytes = width, 3 + width + tags, each, most_bytes
         self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         if self.lanes == NULL:
             raise MemoryError()
-        self.grow()
-        self.widen(16)
+        self.reserve(self.affordable(FIRST_STATES, FIRST_LANES))
+        self.resize_rows(self.state_room, FIRST_LANES)
 
     def __dealloc__(self):
         free(self.lanes)
@@ -48,15 +50,51 @@ cdef class Memo:
         """Memory of keys, rows and table, in bytes."""
         return self.state_room * (4 * self.words + 4 * self.each * self.lane_room + 8)
 
+    def number(self, int32_t kind, int64_t cpu_left, gpu_left, tags):
+        """The number of a state, new or known: kind of node, milli-CPU left, milli of each device, pods by tag."""
+        cdef Node node
+        cdef int32_t[MAX_GPUS] left
+        cdef int32_t[MAX_GPUS + 1] pods
+        if len(gpu_left) != self.width or len(tags) != self.words - 3 - self.width:
+            raise ValueError(f"a state has {self.width} devices and {self.words - 3 - self.width} tags")
+        for i in range(len(gpu_left)):
+            left[i] = gpu_left[i]
+        for i in range(len(tags)):
+            pods[i] = tags[i]
+        node.cpu_left, node.gpu_left, node.tags = cpu_left, &left[0], &pods[0]
+        return self.state(kind, &node)
+
+    def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
+        """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
+        cdef Pod pod = Pod(cpu, mem, num_gpu, milli, models)
+        return self.lane(&pod)
+
+    def figure(self, int64_t state, int64_t place, int64_t term):
+        """What is known of a state, a pod class and a term, or None."""
+        self.known(state, place, term)
+        figure = self.figures(<int32_t> state, <int32_t> place)[term]
+        return None if figure == UNKNOWN else figure
+
+    def keep(self, int64_t state, int64_t place, int64_t term, int32_t figure):
+        """Keep what was worked out for a state, a pod class and a term."""
+        self.known(state, place, term)
+        self.figures(<int32_t> state, <int32_t> place)[term] = figure
+
+    cdef int known(self, int64_t state, int64_t place, int64_t term) except -1:
+        """Refuse what has no figure."""
+        if not (0 <= state < self.n_states and 0 <= place < self.n_lanes and 0 <= term < self.each):
+            raise IndexError(f"no figure for state {state}, place {place}, term {term}")
+        return 0
+
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil:
         """The number of the state a node is in, new or known."""
         cdef int32_t* key
         cdef int64_t at
         if self.n_states == self.state_room:
-            if 2 * self.state_room * 4 * (self.words + self.each * self.lane_room) > self.most_bytes:
-                self.forget()
+            if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
+                self.reserve(2 * self.state_room)
             else:
-                self.grow()
+                self.forget()
         key = self.keys + self.n_states * self.words
         key[0] = kind
         memcpy(&key[1], &node.cpu_left, sizeof(int64_t))
@@ -92,9 +130,15 @@ cdef class Memo:
         """The figures of a pod class in a state."""
         return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
 
-    cdef int grow(self) except -1 nogil:
-        """Room for twice as many states."""
-        cdef int64_t room = 2 * self.state_room if self.state_room > 0 else FIRST_STATES
+    cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
+        """Room for so many states, or for fewer if with so many pod classes they would take too much."""
+        cdef int64_t bytes_each = sizeof(int32_t) * (self.words + <int64_t> self.each * lanes)
+        while room > LEAST_STATES and room * bytes_each > self.most_bytes:
+            room //= 2
+        return room
+
+    cdef int reserve(self, int64_t room) except -1 nogil:
+        """Room for so many states, a power of two, and no fewer than are known."""
         cdef int64_t i, at
         cdef int32_t* keys = <int32_t*> realloc(self.keys, room * self.words * sizeof(int32_t))
         if keys != NULL:
@@ -114,7 +158,11 @@ cdef class Memo:
         return 0
 
     cdef int widen(self, int lanes) except -1 nogil:
-        """Room for more pod classes in every row."""
+        """Room for more pod classes in every row, and if need be for fewer states, which are forgotten then."""
+        cdef int64_t room = self.affordable(self.state_room, lanes)
+        if room < self.state_room:
+            self.forget()
+            self.reserve(room)
         self.resize_rows(self.state_room, lanes)
         return 0
 

@@ -32,24 +32,23 @@ cdef class NodeTable:
     cdef int64_t[::1] cpu_left, mem_left
     cdef int32_t[::1] pods
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
-    cdef uint8_t[::1] present
+    cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
     # what follows from the state of one node, refreshed when it changes
-    cdef double[::1] frag        # NaN until asked for
+    cdef double[::1] frag, before  # frag: NaN until asked for; before: the same, not summed in the given order
     cdef int64_t[:, ::1] frag__nk
     cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
+    cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
-    cdef double[::1] before      # by node: fragmentation, not summed in the given order
-    cdef int32_t[::1] free       # by node: milli-GPU left
     cdef bint watched            # whether somebody reads the list of changes
-    cdef int32_t[::1] changed    # nodes that changed since it was read, each once
-    cdef uint8_t[::1] listed
+    cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
     cdef int n_changed
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
+    cdef Node from_columns(self, int n) noexcept nogil
     cdef Node exactly(self, int n) noexcept nogil
     cdef void list_change(self, int n) noexcept nogil
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil

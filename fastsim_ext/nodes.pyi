@@ -7,6 +7,8 @@ class TypicalTable:
     """The target workload as columns."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None: ...
+    def group(self, columns: Mapping[str, Any]) -> None:
+        """Point at the columns of the same workload by device request."""
 
 class NodeTable:
     """All nodes of a cluster; a node's position is its identity."""
@@ -14,6 +16,7 @@ class NodeTable:
     count: int
     width: int
     n_tags: int
+    n_full: int
     def __init__(self, columns: Mapping[str, Any], target: TypicalTable) -> None: ...
     def enter_all(self) -> None:
         """Count the nodes that are present from the start."""

@@ -179,7 +179,10 @@ cdef class Online:
         return self.a_seq
 
     cpdef int verify(self) except -1:
-        """Every table's invariants, and: what pods hold plus what is free is the capacity."""
+        """Every table's invariants, and: what pods hold plus what is free is the capacity.
+
+        In the checked loop also what the selector keeps, which takes longer than all the rest.
+        """
         cdef int32_t s
         cdef int64_t cpu = 0
         cdef int64_t mem = 0
@@ -188,6 +191,8 @@ cdef class Online:
         self.nodes.verify()
         self.work.verify()
         self.departures.verify()
+        if self.checked:
+            self.select.verify()
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq != -1 and self.work.slots[s].node >= 0:
                 pod = &self.work.classes[self.work.slots[s].cls]

@@ -23,6 +23,7 @@ cdef class Selector:
     cdef object scorer   # asks the user's scorers: (term, class) -> int64 points of every node
     cdef int32_t[::1] feasible__f        # positions of the f-th feasible node
     cdef int64_t[::1] raw__f, total__f
+    cpdef int verify(self) except -1
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil

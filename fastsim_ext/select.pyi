@@ -17,3 +17,5 @@ class Selector:
         """The devices, as bits, that a pick rule takes on node ``n`` as it is now."""
     def hosts(self, cls: int) -> bool:
         """Whether any node could host the class when empty."""
+    def verify(self) -> int:
+        """Check what is kept between decisions: here, nothing."""

@@ -85,6 +85,10 @@ cdef class Selector:
         self.work.known_class(cls)
         return bool(self.nodes.could_host(&self.work.classes[cls]))
 
+    cpdef int verify(self) except -1:
+        """Check what is kept between decisions: here, nothing."""
+        return 0
+
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
         cdef const Pod* pod = &self.work.classes[cls]

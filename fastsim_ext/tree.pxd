@@ -8,7 +8,7 @@ cdef enum:
 cdef struct Tree:
     int32_t* cells       # all levels, leaves first, each padded to a multiple of FAN
     int depth            # levels; the last one has at most FAN cells
-    int64_t[DEPTH] start # first cell of each level
+    int64_t[DEPTH] start  # first cell of each level
     int32_t count        # leaves
 
 cdef int tree_plant(Tree* tree, int32_t count) except -1 nogil

@@ -8,6 +8,40 @@ from libc.stdint cimport INT32_MIN, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 
+cdef class Maxima:
+    """A tree that Python can hold, for a list of numbers."""
+
+    cdef Tree tree
+
+    def __init__(self, values):
+        cdef int32_t i
+        tree_plant(&self.tree, len(values))
+        for i in range(self.tree.count):
+            self.tree.cells[i] = values[i]
+        tree_sum_up(&self.tree)
+
+    def __dealloc__(self):
+        tree_fell(&self.tree)
+
+    def put(self, int32_t at, int32_t value):
+        """Write the number at a position."""
+        if not 0 <= at < self.tree.count:
+            raise IndexError(f"no position {at} in a tree of {self.tree.count}")
+        tree_put(&self.tree, at, self.tree.cells[at], value)
+
+    def top(self):
+        """The largest number."""
+        return tree_top(&self.tree)
+
+    def first(self):
+        """The first position with the largest number."""
+        return tree_first(&self.tree, tree_top(&self.tree))
+
+    def next(self, int32_t at, int32_t least):
+        """The first position from ``at`` on with ``least`` or more, or -1."""
+        return tree_next(&self.tree, at, least)
+
+
 cdef inline int32_t padded(int32_t count) noexcept nogil:
     return max(1, (count + FAN - 1) // FAN) * FAN
 
@@ -111,6 +145,8 @@ cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nog
     cdef int level = 0
     cdef int64_t i = at
     cdef int64_t end
+    if at >= tree.count:    # there may be no memory to look at
+        return -1
     while True:
         end = (i // FAN + 1) * FAN
         while i < end and tree.cells[tree.start[level] + i] < least:

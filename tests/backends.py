@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from fastsim.cluster import Cluster
@@ -17,6 +18,8 @@ from fastsim.reference_gpu import devices
 from fastsim.reference_nodes import Node, Shape, sub_devices, taken
 from fastsim.reference_scores import raw_score
 from fastsim.typical import TypicalPods
+from fastsim_ext.index import Indexed
+from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable
@@ -168,8 +171,25 @@ class Compiled:
         if pod is not None:
             models = ids.mask(pod.gpu_models)
             work.add_class(pod.cpu_milli, pod.memory_mib, pod.num_gpu, pod.gpu_milli, models)
-        plan = plan_columns(OnlinePlan((), gpu_dim=dim, gpu_norm=norm), 1)
-        return nodes, Selector(nodes, work, plan, 0, None)
+        return nodes, self._selector(nodes, work, OnlinePlan((), gpu_dim=dim, gpu_norm=norm))
+
+    def _selector(self, nodes: NodeTable, work: WorkTable, plan: OnlinePlan) -> Selector:
+        return Selector(nodes, work, plan_columns(plan, 1), 0, None)
+
+
+class Kept(Compiled):
+    """The compiled kernels as kept scores ask them: fragmentation over groups of typical pods."""
+
+    def _selector(self, nodes: NodeTable, work: WorkTable, plan: OnlinePlan) -> Selector:
+        return indexed(nodes, work, plan)
+
+
+def indexed(nodes: NodeTable, work: WorkTable, plan: OnlinePlan, memo: Memo | None = None) -> Indexed:
+    """A selector that keeps scores, for nodes that are all of one kind."""
+    if memo is None:
+        memo = Memo(nodes.width, nodes.n_tags, len(plan.terms), 10**6)
+    kept = {"memo": memo, "kind": np.zeros(nodes.count, np.int32), "state": np.full(nodes.count, -1, np.int32)}
+    return Indexed(nodes, work, plan_columns(plan, nodes.count) | kept, 0, None)
 
 
 @cache
@@ -190,4 +210,4 @@ def bits(mask: int) -> tuple[int, ...]:
     return tuple(g for g in range(64) if mask >> g & 1)
 
 
-BACKENDS: dict[str, type[Backend]] = {"twin": Twin, "compiled": Compiled}
+BACKENDS: dict[str, type[Backend]] = {"twin": Twin, "compiled": Compiled, "kept": Kept}

@@ -100,10 +100,10 @@ def _seldom(values: SearchStrategy[Any]) -> SearchStrategy[Any]:
 
 
 @st.composite
-def clusters(draw: DrawFn, churn: bool = True) -> Cluster:
-    """2 to 8 nodes of at most 4 kinds, so that ties are common."""
+def clusters(draw: DrawFn, churn: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8)) -> Cluster:
+    """A few nodes of at most 4 kinds, so that ties are common."""
     kinds = draw(st.lists(node_rows(churn), min_size=1, max_size=4))
-    rng, size = draw(_dice()), draw(st.sampled_from((2, 3, 4, 2, 5, 8)))
+    rng, size = draw(_dice()), draw(st.sampled_from(sizes))
     return Cluster.mix([(1, {"name": f"n{i}", **rng.choice(kinds)}) for i in range(size)], catalog=CATALOG)
 
 
@@ -123,7 +123,8 @@ def requests(draw: DrawFn, cluster: Cluster) -> dict[str, Any]:
     present = sorted({model for model in cluster.nodes["gpu_model"].to_pylist() if model})
     whole = tuple((n, 1000) for n in (2, 4, 8, 9) if n <= largest["num_gpu"])
     gpus, milli = draw(st.sampled_from((*SHARES, (0, 0), *whole) if largest["num_gpu"] else ((0, 0),)))
-    cpu = st.sampled_from([amount for amount in (500, 1999, 2000, 4000, 7000, 0) if amount <= largest["cpu_milli"]])
+    amounts = (500, 1999, 2000, 4000, 7000, 0, 8000, 9500, 30_000)
+    cpu = st.sampled_from([amount for amount in amounts if amount <= largest["cpu_milli"]])
     memory = st.sampled_from([amount for amount in (0, 2048, 100, 4000, 60_000) if amount <= largest["memory_mib"]])
     models = st.lists(st.sampled_from((*present, *present, "Unheard")), min_size=1, max_size=3)
     request = {
@@ -170,7 +171,7 @@ def terms(draw: DrawFn, kernels: tuple[str, ...] = KERNELS) -> ScoreTerm:
     """One weighted score."""
     return ScoreTerm(
         draw(st.sampled_from(kernels)),
-        weight=draw(st.sampled_from((1, 1, 3, 100, 900))),
+        weight=draw(st.sampled_from((1, 1, 3, 100, 900, 0, -2))),
         normalise=draw(st.sampled_from(NORMALISERS)),
         dim=draw(st.sampled_from(DIMS)),
         norm=draw(st.sampled_from(NORMS)),
@@ -204,11 +205,12 @@ def typicals(draw: DrawFn, workload: Workload) -> TypicalPods:
 @st.composite
 def scenarios(
     draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = QUEUES,
-    kernels: tuple[str, ...] = KERNELS, horizon: bool = True,
+    kernels: tuple[str, ...] = KERNELS, horizon: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8),
+    most: int = 40,
 ) -> Scenario:  # fmt: skip
     """A whole random run."""
-    cluster = draw(clusters(churn))
-    workload = draw(workloads(cluster, departures=departures))
+    cluster = draw(clusters(churn, sizes))
+    workload = draw(workloads(cluster, departures=departures, most=most))
     return Scenario(
         cluster=cluster,
         workload=workload,

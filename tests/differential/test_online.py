@@ -1,7 +1,8 @@
-"""The compiled engine and the plain Python one agree on every bit of every table."""
+"""The compiled engine, in both spellings of a decision, and the plain Python one agree on every bit of every table."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,16 +22,22 @@ from fastsim.reference_tables import ReferenceRun
 from fastsim.result import Result
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
-from tests.strategies import Scenario, scenarios
+from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced
+from tests.strategies import DETERMINISTIC, Scenario, scenarios
 
 SCENARIOS = 300
 """Random scenarios per run of the test suite."""
+SPELLINGS = 2000
+"""And those in which only the two spellings are compared."""
+
+
+def options_of(s: Scenario) -> OnlineOptions:
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s)
 
 
 def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
     s = scenario
-    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s)
-    found = run_online(s.cluster, s.workload, s.plan, s.typical, options)
+    found = run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s))
     expected = simulate_reference(
         s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s
     )
@@ -58,6 +65,46 @@ def assert_all_same(found: Result, expected: ReferenceRun | Result) -> None:
 @settings(max_examples=SCENARIOS, deadline=None, suppress_health_check=list(HealthCheck))
 def test_compiled_engine_equals_its_twin(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
+
+
+def spelling(scenario: Scenario, name: str, changed: Habits) -> list[Result]:
+    """The run twice, so that the second one is lent what the first one worked out."""
+    s = scenario
+    with spelled(name, changed):
+        return [played(s.cluster, s.workload, s.plan, s.typical, options_of(s)) for _ in range(2)]
+
+
+@given(scenarios(kernels=DETERMINISTIC))
+@settings(max_examples=SCENARIOS // 3, deadline=None, suppress_health_check=list(HealthCheck))
+def test_kept_scores_equal_the_twin(scenario: Scenario) -> None:
+    expected = both(scenario)[1]
+    for found in spelling(scenario, "index", EAGER):
+        assert_all_same(found, expected)
+
+
+wide = scenarios(kernels=DETERMINISTIC, sizes=(3, 8, 16, 17, 40), most=120)
+"""Runs with more nodes than one row of a tree of maxima has room for, and pods for many columns."""
+
+
+def test_both_spellings_agree() -> None:
+    seen: Counter[str] = Counter()
+
+    @given(wide, habits())
+    @settings(max_examples=SPELLINGS, deadline=None, suppress_health_check=list(HealthCheck))
+    def agree(s: Scenario, changed: Habits) -> None:
+        inputs = (s.cluster, s.workload, s.plan, s.typical, options_of(s))
+        with spelled("scan"):
+            expected = traced(*inputs, seen)
+        with spelled("index", changed):
+            for _ in range(2):  # the second run is lent what the first one worked out
+                assert_same_trace(traced(*inputs, seen), expected)
+
+    agree()
+    # What is compared must have been done: columns made and given up, bounds searched, memos that forgot.
+    wanted = {"built": 0.5, "searches": 1, "scans": 3, "dropped": 0.01, "stretched": 0.1, "forgotten": 0.05}
+    assert {
+        name: seen[name] / seen["runs"] for name, least in wanted.items() if seen[name] < least * seen["runs"]
+    } == {}
 
 
 def test_a_run_in_which_nothing_happens_ends_at_zero() -> None:

@@ -24,11 +24,14 @@ from fastsim.stages import Deschedule, Inflation
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from tests.differential.test_online import Narrow, assert_same
-from tests.strategies import POD_SCHEMA, Scenario, scenarios, typicals, workloads
+from tests.spellings import EAGER, Habits, habits, played, spelled
+from tests.strategies import DETERMINISTIC, POD_SCHEMA, Scenario, scenarios, typicals, workloads
 
 TABLES = ("stages", "placements", "jobs", "timeline")
 SCENARIOS = 150
 """Random scenarios per run of the test suite."""
+SPELLINGS = 250
+"""And those in which only the two spellings of a decision are compared."""
 CROWDS = 60
 """And for each policy on crowded nodes."""
 RATIOS = (1.0, 1.0, 1.0, 0.3, 0.5, 0.05, 0.0)
@@ -87,15 +90,26 @@ def staged(draw: DrawFn, mains: SearchStrategy[Scenario], policies: Sequence[str
     )
 
 
-def compiled(run: Staged) -> Result:
+def options_of(run: Staged) -> OnlineOptions:
     s = run.main
     steps = tuple(Deschedule(DESCHEDULERS[policy](), ratio, at_s) for policy, ratio, at_s in run.deschedule)
     inflation = None if run.inflation is None else Inflation(*run.inflation)
-    options = OnlineOptions(
+    return OnlineOptions(
         seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, deschedule=steps, inflation=inflation,
         retarget=run.retarget,
     )  # fmt: skip
-    return run_online(s.cluster, s.workload, s.plan, s.typical, options)
+
+
+def compiled(run: Staged) -> Result:
+    s = run.main
+    return run_online(s.cluster, s.workload, s.plan, s.typical, options_of(run))
+
+
+def spelling(run: Staged, name: str, changed: Habits) -> list[Result]:
+    """The run twice, so that the second one is lent what the first one worked out."""
+    s = run.main
+    with spelled(name, changed):
+        return [played(s.cluster, s.workload, s.plan, s.typical, options_of(run)) for _ in range(2)]
 
 
 def twin(run: Staged) -> ReferenceRun:
@@ -126,6 +140,28 @@ def test_compiled_engine_and_its_stages_equal_the_twin(run: Staged) -> None:
 @settings(exhaustive, max_examples=CROWDS)
 def test_they_agree_where_places_are_scarce(policy: str, data: st.DataObject) -> None:
     assert_agree(data.draw(staged(crowds(), (policy,))))
+
+
+kept = scenarios(kernels=DETERMINISTIC, sizes=(3, 8, 17, 24), most=80)
+"""Runs whose scores can be kept."""
+
+
+@given(staged(st.one_of(kept, scenarios(kernels=DETERMINISTIC, churn=False, departures=False))), habits())
+@settings(exhaustive, max_examples=SPELLINGS)
+def test_both_spellings_agree_on_every_stage(run: Staged, changed: Habits) -> None:
+    expected = spelling(run, "scan", changed)[0]
+    for found in spelling(run, "index", changed):
+        for table in ("summary", *TABLES):
+            assert_same(getattr(found, table), getattr(expected, table), table)
+
+
+@given(staged(scenarios(kernels=DETERMINISTIC)))
+@settings(exhaustive, max_examples=SCENARIOS // 2)
+def test_kept_scores_and_stages_equal_the_twin(run: Staged) -> None:
+    expected = twin(run)
+    for found in spelling(run, "index", EAGER):
+        for table in TABLES:
+            assert_same(getattr(found, table), getattr(expected, table), table)
 
 
 @given(staged(scenarios()), st.integers(1, 7))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-HEAD = re.compile(r"\s*(cdef|cpdef|def)\s[^=(]*\(")
+HEAD = re.compile(r"\s*(cdef|cpdef|def)\s(?!class\b)[^=(]*\(")
 NAME = re.compile(r"(\w+)\s*\($")
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.style.cython_text import nogil_lines, signatures
 from tests.style.tree import ROOT, short, sources
 
-ENDING = re.compile(r"\) (noexcept|except -1|except NULL) nogil:?$")
+ENDING = re.compile(r"\) (noexcept|except -[12]|except NULL) nogil:?$")
 INTEGER = re.compile(r"(cdef|cpdef)( inline)? (int|bint|int32_t|int64_t) \w+\(")
 ANNOTATED = re.compile(r'<pre class="cython line score-(\d+)"[^>]*>\S*?<span class="">0*(\d+)</span>')
 FLAGS = [
@@ -30,13 +30,11 @@ def test_every_nogil_signature_is_cheap() -> None:
             where = f"{short(path)}:{found.line} {found.text.strip()}"
             ending = ENDING.search(found.text)
             if found.nogil and ending is None:
-                findings.append(
-                    f"{where}: ends neither in 'noexcept nogil' nor in 'except -1 nogil' or 'except NULL nogil'"
-                )
+                findings.append(f"{where}: ends neither in 'noexcept nogil' nor in 'except -1 nogil' (-2, NULL)")
             elif found.nogil and "except NULL" in found.text and "* " not in found.text.split("(")[0]:
                 findings.append(f"{where}: only a pointer can be NULL")
-            elif ending and ending[1] == "except -1" and not INTEGER.match(found.text.strip()):
-                findings.append(f"{where}: only an integer answer can be -1")
+            elif ending and ending[1].startswith("except -") and not INTEGER.match(found.text.strip()):
+                findings.append(f"{where}: only an integer answer can be negative")
             elif found.kind == "cdef" and " void " in found.text and "noexcept" not in found.text:
                 findings.append(f"{where}: a void function that looks for an exception after every call")
     assert findings == []

@@ -151,8 +151,6 @@ def test_two_virtual_cpus_are_a_core_and_half_a_core_is_never_idle(cpu_milli: in
         ((8001, 64, [1000, 1000]), "node 1: cpu_left 8001"),
         ((8000, -1, [1000, 1000]), "node 1: mem_left -1"),
         ((8000, 65, [1000, 1000]), "node 1: mem_left 65"),
-        ((8000, 64, [1000, -1]), "node 1: GPU 1"),
-        ((8000, 64, [1001, 1000]), "node 1: GPU 0"),
     ],
 )
 def test_a_state_that_cannot_be_is_found(state: tuple[int, int, list[int]], message: str) -> None:
@@ -165,13 +163,17 @@ def test_a_state_that_cannot_be_is_found(state: tuple[int, int, list[int]], mess
 @pytest.mark.parametrize(
     ("column", "place", "value", "message"),
     [
-        ("cpu_left", 0, 7000, "totals drifted"),
+        ("cpu_left", 0, 7000, r"node 0: cached power is not \(120000, 20000\) mW"),
         ("mem_left", 0, 63, "totals drifted"),
-        ("gpu_left", (0, 1), 500, "cached fragmentation 0.0 is not 500.0"),
+        ("gpu_left", (0, 1), 500, r"node 0: cached power is not \(15000, 80000\) mW"),
+        ("gpu_left", (0, 1), -1, "node 0: GPU 1"),
+        ("gpu_left", (0, 0), 1001, "node 0: GPU 0"),
         ("gpu_left", (0, 2), 1, "node 0: GPU 2"),  # a device the node does not have
         ("pods", 0, -1, "node 0: pods -1"),
         ("pods", 0, 8, "node 0: pods 8"),
         ("frag", 0, 1e-12, "cached fragmentation 1e-12 is not 0.0"),
+        ("frag_classes", (0, 2), 1, "node 0: fragmentation class 2"),
+        ("gpu_mw", 0, 1, r"node 0: cached power is not \(15000, 20000\) mW"),
         ("present", 1, 0, "totals drifted"),
     ],
 )
@@ -180,6 +182,15 @@ def test_a_column_changed_behind_the_tables_back_is_found(column: str, place: An
     table.columns[column][place] = value
     with pytest.raises(AssertionError, match=message):
         table.nodes.verify()
+
+
+@pytest.mark.parametrize("left", [-1, 1001])
+def test_a_device_holds_no_more_than_a_device_and_no_less_than_nothing(left: int) -> None:
+    table = Table(t4(2))
+    before = table.nodes.totals()
+    with pytest.raises(ValueError, match=f"node 1: found {left} milli-GPU left on a device, expected 0 to 1000"):
+        table.nodes.load(1, 8000, 64, [1000, left], {})
+    assert table.nodes.totals() == before and table.nodes.verify() == 0
 
 
 def test_counting_a_node_twice_is_found() -> None:

@@ -1,0 +1,23 @@
+"""What every node is worth to one pod class, kept for many classes and corrected node by node."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastsim_ext.memo import Memo
+from fastsim_ext.nodes import NodeTable
+
+class ColumnTable:
+    """The columns of one run; ``memo`` keeps points by node state, ``kind`` numbers equal nodes."""
+
+    n_columns: int
+    n_used: int
+    n_families: int
+    n_terms: int
+    limit: int
+    stretched: bool
+    bounded: bool
+    def __init__(self, nodes: NodeTable, plan: Mapping[str, Any], memo: Memo, kind: Any, state: Any) -> None: ...
+    def restart(self, memo: Memo) -> None:
+        """Forget all columns and keep points in another memo from now on."""
+    def verify(self) -> int:
+        """Every column says of every node what it would say if it were made now."""

@@ -1,0 +1,16 @@
+"""A tree of maxima over one number for each node; kernels, reached by cimport, and one object to look at them."""
+
+from collections.abc import Sequence
+
+class Maxima:
+    """A tree that Python can hold, for a list of numbers."""
+
+    def __init__(self, values: Sequence[int]) -> None: ...
+    def put(self, at: int, value: int) -> None:
+        """Write the number at a position."""
+    def top(self) -> int:
+        """The largest number."""
+    def first(self) -> int:
+        """The first position with the largest number."""
+    def next(self, at: int, least: int) -> int:
+        """The first position from ``at`` on with ``least`` or more, or -1."""

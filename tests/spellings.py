@@ -1,0 +1,133 @@
+"""One run in each of the two spellings of a decision, with habits that make small runs keep scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis.strategies import SearchStrategy
+
+from fastsim import engine
+from fastsim.cluster import Cluster
+from fastsim.columns import HABITS
+from fastsim.engine import OnlineOptions, OnlineRun
+from fastsim.frames import OUTCOME, ROW
+from fastsim.memo import MEMOS
+from fastsim.plan import OnlinePlan
+from fastsim.result import Result, gathered
+from fastsim.typical import TypicalPods
+from fastsim.workload import Workload
+from fastsim_ext.index import Indexed
+
+Habits = dict[str, float]
+EAGER: Habits = {
+    "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1,
+    "memo_bytes": 1,
+}  # fmt: skip
+"""A column for every class at its third question; the memo forgets after every few states."""
+
+
+def habits() -> SearchStrategy[Habits]:
+    """From keeping all there is to giving everything up at once."""
+    return st.fixed_dictionaries({
+        "window_changes": st.sampled_from((8, 2, 4096)),
+        "long_window_changes": st.sampled_from((16, 2, 32768)),
+        "sweep_changes": st.sampled_from((4, 1, 4096)),
+        "upkeep_ns": st.sampled_from((0, 30, 60)),
+        "search_ns": st.sampled_from((0, 0, 60, 1200)),
+        "few_classes": st.sampled_from((192, 0)),
+        "columns_bytes": st.sampled_from((0, HABITS["columns_bytes"])),
+        "least_columns": st.sampled_from((16, 1, 2)),
+        "memo_bytes": st.sampled_from((1, HABITS["memo_bytes"])),
+    })  # fmt: skip
+
+
+@contextmanager
+def spelled(spelling: str, changed: Mapping[str, float] = MappingProxyType({})) -> Iterator[None]:
+    """Decisions are spelled ``index`` or ``scan``; what is kept is checked after every event."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "SPELLING", spelling)
+        patch.setattr(engine, "CHECKED", True)
+        for name, value in changed.items():
+            patch.setitem(HABITS, name, value)
+        MEMOS.clear()
+        yield
+        MEMOS.clear()
+
+
+class Traced(OnlineRun):
+    """A run that keeps what the compiled tables write, as it is."""
+
+    def play(self) -> None:
+        """The whole run."""
+        self.events, self.outcomes = b"", b""
+        super().play()
+
+    def drain(self) -> None:
+        """Collect the rows since the last time."""
+        self.events += self.online.drain_rows()
+        self.outcomes += self.work.drain()
+
+    def trace(self) -> tuple[Any, ...]:
+        """Every event, every outcome, every stage and the state at the end."""
+        events, outcomes = np.frombuffer(self.events, ROW), np.frombuffer(self.outcomes, OUTCOME)
+        return events, outcomes, self.stages, self.online.state(), self.select.attempts
+
+
+def checked(run: OnlineRun, seen: Counter[str] | None) -> None:
+    """Play a whole run and check what it kept; ``seen`` counts what the index did."""
+    run.play()
+    run.select.verify()
+    if run.memo is not None:
+        run.memo[1].verify()
+    if seen is not None and isinstance(run.select, Indexed):
+        seen.update(deeds(run.select, run.memo))
+    run.scribe.close()
+
+
+def played(
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
+) -> Result:
+    """The result of a whole run."""
+    run = OnlineRun(cluster, workload, plan, typical, options)
+    checked(run, None)
+    frames, provenance = gathered(run)
+    run.give_back()
+    return Result(frames, provenance, {})
+
+
+def traced(
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions,
+    seen: Counter[str],
+) -> tuple[Any, ...]:  # fmt: skip
+    """What a whole run wrote: quicker to have and to compare than the tables made from it."""
+    run = Traced(cluster, workload, plan, typical, options)
+    checked(run, seen)
+    run.recorder.drop()
+    run.give_back()
+    return run.trace()
+
+
+def assert_same_trace(found: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
+    """Equal to the last bit; says which row differs first."""
+    for mine, others in zip(found[:2], expected[:2], strict=True):
+        for k in range(min(len(mine), len(others))):
+            assert mine[k].tobytes() == others[k].tobytes(), f"row {k}: {mine[k]} is not {others[k]}"
+        assert len(mine) == len(others)
+    assert repr(found[2:]) == repr(expected[2:])
+
+
+def deeds(select: Indexed, memo: Any) -> dict[str, int]:
+    """How often the index did what a test wants it to do."""
+    table = select.table
+    return {
+        "runs": 1, "built": select.built, "searches": select.searches, "scans": select.scans,
+        "dropped": select.built - table.n_used, "stretched": table.stretched * select.built,
+        "forgotten": int(memo[1].generation > 0),
+    }  # fmt: skip

@@ -1,0 +1,66 @@
+"""Trees of maxima against a plain list."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from fastsim_ext.tree import Maxima
+
+LOWEST = -(2**31)
+values = st.one_of(st.integers(-3, 3), st.sampled_from((LOWEST, LOWEST + 1, 2**31 - 1)), st.integers(-(10**6), 10**6))
+counts = st.sampled_from((1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, 300, 4096, 4097))
+
+
+def next_of(plain: list[int], at: int, least: int) -> int:
+    """The first position from ``at`` on with ``least`` or more, or -1."""
+    return next((i for i in range(at, len(plain)) if plain[i] >= least), -1)
+
+
+def assert_same(tree: Maxima, plain: list[int]) -> None:
+    assert tree.top() == max(plain)
+    assert tree.first() == plain.index(max(plain))
+
+
+@given(counts, st.data())
+def test_a_tree_answers_as_a_list_does(count: int, data: st.DataObject) -> None:
+    few = data.draw(st.lists(values, min_size=1, max_size=6))
+    plain = [few[i * i % len(few)] for i in range(count)]
+    tree = Maxima(plain)
+    assert_same(tree, plain)
+    for _ in range(data.draw(st.integers(0, 12))):
+        at, value = data.draw(st.integers(0, count - 1)), data.draw(st.one_of(values, st.sampled_from(few)))
+        plain[at] = value
+        tree.put(at, value)
+        assert_same(tree, plain)
+        for least in (value, value - 1 if value > LOWEST else value, max(plain), few[0]):
+            for start in (0, at, at + 1, count - 1, count):
+                assert tree.next(start, least) == next_of(plain, start, least), (start, least)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 40, 256, 257, 1213])
+def test_the_first_of_equals_is_found_wherever_it_stands(count: int) -> None:
+    tree, plain = Maxima([7] * count), [7] * count
+    for at in range(count):  # from the left, equals fall one by one
+        assert (tree.first(), tree.next(0, 7), tree.next(at, 7)) == (at, at, at)
+        tree.put(at, 6)
+        plain[at] = 6
+        assert tree.top() == max(plain)
+    assert (tree.first(), tree.next(0, 7), tree.next(0, 6)) == (0, -1, 0)
+
+
+def test_a_search_goes_on_from_behind_the_last_hit() -> None:
+    plain = [k % 5 for k in range(70)]
+    tree, found, at = Maxima(plain), [], -1
+    while (at := tree.next(at + 1, 3)) >= 0:
+        found.append(at)
+    assert found == [i for i, value in enumerate(plain) if value >= 3]
+
+
+def test_there_is_no_position_behind_the_end() -> None:
+    tree = Maxima([1] * 16)
+    for at in (-1, 16):
+        with pytest.raises(IndexError, match=f"no position {at} in a tree of 16"):
+            tree.put(at, 2)
+    assert [tree.next(at, 1) for at in (15, 16, 17, 400)] == [15, -1, -1, -1]
