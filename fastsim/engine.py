@@ -160,9 +160,10 @@ class OnlineRun:
         names = pl.Series(pl.from_arrow(self.cluster.nodes["name"]), dtype=pl.String)
         schema, folder, record = self.workload.schema, self.options.folder, self.options.record
         if folder is None:
-            return Recorder(schema, MemoryTables(names, "native_id" in schema.names), record)
+            held = MemoryTables(names, "native_id" in schema.names)
+            return Recorder(schema, held, record, sha256=self.workload.known_checksum)
         if self.saving is None:
-            return Recorder(schema, FileTables(names, folder), record)
+            return Recorder(schema, FileTables(names, folder), record, sha256=self.workload.known_checksum)
         return Recorder(schema, self.saving.journal(names, folder), record, self.saving.waits())
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
@@ -308,6 +309,7 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     try:
         run.play()
         run.scribe.close()
+        workload.note_checksum(run.recorder.checksum.hexdigest())
         frames, provenance = gathered(run)
     except BaseException:
         run.scribe.drop()
