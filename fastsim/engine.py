@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from fastsim_ext.index import Indexed
-from fastsim_ext.memo import Memo
 
 from fastsim.background import Background, Inline
 from fastsim.columns import (
@@ -35,6 +33,8 @@ from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
+from fastsim_ext.index import Indexed
+from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector

@@ -47,9 +47,9 @@ class MemoryTables:
 
     def __init__(self, names: pl.Series, named: bool) -> None:
         self.names, self.named = names, named
-        self._rows: list[Any] = [np.zeros(0, ROW)]
+        self._rows: list[Any] = []
         self._kept: list[Any] = [np.zeros(0, np.int64)]
-        self._outcomes: list[Any] = [np.zeros(0, OUTCOME)]
+        self._outcomes: list[Any] = []
         self._natives: list[pl.Series] = [pl.Series("native_id", [], pl.String)]
 
     def events(self, rows: Any, kept: int) -> None:
@@ -70,7 +70,7 @@ class MemoryTables:
     @cached_property
     def _sorted(self) -> tuple[Any, pl.Series | None]:
         """Outcome rows by arrival, and the names of their pods."""
-        out = np.concatenate(self._outcomes)
+        out = _joined(self._outcomes, OUTCOME)
         order = np.argsort(out["seq"], kind="stable")
         seq = out["seq"][order]
         if (seq[1:] == seq[:-1]).any():  # some pod has several rows
@@ -80,7 +80,7 @@ class MemoryTables:
         return out[order], natives
 
     def _timeline(self) -> pl.DataFrame:
-        rows, kept = np.concatenate(self._rows), np.concatenate(self._kept)
+        rows, kept = _joined(self._rows, ROW), np.concatenate(self._kept)
         self._rows, self._kept = [], []
         return timeline_frame(rows, kept)
 
@@ -200,3 +200,8 @@ class Recorder:
 def arrow(frame: pl.DataFrame) -> pa.Table:
     """A frame as it is written."""
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _joined(rows: list[Any], kind: np.dtype[Any]) -> Any:
+    """Rows of one kind as one array; as bytes, because numpy joins structures field by field."""
+    return np.concatenate([np.zeros(0, np.uint8), *(part.view(np.uint8) for part in rows)]).view(kind)

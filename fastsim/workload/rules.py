@@ -41,9 +41,9 @@ def required_columns(where: str, names: Sequence[str]) -> None:
     if missing:
         hint = "times are seconds: submit_s, duration_s" if s.SUBMIT_S in missing else ""
         raise InputError(f"{where}: {missing[0]}", f"columns {', '.join(names)}", "this required column", hint)
-    for name in names:
+    for name in (name for name in names if name not in s.POD_SCHEMA.names):
         likely = difflib.get_close_matches(name, s.POD_SCHEMA.names, n=1, cutoff=0.85)
-        if name not in s.POD_SCHEMA.names and likely and likely[0] not in names:
+        if likely and likely[0] not in names:
             raise InputError(f"{where}: {name}", "an unknown column", f"{likely[0]}", "rename or drop the column")
 
 
