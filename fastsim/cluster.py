@@ -136,6 +136,10 @@ class Cluster:
 
     def checksum(self) -> str:
         """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""
+        return self._checksum
+
+    @cached_property
+    def _checksum(self) -> str:
         table = self._self_contained(everywhere=True)
         return content_checksum(table.to_batches(), table.schema)
 

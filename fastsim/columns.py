@@ -12,7 +12,6 @@ from fastsim.node_table import MAX_GPUS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
 
 if TYPE_CHECKING:
-    from fastsim.catalog import Catalog
     from fastsim.cluster import Cluster
     from fastsim.typical import TypicalPods
 
@@ -23,8 +22,6 @@ LARGEST_CPU, LARGEST_GPU = 128_000, 8000
 """Milli-CPU and milli-GPU of the largest node that the formulas know."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
-POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
-"""Node columns that decide its power draw."""
 HABITS = {
     "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
     "upkeep_ns": 60, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
@@ -66,12 +63,11 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     num_gpu = _ints(table, "num_gpu", np.int32)
     width = max(LANES, -(-int(num_gpu.max(initial=0)) // LANES) * LANES)
     cap = np.where(np.arange(width) < num_gpu[:, None], 1000, 0).astype(np.int32)
-    models = table["gpu_model"].to_pylist()
     present = table["add_s"].is_null().to_numpy(zero_copy_only=False) if n else np.zeros(0, bool)
     cpu, mem = _ints(table, "cpu_milli", np.int64), _ints(table, "memory_mib", np.int64)
     return {
         "cpu_cap": cpu, "mem_cap": mem, "num_gpu": num_gpu,
-        "model": np.array([-1 if m is None else ids.number[m] for m in models], np.int32),
+        "model": _model_numbers(table, ids),
         "max_pods": _ints(table, "max_pods", np.int32, missing=np.iinfo(np.int32).max),
         **power_columns(cluster),
         "cpu_left": cpu.copy(), "mem_left": mem.copy(), "pods": np.zeros(n, np.int32),
@@ -89,8 +85,13 @@ def node_kinds(columns: Columns) -> tuple[Any, Any]:
     names = ("cpu_cap", "mem_cap", "num_gpu", "model", "gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw",
              "cores")  # fmt: skip
     table = np.column_stack([columns[name].astype(np.int64) for name in names])
-    kinds, kind = np.unique(table, axis=0, return_inverse=True)
-    return kinds, np.ascontiguousarray(kind.ravel(), np.int32)
+    order = np.lexsort(table.T[::-1])
+    rows = table[order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    kind = np.empty(len(rows), np.int32)
+    kind[order] = np.cumsum(new) - 1
+    return rows[new], kind
 
 
 def largest_points(columns: Columns) -> dict[str, float]:
@@ -113,42 +114,25 @@ def largest_points(columns: Columns) -> dict[str, float]:
 
 def power_columns(cluster: Cluster) -> Columns:
     """Milliwatts of one device and one CPU socket, and cores of a socket, for every node."""
-    rows = [node_power(row, cluster.catalog) for row in cluster.nodes.select(POWER).to_pylist()]
-    names = ("gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw")
-    columns = {name: np.array([round(1000 * row[k]) for row in rows], np.int64) for k, name in enumerate(names)}
-    columns["cores"] = np.array([row[4] for row in rows], np.int32)
-    return columns
-
-
-def node_power(row: Mapping[str, Any], catalog: Catalog) -> tuple[float, float, float, float, int]:
-    """Watts of one idle and one used device, of one idle and one used socket, and cores of a socket.
-
-    What the node says of itself goes before what the catalogue says of its models.
-    """
-
-    def first(column: str, default: Any) -> Any:
-        return default if row[column] is None else row[column]
-
-    gpu = catalog.gpu.get(row["gpu_model"])
-    cpu = catalog.cpu[first("cpu_model", "")] if row["cpu_model"] in catalog.cpu else catalog.cpu[""]
-    return (
-        first("gpu_idle_w", gpu.idle_w if gpu else 0.0), first("gpu_peak_w", gpu.peak_w if gpu else 0.0),
-        first("cpu_idle_w", cpu.idle_w), first("cpu_peak_w", cpu.peak_w),
-        first("cpu_cores_per_socket", cpu.cores_per_socket),
-    )  # fmt: skip
+    watts = cluster.watts
+    columns = {
+        f"{name}_mw": np.rint(1000 * watts[f"{name}_w"].to_numpy()).astype(np.int64)
+        for name in ("gpu_idle", "gpu_peak", "cpu_idle", "cpu_peak")
+    }
+    return {**columns, "cores": watts["cpu_cores_per_socket"].to_numpy().astype(np.int32)}
 
 
 def change_columns(cluster: Cluster) -> Columns:
     """Nodes that appear or disappear during the run, by (time in s, position, appearance first)."""
-    rows = []
-    for n, row in enumerate(cluster.nodes.select(["add_s", "remove_s"]).to_pylist()):
-        rows += [(row["add_s"], n, 0)] if row["add_s"] is not None else []
-        rows += [(row["remove_s"], n, 1)] if row["remove_s"] is not None else []
-    rows.sort()
+    at_s = [cluster.nodes[name].to_numpy() for name in ("add_s", "remove_s")]  # NaN = never
+    nodes = [np.flatnonzero(~np.isnan(times)) for times in at_s]
+    time_s = np.concatenate([times[n] for times, n in zip(at_s, nodes, strict=True)])
+    node, kind = np.concatenate(nodes), np.repeat([0, 1], [len(n) for n in nodes])
+    order = np.lexsort((kind, node, time_s))
     return {
-        "change_t": np.array([t for t, _, _ in rows], np.float64),
-        "change_node": np.array([n for _, n, _ in rows], np.int32),
-        "change_adds": np.array([1 - kind for _, _, kind in rows], np.int32),
+        "change_t": time_s[order].astype(np.float64),
+        "change_node": node[order].astype(np.int32),
+        "change_adds": (1 - kind[order]).astype(np.int32),
     }
 
 
@@ -227,3 +211,10 @@ def read_only(columns: Mapping[str, Any]) -> Columns:
 
 def _ints(table: Any, name: str, kind: type, missing: int = 0) -> Any:
     return table[name].fill_null(missing).to_numpy().astype(kind)
+
+
+def _model_numbers(table: Any, ids: ModelIds) -> Any:
+    """The number of every node's GPU model; -1 without GPUs."""
+    models = table["gpu_model"].combine_chunks().dictionary_encode()
+    numbers = np.array([*(ids.number[name] for name in models.dictionary.to_pylist()), -1], np.int32)
+    return numbers[models.indices.fill_null(len(models.dictionary)).to_numpy()]

@@ -87,11 +87,16 @@ def _floats(values: Numbers) -> Floats:
 
 
 def _means(values: Floats, arrive: npt.NDArray[np.int64], percents: npt.NDArray[np.int64]) -> Floats:
+    """Mean of the values at each per cent, or around it where there is none."""
     means: Floats = np.full(len(percents), np.nan)
-    for i, percent in enumerate(percents):
-        chosen = values[arrive == percent]
-        if not chosen.size:
-            chosen = values[np.abs(arrive - percent) <= 1]
-        if chosen.size:
-            means[i] = chosen.mean()
+    order = np.argsort(arrive, kind="stable")
+    ranked = arrive[order]
+    edges = np.arange(percents[0] - 1, percents[-1] + 3)
+    first = np.searchsorted(ranked, edges).tolist()  # of each whole per cent, from the one below the first
+    for i in range(len(percents)):
+        below, here, after, above = first[i : i + 4]
+        # Values are added in their own order: the last bits of a sum depend on it.
+        chosen = values[order[here:after]] if here < after else values[np.sort(order[below:above])]
+        if len(chosen):
+            means[i] = np.add.reduce(chosen) / len(chosen)
     return means

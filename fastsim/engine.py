@@ -138,14 +138,15 @@ class OnlineRun:
         self, cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
     ) -> None:
         self.cluster, self.workload, self.plan, self.typical, self.options = cluster, workload, plan, typical, options
-        self.ids = ModelIds(cluster.nodes["gpu_model"].to_pylist())
+        self.ids = ModelIds(cluster.nodes["gpu_model"].unique().to_pylist())
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
         if options.saving is not None:
             options.saving.take_over_nodes(self.columns)
         self.scorers = UserScorers(plan, self.columns, self.classes)
         self.memo: tuple[str, Memo] | None = None
-        self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
+        self.kinds, self.kind = node_kinds(self.columns)
+        self.nodes = NodeTable(self.columns, self._target(typical))
         self.work = WorkTable()
         self.select = self._selector(plan_columns(plan, len(cluster)))
         self.rules: Regulation | None = None
@@ -157,6 +158,7 @@ class OnlineRun:
         self.pods = 0
         self.first_s: float | None = None
         self.budget = 256  # events of a breath
+        self.loop_s = 0.0
         self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
         self.stages: list[tuple[str, Any, int]] = []
         self.saving = options.saving
@@ -164,29 +166,34 @@ class OnlineRun:
         self.scribe: Inline | Background = Inline() if options.folder is None else Background()
 
     def _recorder(self) -> Recorder:
-        names = pl.Series(self.cluster.nodes["name"].to_pylist(), dtype=pl.String)
+        names = pl.Series(pl.from_arrow(self.cluster.nodes["name"]), dtype=pl.String)
         schema, folder, record = self.workload.schema, self.options.folder, self.options.record
         if folder is None:
-            return Recorder(schema, MemoryTables(names, "native_id" in schema.names), record)
+            held = MemoryTables(names, "native_id" in schema.names)
+            return Recorder(schema, held, record, sha256=self.workload.known_checksum)
         if self.saving is None:
-            return Recorder(schema, FileTables(names, folder), record)
+            return Recorder(schema, FileTables(names, folder), record, sha256=self.workload.known_checksum)
         return Recorder(schema, self.saving.journal(names, folder), record, self.saving.waits())
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
         if not indexable(self.plan, self.columns):
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
-        _, kind = node_kinds(self.columns)
-        terms |= {"memo": self._lent(), "kind": kind, "state": np.full(len(kind), -1, np.int32)}
+        terms |= {"memo": self._lent(), "kind": self.kind, "state": np.full(len(self.kind), -1, np.int32)}
         return Indexed(self.nodes, self.work, terms, seed, self.scorers)
+
+    def _target(self, typical: TypicalPods) -> TypicalTable:
+        """What fragmentation is measured against from now on."""
+        columns = typical_columns(typical, self.ids)
+        self.target_key = memo_key(columns)  # now, because the table also writes to them
+        return TypicalTable(columns)
 
     def _lent(self) -> Memo:
         """A memo for points as they follow from this run's nodes, plan and typical pods."""
         self.give_back()
-        kinds, _ = node_kinds(self.columns)
         tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
-        key = memo_key(kinds, plan, self.nodes.width, tags, typical_columns(self.typical, self.ids))
+        key = memo_key(self.kinds, plan, self.nodes.width, tags, self.target_key)
         self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), HABITS["memo_bytes"])
         return self.memo[1]
 
@@ -261,6 +268,7 @@ class OnlineRun:
             began = time.perf_counter()
             status = self.online.advance(self.budget)
             took_s = time.perf_counter() - began
+            self.loop_s += took_s
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
             elif self.rules is not None and self.ruled is not None and status == WANT_CHANGES:
@@ -303,7 +311,7 @@ class OnlineRun:
         """Measure fragmentation against another target workload from now on."""
         self.drain()
         self.typical = typical
-        self.nodes.retarget(TypicalTable(typical_columns(typical, self.ids)))
+        self.nodes.retarget(self._target(typical))
         if isinstance(self.select, Indexed):
             self.select.restart(self._lent())
 
@@ -327,6 +335,7 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     try:
         run.play()
         run.scribe.close()
+        workload.note_checksum(run.recorder.checksum.hexdigest())
         frames, provenance = gathered(run)
     except BaseException:
         run.scribe.drop()
@@ -334,7 +343,7 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
         raise
     run.recorder.waits.close()
     run.give_back()
-    spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
+    spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began, "loop_s": run.loop_s}
     if run.saving is not None:
         spent = run.saving.spent(spent)
     timing = {**spent, "pods_per_s": run.pods / spent["wall_s"]}

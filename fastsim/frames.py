@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,30 @@ INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 
 Array = Any
+Makers = Mapping[str, Callable[[], pl.DataFrame]]
+
+
+class LateFrames(Mapping[str, pl.DataFrame]):
+    """Tables by name: some are there, the others are made when they are first asked for."""
+
+    def __init__(self, made: Mapping[str, pl.DataFrame], makers: Makers) -> None:
+        self._names = (*made, *makers)
+        self._made, self._makers, self._lock = dict(made), dict(makers), threading.Lock()
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        with self._lock:
+            if name in self._makers:
+                self._made[name] = self._makers.pop(name)()  # lets go of the rows it is made from
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LateFrames, (dict(self), {})
 
 
 def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:

@@ -35,6 +35,8 @@ class JournalTables(FrameTables):
     def add(self, name: str, frame: pl.DataFrame) -> None:
         """Append rows to the journal of a table."""
         table = arrow(frame)
+        if not table.num_rows:  # a stream without rows has no bytes yet: cut there, it could not be read
+            return
         if name not in self._open:
             self._begin(name, table.schema)
         self._open[name][1].write_table(table)

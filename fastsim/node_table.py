@@ -71,9 +71,9 @@ def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
     for column in REQUIRED:
         if column not in names:
             raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column")
-    for column in names:
+    for column in (name for name in names if name not in NODE_SCHEMA.names):
         likely = difflib.get_close_matches(column, NODE_SCHEMA.names, n=1, cutoff=0.85)
-        if column not in NODE_SCHEMA.names and likely and likely[0] not in names:
+        if likely and likely[0] not in names:
             raise InputError(f"{name}: {column}", "an unknown column", likely[0], "rename or drop the column")
     columns = [_column(table, field, where) for field in NODE_SCHEMA]
     return pa.Table.from_arrays(columns, schema=NODE_SCHEMA)

@@ -53,9 +53,9 @@ class Oversized:
 
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
-    nodes = cluster.nodes
-    columns = [nodes[name].to_pylist() for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_model", "max_pods")]
-    found = {Shape(cpu, mem, gpus, model) for cpu, mem, gpus, model, pods in zip(*columns, strict=True) if pods != 0}
+    names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
+    distinct = cluster.nodes.group_by(names, use_threads=False).aggregate([])
+    found = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
     return sorted(found, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
 
 

@@ -7,14 +7,14 @@ the interval, ``jobs`` by the end of the pod (what still runs or waits at the en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from fastsim.frames import OUTCOME, ROW, jobs_frame, placements_frame, timeline_frame
+from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.summary import Waits
 from fastsim.tabular import ContentChecksum, TableWriter
@@ -35,21 +35,21 @@ class Tables(Protocol):
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Outcome rows and the names of their pods."""
 
-    def close(self) -> Mapping[str, pl.DataFrame] | None:
-        """The tables, unless they are in files."""
+    def close(self) -> Makers | None:
+        """What makes the tables when somebody looks at them, unless they are in files."""
 
     def drop(self) -> None:
         """Let go of everything."""
 
 
 class MemoryTables:
-    """Rows as the loop wrote them; they become frames, sorted by arrival, at the end."""
+    """Rows as the loop wrote them; they become frames, sorted by arrival, when somebody looks at them."""
 
     def __init__(self, names: pl.Series, named: bool) -> None:
         self.names, self.named = names, named
-        self._rows: list[Any] = [np.zeros(0, ROW)]
+        self._rows: list[Any] = []
         self._kept: list[Any] = [np.zeros(0, np.int64)]
-        self._outcomes: list[Any] = [np.zeros(0, OUTCOME)]
+        self._outcomes: list[Any] = []
         self._natives: list[pl.Series] = [pl.Series("native_id", [], pl.String)]
 
     def events(self, rows: Any, kept: int) -> None:
@@ -63,17 +63,32 @@ class MemoryTables:
         if natives is not None:
             self._natives.append(natives)
 
-    def close(self) -> Mapping[str, pl.DataFrame]:
-        """The three frames."""
-        out = np.concatenate(self._outcomes)
-        order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
-        out = out[order]
+    def close(self) -> Makers:
+        """What makes the three frames."""
+        return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
+
+    @cached_property
+    def _sorted(self) -> tuple[Any, pl.Series | None]:
+        """Outcome rows by arrival, and the names of their pods."""
+        out = _joined(self._outcomes, OUTCOME)
+        order = np.argsort(out["seq"], kind="stable")
+        seq = out["seq"][order]
+        if (seq[1:] == seq[:-1]).any():  # some pod has several rows
+            order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
         natives = pl.concat(self._natives).gather(pl.Series(order)) if self.named else None
-        return {
-            "timeline": timeline_frame(np.concatenate(self._rows), np.concatenate(self._kept)),
-            "placements": placements_frame(out, natives, self.names),
-            "jobs": jobs_frame(out, natives),
-        }
+        self._outcomes, self._natives = [], []
+        return out[order], natives
+
+    def _timeline(self) -> pl.DataFrame:
+        rows, kept = _joined(self._rows, ROW), np.concatenate(self._kept)
+        self._rows, self._kept = [], []
+        return timeline_frame(rows, kept)
+
+    def _placements(self) -> pl.DataFrame:
+        return placements_frame(*self._sorted, self.names)
+
+    def _jobs(self) -> pl.DataFrame:
+        return jobs_frame(*self._sorted)
 
     def drop(self) -> None:
         """Nothing to let go of."""
@@ -127,11 +142,28 @@ class FileTables(FrameTables):
             writer.drop()
 
 
+class KnownChecksum:
+    """The checksum of rows that were read before; the same face as :class:`ContentChecksum`."""
+
+    def __init__(self, sha256: str) -> None:
+        self.sha256 = sha256
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Nothing to work out."""
+
+    def hexdigest(self) -> str:
+        """The checksum of all rows."""
+        return self.sha256
+
+
 class Recorder:
     """Takes what comes in and what comes out of a run, in order, and keeps what was asked for."""
 
-    def __init__(self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None) -> None:
-        self.tables, self.waits, self.checksum = tables, waits or Waits(), ContentChecksum(schema)
+    def __init__(
+        self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None, sha256: str | None = None
+    ) -> None:
+        self.tables, self.waits = tables, waits or Waits()
+        self.checksum = ContentChecksum(schema) if sha256 is None else KnownChecksum(sha256)
         self.listed = record in ("placements", "all")
         self.timed = record in ("timeline", "all")
         self.waited = record != "none"
@@ -168,3 +200,8 @@ class Recorder:
 def arrow(frame: pl.DataFrame) -> pa.Table:
     """A frame as it is written."""
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _joined(rows: list[Any], kind: np.dtype[Any]) -> Any:
+    """Rows of one kind as one array; as bytes, because numpy joins structures field by field."""
+    return np.concatenate([np.zeros(0, np.uint8), *(part.view(np.uint8) for part in rows)]).view(kind)

@@ -8,6 +8,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import ResultError
-from fastsim.frames import ROW
+from fastsim.frames import ROW, LateFrames
 from fastsim.recording import arrow
 from fastsim.summary import frag_milli, summary_frame
 from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -64,9 +65,9 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
 class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
-    Frames of a run that was written to a folder are read from it when they are first asked for; :meth:`scan`
-    looks at them without reading them in full. ``timing`` (wall and CPU seconds, pods per second) is kept apart,
-    so that equal runs have equal frames.
+    Frames are made when they are first asked for. Those of a run that was written to a folder are read from it;
+    :meth:`scan` looks at them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
+    loop, pods per second) is kept apart, so that equal runs have equal frames.
     """
 
     frames: Frames
@@ -179,7 +180,7 @@ def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     tables = run.recorder.tables.close()
     folder = run.options.folder
     if tables is not None or folder is None:
-        return {**frames, **(tables or {})}, _provenance(run)
+        return LateFrames(frames, tables or {}), _provenance(run)
     for name, frame in frames.items():
         write_table(folder / f"{name}.parquet", name, frame)
     return FolderFrames(folder), _provenance(run)
@@ -213,6 +214,12 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
         "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
         "typical_pods": len(run.typical.count),
         "build": {"checked": CHECKED, "flags": FLAGS},
-        "versions": {"fastsim": version("fastsim-gpu"), "python": platform.python_version(),
-                     **{name: version(name) for name in ("numpy", "polars", "pyarrow")}},
+        "versions": dict(_versions()),
     }  # fmt: skip
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """What the result was computed with; looking it up reads files."""
+    packages = {name: version(name) for name in ("numpy", "polars", "pyarrow")}
+    return {"fastsim": version("fastsim-gpu"), "python": platform.python_version(), **packages}

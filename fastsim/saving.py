@@ -78,7 +78,7 @@ class Saving:
         arrays |= {"slots": np.frombuffer(slots, np.uint8), "departures": np.frombuffer(departures, np.uint8)}
         arrays["in_system"] = np.array(sorted(run.work.present()), np.int64)
         wall_s, cpu_s = time.monotonic() - self._began_s, time.process_time() - self._began_cpu_s
-        spent = self.spent({"wall_s": wall_s, "cpu_s": cpu_s})
+        spent = self.spent({"wall_s": wall_s, "cpu_s": cpu_s, "loop_s": run.loop_s})
         meta = {
             "scenario": self.scenario, "forked_from": self.forked_from,
             "decided": self._decisions(run), "process": os.getpid(),

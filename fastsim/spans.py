@@ -79,9 +79,15 @@ class Spans:
         places = [(self.count - 1) * (q / 100) for q in percents]
         below = [min(math.floor(place), self.count - 1) for place in places]
         above = [min(rank + 1, self.count - 1) for rank in below]
-        found = values_at(self.pieces, sorted({*below, *above}))
+        found = self._ranked(sorted({*below, *above}))
         return [_between(found[low], found[high], place - low)
                 for place, low, high in zip(places, below, above, strict=True)]  # fmt: skip
+
+    def _ranked(self, ranks: Sequence[int]) -> dict[int, float]:
+        if self.count > GATHERED:
+            return values_at(self.pieces, ranks)
+        ordered = np.sort(np.concatenate(list(self.pieces())) + 0.0)  # so that -0.0 is not found in place of 0.0
+        return {rank: float(ordered[rank]) for rank in ranks}
 
     def pieces(self) -> Iterator[Floats]:
         """All values, some hundred thousand at a time."""

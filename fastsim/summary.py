@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from fastsim.frames import FRAG_COLUMNS, INTERVAL, POD, REASONS
@@ -30,13 +31,14 @@ class Waits:
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
-        started = out[(out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)]
-        ended = out[out["reason"] == REASONS.index("finished")]
-        self.wait.add(started["start"] - started["submit"])
-        self.jct.add(ended["end"] - ended["submit"])
-        gone = out[out["closes"] & POD > 0]
-        self.preemptions = (self.preemptions or 0) + int(gone["preemptions"].sum())
-        self.lost.add(gone["lost"][gone["lost"] > 0])
+        started = (out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)
+        ended = out["reason"] == REASONS.index("finished")
+        gone = out["closes"] & POD > 0
+        submit, lost = np.ascontiguousarray(out["submit"]), out["lost"]
+        self.wait.add(out["start"][started] - submit[started])
+        self.jct.add(out["end"][ended] - submit[ended])
+        self.preemptions = (self.preemptions or 0) + int(out["preemptions"][gone].sum())
+        self.lost.add(lost[gone & (lost > 0)])
 
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""

@@ -23,7 +23,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.tabular import parquet_table
 from fastsim.workload import schema as s
 from fastsim.workload.rules import Fault, request_fault
-from fastsim.workload.stream import Workload
+from fastsim.workload.stream import Held, Workload
 
 if TYPE_CHECKING:
     from fastsim.catalog import Catalog
@@ -86,8 +86,7 @@ def import_pods(
         "fastsim.converter": "fastsim import openb",
         "fastsim.params": json.dumps({**options, "drop": sorted(drop), "time_scale": time_scale}, sort_keys=True),
     }
-    rows = partial(_table_batches, table)
-    return Workload(rows, table.column_names, name=str(path), rows=table.num_rows, metadata=metadata)
+    return Workload(Held(table), table.column_names, name=str(path), rows=table.num_rows, metadata=metadata)
 
 
 def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
@@ -221,7 +220,3 @@ def _timed(table: pa.Table, origin: str, time_scale: float) -> pa.Table:
     if s.DURATION_S in table.column_names:
         changed[s.DURATION_S] = pc.multiply(table[s.DURATION_S], time_scale)
     return pa.table({name: changed.get(name, table[name]) for name in table.column_names})
-
-
-def _table_batches(table: pa.Table, rows: int) -> Any:
-    return iter(table.to_batches(max_chunksize=rows))

@@ -7,8 +7,7 @@ package's own seeded streams, so orders differ from the original's while the pro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from fastsim.errors import ScenarioError
 from fastsim.streams import Ints, Stream, shuffled_order
 from fastsim.workload import schema as s
-from fastsim.workload.stream import Workload
+from fastsim.workload.stream import Held, Workload
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
@@ -167,8 +166,4 @@ def _order_only(workload: Workload, table: pa.Table, note: Mapping[str, Any]) ->
     plain = pa.table({name: fresh.get(name, table[name]) for name in keep}).combine_chunks()
     steps = ",".join(f"{key}={value}" for key, value in note.items())
     metadata = {**workload.metadata, "fastsim.protocol": f"{workload.metadata.get('fastsim.protocol', '')}[{steps}]"}
-    return Workload(partial(_batches, plain), keep, name=workload.name, rows=rows, metadata=metadata)
-
-
-def _batches(table: pa.Table, rows: int) -> Iterator[pa.RecordBatch]:
-    return iter(table.to_batches(max_chunksize=rows))
+    return Workload(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)

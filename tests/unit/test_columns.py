@@ -16,8 +16,9 @@ from fastsim.columns import (
     ModelIds,
     change_columns,
     node_columns,
-    node_power,
+    node_kinds,
     plan_columns,
+    power_columns,
     read_only,
     typical_columns,
 )
@@ -28,11 +29,12 @@ from fastsim.typical import TypicalPods
 FULL = 1000
 
 
-def cluster(**columns: Any) -> Cluster:
+def cluster(catalog: Catalog | None = None, **columns: Any) -> Cluster:
     count = len(next(iter(columns.values())))
     base = {"cpu_milli": [8000] * count, "memory_mib": [64] * count, "num_gpu": [1] * count}
     gpus = columns.get("num_gpu", base["num_gpu"])
-    return Cluster.from_arrow(pa.table({**base, "gpu_model": ["T4" if g else None for g in gpus], **columns}))
+    models = ["T4" if g else None for g in gpus]
+    return Cluster.from_arrow(pa.table({**base, "gpu_model": models, **columns}), catalog=catalog)
 
 
 def columns_of(made: Cluster) -> dict[str, Any]:
@@ -87,13 +89,27 @@ def test_watts_become_whole_milliwatts() -> None:
 
 
 def test_a_node_speaks_for_itself_before_its_model_does() -> None:
-    row = dict.fromkeys(("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"))
     catalog = Catalog.default().extended(gpu={"X": GpuModel(3, 9)})
-    named = {**row, "gpu_model": "X", "cpu_model": None}
-    assert node_power(named, catalog) == (3, 9, 15, 120, 16)
-    assert node_power({**named, "gpu_peak_w": 0.0, "cpu_cores_per_socket": 2}, catalog) == (3, 0.0, 15, 120, 2)
-    assert node_power({**named, "gpu_model": None}, catalog)[:2] == (0, 0)
-    assert node_power({**named, "cpu_model": "made here"}, catalog)[2:] == (15, 120, 16)
+    made = cluster(
+        num_gpu=[1, 1, 0, 1], gpu_model=["X", "X", None, "X"], cpu_model=[None, None, None, "made here"],
+        gpu_peak_w=[None, 5.5, None, None], cpu_idle_w=[None, None, None, 1.0], cpu_peak_w=[None, None, None, 2.0],
+        cpu_cores_per_socket=[None, 2, None, 4], catalog=catalog,
+    )  # fmt: skip
+    power = {name: values.tolist() for name, values in power_columns(made).items()}
+    assert power == {
+        "gpu_idle_mw": [3000, 3000, 0, 3000], "gpu_peak_mw": [9000, 5500, 0, 9000],
+        "cpu_idle_mw": [15_000, 15_000, 15_000, 1000], "cpu_peak_mw": [120_000, 120_000, 120_000, 2000],
+        "cores": [16, 2, 16, 4],
+    }  # fmt: skip
+
+
+def test_equal_nodes_are_of_one_kind_whatever_their_place() -> None:
+    made = cluster(num_gpu=[2, 1, 2, 1], cpu_milli=[8000, 8000, 8000, 4000])
+    kinds, kind = node_kinds(columns_of(made))
+    assert kind.tolist() == [2, 1, 2, 0]
+    assert kinds[:, 0].tolist() == [4000, 8000, 8000] and kinds[:, 2].tolist() == [1, 1, 2]
+    turned, _ = node_kinds(columns_of(made.reordered([3, 2, 1, 0])))
+    assert turned.tolist() == kinds.tolist()
 
 
 def test_changes_are_by_time_then_position_and_a_coming_before_a_going() -> None:

@@ -27,6 +27,13 @@ def test_an_empty_per_cent_takes_its_neighbours() -> None:
     assert np.isnan(table["alloc_pct"][5:]).all()
 
 
+def test_steps_may_come_in_any_order() -> None:
+    demand, values = np.array([20.0, 0.0, 20.0, 22.0]), np.array([1.0, 2.0, 4.0, 9.0])
+    table = curves.discrete_table(demand * 10, values * 10, values, values, total_gpus=1)
+    assert table["alloc_pct"][[0, 1, 19, 20, 21, 22]].tolist() == [2.0, 2.0, 2.5, 2.5, 4.67, 9.0]
+    assert np.isnan(table["alloc_pct"][[2, 18, 24]]).all()
+
+
 def test_a_full_cluster_has_no_fragmentation_ratio() -> None:
     table = curves.discrete_table([1000], [1000], [0.0], [0.0], 1)
     assert table["frag_ratio_pct"][100] == 0.0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pytest
 
 from fastsim.frames import (
     FRAG_COLUMNS,
@@ -15,6 +18,7 @@ from fastsim.frames import (
     POD,
     REASONS,
     ROW,
+    LateFrames,
     device_lists,
     jobs_frame,
     placements_frame,
@@ -143,3 +147,24 @@ def test_events_pods_and_watts() -> None:
     assert frame["event"].to_list() == ["arrival", "end"]
     assert frame["pod_id"].to_list() == [-7, None]  # any number may be the name of a pod
     assert frame.select("power_cpu_w", "power_gpu_w", "power_w").row(0) == (1.5, 0.25, 1.75)
+
+
+def test_late_frames_are_made_once_and_only_if_somebody_looks() -> None:
+    asked: list[str] = []
+
+    def maker(name: str) -> pl.DataFrame:
+        asked.append(name)
+        return pl.DataFrame({name: [1]})
+
+    frames = LateFrames({"there": pl.DataFrame({"there": [0]})}, {"late": lambda: maker("late")})
+    assert list(frames) == ["there", "late"] and len(frames) == 2 and asked == []
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(frames.__getitem__, ["late"] * 8))
+    assert all(frame is found[0] for frame in found) and asked == ["late"]
+    with pytest.raises(KeyError):
+        frames["other"]
+
+
+def test_late_frames_are_made_for_another_process() -> None:
+    frames = LateFrames({}, {"late": lambda: pl.DataFrame({"a": [1]})})
+    assert pickle.loads(pickle.dumps(frames))["late"]["a"].to_list() == [1]

@@ -76,3 +76,16 @@ def test_segments_of_a_start_that_counts_for_nothing_are_removed(tmp_path: Path)
     assert len(list(work.iterdir())) == 3
     JournalTables(NAMES, tmp_path, work)
     assert list(work.iterdir()) == []
+
+
+def test_a_checkpoint_before_the_first_pod_has_left_can_be_continued(tmp_path: Path) -> None:
+    work, out = folder(tmp_path / "work"), folder(tmp_path / "out")
+    moved = outcomes(0, 3)
+    moved["closes"] = INTERVAL  # rows of placements, none of jobs
+    first = JournalTables(NAMES, out, work)
+    first.outcomes(moved, None)
+    kept = first.durable()
+    second = JournalTables(NAMES, out, work, kept)
+    written(second, 3, 2)
+    second.close()
+    assert [len(pl.read_parquet(out / f"{name}.parquet")) for name in TABLES] == [2, 5, 2]

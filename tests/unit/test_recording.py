@@ -193,3 +193,13 @@ def test_memory_holds_no_more_than_a_row_group(tmp_path: Path) -> None:
             writer.add(batch)
         assert (writer.rows, writer._count) == (900, 100)
         assert writer.close() == 1000
+
+
+def test_a_known_checksum_is_the_one_that_would_be_found(tmp_path: Path) -> None:
+    def made() -> Workload:
+        return Workload.from_arrow(Workload.synth("openb", pods=50, seed=3).table())
+
+    pods = made()
+    runs = [fs.simulate("openb:20", pods, "fgd") for _ in range(2)]
+    runs.append(fs.simulate("openb:20", pods, "fgd", out=tmp_path / "run"))
+    assert [run.provenance["workload"]["sha256"] for run in runs] == [made().checksum()] * 3

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.tabular import rechunked
-from fastsim.workload import Workload
+from fastsim.workload import Workload, rules
 from fastsim.workload.schema import POD_SCHEMA, REQUIRED
 
 GOOD: dict[str, list[Any]] = {
@@ -93,6 +93,40 @@ def test_checksum_sees_content_only() -> None:
     assert workload(submit_s=[-1.0, 0.0, 0.0]).checksum() == workload(submit_s=[-1.0, -0.0, 0.0]).checksum()
     joined, split = workload(native_id=["ab", "c", ""]), workload(native_id=["a", "bc", ""])
     assert joined.checksum() != split.checksum()
+
+
+def test_rows_in_memory_are_checked_and_summed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def look(batch: pa.RecordBatch) -> None:
+        looked.append(batch.num_rows)
+
+    monkeypatch.setattr(rules, "request_fault", look)
+    pods = rich()
+    next(iter(pods.batches(1)))
+    assert looked == [1]  # what was not read to the end is not known to be good
+    first = pods.table()
+    assert looked == [1, 3] and pods.known_checksum is None
+    assert pods.checksum() == pods.known_checksum == rich().checksum()
+    assert pods.table().equals(first) and pods.checksum() == pods.known_checksum
+    assert looked == [1, 3, 3]  # the other one's
+
+
+def test_a_file_may_change_between_two_readings(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    workload().write(path)
+    scanned = Workload.scan(path)
+    before = scanned.checksum()
+    workload(cpu_milli=[7, 0, 2]).write(path)
+    assert scanned.known_checksum is None and scanned.checksum() != before
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_bad_rows_in_memory_stay_bad(times: int) -> None:
+    bad = workload(cpu_milli=[-1, 0, 2])
+    for _ in range(times):
+        with pytest.raises(InputError, match="w:1: cpu_milli"):
+            bad.table()
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 7))

@@ -1,0 +1,140 @@
+"""The FGD protocol for one trace: shuffled pods tuned to 1.3 times the GPUs, nodes in a shuffled order, typical pods.
+
+A trace is generated, or read from a folder laid out as ``openb`` lists under ``data`` and recorded orders under
+``golden``. Where the orders of the published experiments are recorded they are used, so that published curves can
+be reproduced; elsewhere pods and nodes are shuffled and tuned with this package's own seeds.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+import fastsim as fs
+
+LOAD = 1.3
+"""GPU demand offered, relative to the cluster's GPUs."""
+GENERATED = tuple(f"generated-{k:02}" for k in range(1, 17))
+"""Names of the traces that need no data."""
+PODS = 8152
+"""Length of a generated trace, as of the openb list."""
+LIST = "openb_pod_list_"
+LISTS = Path("data/openb")
+RECORDED = Path("golden/fgd")
+
+
+class Trace(Protocol):
+    """The pods of one trace and what a run of one seed is offered."""
+
+    @property
+    def typical(self) -> fs.TypicalPods:
+        """Typical pods of the untuned trace."""
+
+    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+        """Nodes and pods in the orders of this seed."""
+
+
+class Shuffled:
+    """Any pods on any cluster, shuffled and tuned with this package's own seeds."""
+
+    def __init__(self, pods: fs.Workload, cluster: fs.Cluster) -> None:
+        self.pods, self.cluster = pods, cluster
+
+    @cached_property
+    def typical(self) -> fs.TypicalPods:
+        """Typical pods of the untuned trace."""
+        return fs.TypicalPods.of(self.pods)
+
+    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+        """Nodes and pods in the orders of this seed."""
+        return self.cluster.shuffled(seed), self.pods.shuffled(seed).tune(LOAD, self.cluster.total_gpu_milli, seed)
+
+
+class Recorded:
+    """A trace whose orders of pods and nodes are recorded for the published seeds."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+
+    @cached_property
+    def pods(self) -> pa.Table:
+        """Requests of the untuned pods, in the order of the list."""
+        models = pl.when(pl.col("gpu_spec") != "").then(pl.col("gpu_spec").str.split("|")).alias("gpu_models")
+        frame = pl.read_parquet(self.folder / "inputs/traces" / f"{self.name}.parquet").sort("csv_row")
+        whole, small = pl.col("cpu_milli", "memory_mib").cast(pl.Int64), pl.col("num_gpu", "gpu_milli").cast(pl.Int16)
+        return frame.select(whole, small, models).to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    @cached_property
+    def typical(self) -> fs.TypicalPods:
+        """Typical pods of the untuned trace."""
+        return fs.TypicalPods.of(_one_a_second(self.pods, self.name))
+
+    @cached_property
+    def order(self) -> pl.DataFrame:
+        """Rows of the list by seed and turn."""
+        columns = (pl.col(name).cast(pl.Int64) for name in ("seed", "seq", "csv_row"))
+        return pl.read_parquet(self.folder / "inputs/orders" / f"{self.name}.parquet").select(columns).sort("seq")
+
+    @cached_property
+    def prefixes(self) -> pl.DataFrame:
+        """Turn of every node by seed: the published experiments break ties by it."""
+        columns = (pl.col(name).cast(pl.Int64) for name in ("seed", "node_idx", "prefix"))
+        perm = pl.read_parquet(self.folder / "inputs/orders/node_perm.parquet")
+        return perm.filter(pl.col("trace").cast(pl.String) == self.name).select(columns).sort("node_idx")
+
+    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+        """Nodes and pods in the recorded orders of this seed."""
+        rows = self.order.filter(pl.col("seed") == seed)["csv_row"]
+        order = np.argsort(self.prefixes.filter(pl.col("seed") == seed)["prefix"].to_numpy(), kind="stable")
+        pods = _one_a_second(self.pods.take(pa.array(rows.to_numpy())), f"{self.name}-{seed}")
+        return recorded_cluster(self.folder).reordered(order.tolist()), pods
+
+
+def trace_names(data: Path | None) -> tuple[str, ...]:
+    """Traces of a folder, or those that are generated."""
+    if data is None:
+        return GENERATED
+    return tuple(sorted(path.stem.removeprefix(LIST) for path in (data / LISTS).glob(f"{LIST}*.parquet")))
+
+
+@lru_cache(maxsize=2)
+def trace(data: Path | None, name: str) -> Trace:
+    """A trace by its name; the last ones are kept."""
+    if data is None:
+        pods = fs.Workload.synth("openb", pods=PODS, seed=GENERATED.index(name) + 1)
+        return Shuffled(fs.Workload.from_arrow(pods.table(), name=name), _preset())
+    if (data / RECORDED / "inputs/orders" / f"{name}.parquet").exists():
+        return Recorded(data / RECORDED, name)
+    return Shuffled(fs.Workload.from_openb(data / LISTS / f"{LIST}{name}.parquet"), _listed_cluster(data))
+
+
+@lru_cache(maxsize=1)
+def recorded_cluster(folder: Path) -> fs.Cluster:
+    """The nodes of the recorded experiments by their number."""
+    nodes = pl.read_parquet(sorted(folder.glob("inputs/*/nodes.parquet"))[0]).sort("node_idx")
+    columns = nodes.select(
+        pl.col("orig_name").alias("name"), "cpu_milli", (pl.col("memory_bytes") // 2**20).alias("memory_mib"),
+        "num_gpu", "gpu_model", "max_pods",
+    )  # fmt: skip
+    return fs.Cluster(columns.to_arrow(), name="openb")
+
+
+@lru_cache(maxsize=1)
+def _preset() -> fs.Cluster:
+    return fs.Cluster.preset("openb")
+
+
+@lru_cache(maxsize=1)
+def _listed_cluster(data: Path) -> fs.Cluster:
+    return fs.Cluster.from_openb(data / LISTS / "openb_node_list_gpu_node.parquet")
+
+
+def _one_a_second(pods: pa.Table, name: str) -> fs.Workload:
+    turn = np.arange(len(pods))
+    table = pods.append_column("pod_id", pa.array(turn)).append_column("submit_s", pa.array(turn.astype(np.float64)))
+    return fs.Workload.from_arrow(table.combine_chunks(), name=name)
