@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
     from fastsim.result import Result as Result
+    from fastsim.resuming import fork as fork
+    from fastsim.resuming import resume as resume
     from fastsim.simulation import ColumnIgnored as ColumnIgnored
     from fastsim.simulation import PodTooLarge as PodTooLarge
     from fastsim.simulation import simulate as simulate
@@ -46,6 +48,7 @@ _HOMES = {
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
     "result": ("Result",),
+    "resuming": ("fork", "resume"),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-DEPTH = 4
+DEPTH = 2
 """Tasks that may wait; whoever tells one more waits too, so memory stays bounded."""
 PATIENCE_S = 0.1
 """How long to wait before looking for an error of the other side, and for Ctrl-C."""

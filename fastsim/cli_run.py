@@ -1,7 +1,9 @@
-"""Verbs that run or look at runs: run, demo, compare."""
+"""Verbs that run or look at runs: run, resume, demo, compare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +32,41 @@ OURS = ("run.json", "report.html")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def run(scenario: str | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
+def run(
+    scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, as_json: bool, **options: Any
+) -> None:
     """Place a workload on a cluster and sum up what happened."""
     from fastsim import show, simulation
     from fastsim.progress import progress_bar
     from fastsim.spec import Scenario
 
+    keeping = None if checkpoint is None else _keeping(checkpoint)
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
     out = out or (Path(base.out) if base.out else None)
     _check_folder(out, force)
     if "record" not in given and not scenario:
         base = base.with_(record="all" if out else "summary")
-    with progress_bar("pods") as progress:
-        result = simulation.run(base.with_(out=out), progress, overwrite=force)
+    with _resumable(out), progress_bar("pods") as progress:
+        result = simulation.run(base.with_(out=out), progress, force, keeping)
     click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def resume(folder: Path, force: bool, as_json: bool) -> None:
+    """Go on with a stopped run from its checkpoint; DIR is the folder it was to write."""
+    from fastsim import resuming, show
+    from fastsim.progress import progress_bar
+
+    _check_folder(folder, force)
+    with _resumable(folder), progress_bar("pods") as progress:
+        result = resuming.resume(folder, progress=progress, overwrite=force)
+    click.echo(show.result_json(result) if as_json else show.summary_text(result, folder), nl=as_json)
 
 
 @click.command()
@@ -87,6 +108,37 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
         comparison = showcase.played(**options, progress=progress)
     showcase.saved(comparison, folder)
     click.echo(show.table_json(comparison.table) if as_json else show.demo_text(comparison.table, folder), nl=as_json)
+
+
+def _keeping(text: str) -> Any:
+    """A number of pods, or seconds of work such as '60s'."""
+    from fastsim.checkpoint import Keeping
+    from fastsim.errors import ScenarioError
+
+    try:
+        found = Keeping(wall_s=float(text[:-1])) if text.endswith("s") else Keeping(pods=int(text))
+        found.check()
+    except (ValueError, ScenarioError):
+        expected = "a number of pods such as 100000, or seconds such as 60s"
+        raise ScenarioError("--checkpoint", repr(text), expected) from None
+    return found
+
+
+@contextmanager
+def _resumable(out: Path | None) -> Iterator[None]:
+    """Says how to go on, if Ctrl-C comes after a checkpoint."""
+    from fastsim.checkpoint import STATE, working_folder
+    from fastsim.errors import FastsimError
+
+    class Interrupted(FastsimError):
+        exit_code = 130
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is not None and (working_folder(out) / STATE).is_file():
+            raise Interrupted(f"interrupted; go on with: fastsim resume {out}") from None
+        raise
 
 
 def _check_folder(out: Path | None, force: bool) -> None:

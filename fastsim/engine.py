@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from fastsim.columns import (
     typical_columns,
 )
 from fastsim.errors import InputError, PolicyError
+from fastsim.feeding import NO_ARRIVALS, Arrivals, arrivals, with_last
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
@@ -42,6 +43,7 @@ from fastsim_ext.work import WorkTable
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
     from fastsim.oversize import Oversized
+    from fastsim.saving import Saving
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
@@ -50,6 +52,8 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
 LARGEST_TOTAL = 2**29
 """Totals, and the points that are stretched, stay below this and above its negative where they are kept."""
+BATCH_ROWS = 32_768
+"""Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
 BREATH_S = 0.1
 """How long the loop runs, about, before it lets Python look at Ctrl-C and show progress."""
 
@@ -61,7 +65,7 @@ class OnlineOptions:
     ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the
     time after which nothing happens, ``progress`` a function that is told the pods arrived so far, ``oversized``
     counts pods larger than any node. Tables go to files in the existing ``folder`` while the run goes on, or stay
-    in memory.
+    in memory. With ``saving``, they go there at the end, and checkpoints to another folder meanwhile.
     """
 
     seed: int = 0
@@ -74,6 +78,7 @@ class OnlineOptions:
     progress: Callable[[int], None] | None = None
     oversized: Oversized | None = None
     folder: Path | None = None
+    saving: Saving | None = None
 
 
 SPELLING = "index"
@@ -131,6 +136,8 @@ class OnlineRun:
         self.ids = ModelIds(cluster.nodes["gpu_model"].to_pylist())
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
+        if options.saving is not None:
+            options.saving.take_over_nodes(self.columns)
         self.scorers = UserScorers(plan, self.columns, self.classes)
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
@@ -140,14 +147,21 @@ class OnlineRun:
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
         self.first_s: float | None = None
+        self.budget = 256  # events of a breath
         self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
         self.stages: list[tuple[str, Any, int]] = []
-        names, named = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String), "native_id" in workload.columns
-        folder = options.folder
-        self.recorder = Recorder(
-            workload.schema, MemoryTables(names, named) if folder is None else FileTables(names, folder), options.record
-        )
-        self.scribe: Inline | Background = Inline() if folder is None else Background()
+        self.saving = options.saving
+        self.recorder = self._recorder()
+        self.scribe: Inline | Background = Inline() if options.folder is None else Background()
+
+    def _recorder(self) -> Recorder:
+        names = pl.Series(self.cluster.nodes["name"].to_pylist(), dtype=pl.String)
+        schema, folder, record = self.workload.schema, self.options.folder, self.options.record
+        if folder is None:
+            return Recorder(schema, MemoryTables(names, "native_id" in schema.names), record)
+        if self.saving is None:
+            return Recorder(schema, FileTables(names, folder), record)
+        return Recorder(schema, self.saving.journal(names, folder), record, self.saving.waits())
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
@@ -164,7 +178,7 @@ class OnlineRun:
         tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
         key = memo_key(kinds, plan, self.nodes.width, tags, typical_columns(self.typical, self.ids))
-        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), HABITS["memo_bytes"])
+        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), int(HABITS["memo_bytes"]))
         return self.memo[1]
 
     def _loop_options(self) -> dict[str, Any]:
@@ -180,31 +194,35 @@ class OnlineRun:
 
     def play(self) -> None:
         """Stream the whole workload through the loop, and everything that was asked to follow."""
-        for batch, last in _with_last(self.workload.batches()):
-            self._feed(batch, last)
+        batches = self.workload.batches(BATCH_ROWS) if self.saving is None else self.saving.batches(self.workload)
+        if self.saving is not None:
+            self.saving.take_over(self, batches)
+        fed = False
+        for batch, last in with_last(batches):
+            fed = True
+            self.scribe.do(self.recorder.arrivals, batch)
+            self.online.feed(*self.number(batch), last)
             self._advance()
-        if not self.pods:  # nodes may still come and go
-            none = np.zeros(0, np.int32)
-            self.online.feed(np.zeros(0, np.int64), none, np.zeros(0), np.zeros(0), none, True)
+        if not fed:  # nodes may still come and go
+            self.online.feed(*NO_ARRIVALS, True)
             self._advance()
         closing_stages(self)
         self.online.finish()
         self.drain()
 
-    def _feed(self, batch: Any, last: bool) -> None:
-        self.scribe.do(self.recorder.arrivals, batch)
+    def number(self, batch: Any) -> Arrivals:
+        """Take note of the pods that come next; their columns."""
         cls = self.classes.intern(batch)
         self._add_classes()
         if self.options.inflation is not None:
             self.class_of.append(cls)
         if self.options.oversized is not None:
             self.options.oversized.look(self.classes, cls)
-        submit = _floats(batch, "submit_s")
+        columns = arrivals(batch, cls)
         if self.first_s is None:
-            self.first_s = float(submit[0])
-        self.pods += len(submit)
-        pod_ids = batch.column("pod_id").to_numpy()
-        self.online.feed(pod_ids, cls, submit, _floats(batch, "duration_s"), _priorities(batch), last)
+            self.first_s = float(columns.submit_s[0])
+        self.pods += batch.num_rows
+        return columns
 
     def _add_classes(self) -> None:
         rows = self.classes.rows(self.work.n_classes)
@@ -217,22 +235,24 @@ class OnlineRun:
 
     def _advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
-        budget = 256
-        while True:
+        status = TIRED
+        while status not in (DONE, WANT_ARRIVALS):
             began = time.perf_counter()
-            status = self.online.advance(budget)
-            if status in (DONE, WANT_ARRIVALS):
-                break
+            status = self.online.advance(self.budget)
+            took_s = time.perf_counter() - began
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
-            elif time.perf_counter() - began < BREATH_S / 2:
-                budget *= 2
-            self.drain()
-            self._tell()
-        self.drain()
-        self._tell()
+            elif status == TIRED and took_s < BREATH_S / 2:
+                self.budget *= 2
+            elif took_s > 2 * BREATH_S and self.budget > 1:
+                self.budget //= 2
+            self._breathe()
 
-    def _tell(self) -> None:
+    def _breathe(self) -> None:
+        """What the loop wrote is passed on, a checkpoint written if one is due, progress told."""
+        self.drain()
+        if self.saving is not None and self.saving.due(self):
+            self.scribe.do(self.saving.write, self.saving.state(self), self.recorder)
         if self.options.progress is not None:
             self.options.progress(self.online.arrived)
 
@@ -288,28 +308,8 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
         raise
     run.recorder.waits.close()
     run.give_back()
-    wall_s = time.perf_counter() - began
-    timing = {"wall_s": wall_s, "cpu_s": time.process_time() - cpu_began, "pods_per_s": run.pods / wall_s}
+    spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began}
+    if run.saving is not None:
+        spent = run.saving.spent(spent)
+    timing = {**spent, "pods_per_s": run.pods / spent["wall_s"]}
     return Result(frames, provenance, timing)
-
-
-def _with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
-    """Each batch with whether it is the last one."""
-    held = next(batches, None)
-    while held is not None:
-        following = next(batches, None)
-        yield held, following is None
-        held = following
-
-
-def _floats(batch: Any, name: str) -> Any:
-    """A float64 column; null or absent becomes NaN."""
-    if name not in batch.schema.names:
-        return np.full(batch.num_rows, np.nan)
-    return np.ascontiguousarray(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
-
-
-def _priorities(batch: Any) -> Any:
-    if "priority" not in batch.schema.names:
-        return np.zeros(batch.num_rows, np.int32)
-    return np.ascontiguousarray(batch.column("priority").fill_null(0).to_numpy(zero_copy_only=False), np.int32)

@@ -64,8 +64,7 @@ def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:
 
 def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) -> pl.DataFrame:
     """One row for every interval a pod held a node, and one for every pod that never did; ``names`` of the nodes."""
-    ends = out["closes"] & INTERVAL > 0
-    out, natives = out[ends], natives if natives is None else natives.filter(pl.Series(ends))
+    out, natives = _closing(out, natives, INTERVAL)
     placed = pl.Series(out["node"] >= 0)
     where = np.maximum(out["node"], 0)
     frame = pl.DataFrame({
@@ -84,8 +83,7 @@ def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) ->
 
 def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
     """One row for every pod: its first start, its last end, how long it waited and what became of it."""
-    ends = out["closes"] & POD > 0
-    out, natives = out[ends], natives if natives is None else natives.filter(pl.Series(ends))
+    out, natives = _closing(out, natives, POD)
     finished = out["reason"] == REASONS.index("finished")
     return pl.DataFrame({
         "pod_id": out["pod_id"],
@@ -105,6 +103,14 @@ def device_lists(masks: Array) -> pa.Array:
     distinct, which = np.unique(masks, return_inverse=True)
     lists = [[g for g in range(64) if int(mask) >> g & 1] for mask in distinct]
     return pa.array(lists, pa.list_(pa.int16())).take(pa.array(which))
+
+
+def _closing(out: Array, natives: pl.Series | None, what: int) -> tuple[Array, pl.Series | None]:
+    """The rows that end this, and their names; most often all do."""
+    ends = out["closes"] & what > 0
+    if ends.all():
+        return out, natives
+    return out[ends], natives if natives is None else natives.filter(pl.Series(ends))
 
 
 def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:

@@ -42,13 +42,17 @@ class NativeIds:
         self._batches: list[_Names] = []
         self._arrived = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """The next arrivals."""
+    def add(self, batch: pa.RecordBatch, only: Any = None) -> None:
+        """The next arrivals; with ``only``, those of them whose arrival numbers are among these."""
         if self.present and batch.num_rows:
-            seq = np.arange(self._arrived, self._arrived + batch.num_rows)
+            seq, names = np.arange(self._arrived, self._arrived + batch.num_rows), batch.column("native_id")
+            if only is not None:
+                chosen = np.isin(seq, only)
+                seq, names = seq[chosen], names.filter(pa.array(chosen))
             self._first.append(self._arrived)
-            self._batches.append(_Names(seq, batch.column("native_id")))
+            self._batches.append(_Names(seq, names))
             self._arrived += batch.num_rows
+            self._forget()
 
     def of(self, out: Any) -> pl.Series | None:
         """The names for these outcome rows; pods that have left are forgotten. None without such a column."""

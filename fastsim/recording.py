@@ -79,47 +79,59 @@ class MemoryTables:
         """Nothing to let go of."""
 
 
-class FileTables:
+class FrameTables:
+    """Rows become frames as they come; where a frame goes is said by ``add``."""
+
+    def __init__(self, names: pl.Series) -> None:
+        self.names = names
+
+    def add(self, name: str, frame: pl.DataFrame) -> None:
+        """Take rows of one of the tables."""
+        raise NotImplementedError
+
+    def events(self, rows: Any, kept: int) -> None:
+        """Write timeline rows."""
+        self.add("timeline", timeline_frame(rows, kept))
+
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Write placements and jobs."""
+        self.add("placements", placements_frame(out, natives, self.names))
+        self.add("jobs", jobs_frame(out, natives))
+
+
+class FileTables(FrameTables):
     """Parquet files in a folder, written row group by row group."""
 
     def __init__(self, names: pl.Series, folder: Path) -> None:
-        self.names = names
+        super().__init__(names)
         none = np.zeros(0, OUTCOME)
         empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, None, names), jobs_frame(none, None))
-        self._writers = {
+        self.writers = {
             name: TableWriter(folder / f"{name}.parquet", arrow(frame).schema, {"fastsim.schema": name})
             for name, frame in zip(TABLES, empty, strict=True)
         }
 
-    def events(self, rows: Any, kept: int) -> None:
-        """Write timeline rows."""
-        self._add("timeline", timeline_frame(rows, kept))
-
-    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
-        """Write placements and jobs."""
-        self._add("placements", placements_frame(out, natives, self.names))
-        self._add("jobs", jobs_frame(out, natives))
+    def add(self, name: str, frame: pl.DataFrame) -> None:
+        """Write rows of one of the tables."""
+        for batch in arrow(frame).to_batches():
+            self.writers[name].add(batch)
 
     def close(self) -> None:
         """Complete the files."""
-        for writer in self._writers.values():
+        for writer in self.writers.values():
             writer.close()
 
     def drop(self) -> None:
         """Let go of files that will never be complete."""
-        for writer in self._writers.values():
+        for writer in self.writers.values():
             writer.drop()
-
-    def _add(self, name: str, frame: pl.DataFrame) -> None:
-        for batch in arrow(frame).to_batches():
-            self._writers[name].add(batch)
 
 
 class Recorder:
     """Takes what comes in and what comes out of a run, in order, and keeps what was asked for."""
 
-    def __init__(self, schema: pa.Schema, tables: Tables, record: str) -> None:
-        self.tables, self.waits, self.checksum = tables, Waits(), ContentChecksum(schema)
+    def __init__(self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None) -> None:
+        self.tables, self.waits, self.checksum = tables, waits or Waits(), ContentChecksum(schema)
         self.listed = record in ("placements", "all")
         self.timed = record in ("timeline", "all")
         self.waited = record != "none"
@@ -129,6 +141,11 @@ class Recorder:
         """Pods that are about to be fed to the loop."""
         self.checksum.add(batch)
         self.natives.add(batch)
+
+    def recall(self, batch: pa.RecordBatch, present: Any) -> None:
+        """Pods that arrived before a checkpoint; those whose arrival numbers are ``present`` are still there."""
+        self.checksum.add(batch)
+        self.natives.add(batch, present)
 
     def events(self, rows: Any, kept: int) -> None:
         """Timeline rows, and the typical pods' total count in force."""

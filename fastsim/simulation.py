@@ -7,11 +7,12 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import sources, spec
+from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
@@ -20,6 +21,7 @@ from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
 if TYPE_CHECKING:
+    from fastsim.checkpoint import Checkpoint
     from fastsim.cluster import Cluster
     from fastsim.engine import OnlineOptions
     from fastsim.oversize import Oversized
@@ -73,6 +75,9 @@ def simulate(
     compat: str = "",
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    checkpoint_pods: int | None = None,
+    checkpoint_s: float | None = None,
+    keep_checkpoint: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Offer every pod of the workload to the policy on this cluster.
@@ -82,12 +87,16 @@ def simulate(
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run. With ``out`` the tables go to that folder while
     the run goes on, so that memory follows the pods in the system and not the trace; the folder appears complete or
-    not at all. ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
+    not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
+    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
+    ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
-    del given["progress"], given["overwrite"]
-    return run(Scenario(**given), progress, overwrite)
+    told, force = given.pop("progress"), given.pop("overwrite")
+    pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
+    keeping = None if pods is None and seconds is None else Keeping(pods, seconds, keep)
+    return run(Scenario(**given), told, force, keeping)
 
 
 def simulate_many(
@@ -120,9 +129,15 @@ def simulate_many(
     return results
 
 
-def run(scenario: Scenario, progress: Progress | None = None, overwrite: bool = False) -> Result:
+def run(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | None = None,
+) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
-    result, messages = played(scenario, progress, overwrite)
+    result, messages = played(scenario, progress, overwrite, keeping, start)
     _warn(messages, depth=2)
     return result
 
@@ -149,23 +164,34 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
 
 
 def played(
-    scenario: Scenario, progress: Progress | None = None, overwrite: bool = False
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | None = None,
 ) -> tuple[Result, list[Message]]:
-    """The result of one scenario and what its user should be told: workers have nobody to tell."""
+    """The result of one scenario and what its user should be told: workers have nobody to tell.
+
+    ``keeping`` says how often checkpoints are written, ``start`` is the one to go on from.
+    """
     from fastsim.engine import run_online
     from fastsim.oversize import Oversized
     from fastsim.result import FolderFrames, refuse_folder_in_use
+    from fastsim.saving import begun
 
     scenario.check()
-    out = None if scenario.out is None else Path(scenario.out)
+    out = None if scenario.out is None else Path(scenario.out).absolute()
     if out is not None:
         refuse_folder_in_use(out, overwrite)
     made = prepared(scenario, progress=progress)
     oversized = Oversized(made.cluster)
-    with nullcontext() if out is None else replacing_folder(out) as folder:
-        options = dataclasses.replace(made.options, oversized=oversized, folder=folder)
+    with ExitStack() as stack:
+        saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+        folder = None if out is None else stack.enter_context(replacing_folder(out))
+        options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
         result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
-        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario))
+        past = None if saving is None else saving.forked_from
+        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario, past))
         if folder is not None:
             result.write_record(folder)
     if out is not None:
@@ -237,8 +263,10 @@ def _citations(policy: Any) -> tuple[str, ...]:
     return tuple(text for text in found if text)
 
 
-def _provenance(scenario: Scenario) -> dict[str, Any]:
+def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
     known = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
+    if forked_from is not None:  # no scenario alone leads to such a run
+        return {**known, "forked_from": forked_from}
     try:
         return {**known, "scenario": scenario.with_(out=None).to_dict(), "scenario_id": scenario.id}
     except ScenarioError:  # objects in memory; the engine notes their checksums

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,11 +28,14 @@ Keys = np.ndarray[Any, np.dtype[np.uint64]]
 class Spans:
     """Values in seconds in the order they came; memory does not grow with their number."""
 
-    def __init__(self, file: BinaryIO | None = None) -> None:
-        self.count = 0
+    def __init__(self, path: Path | None = None, count: int | None = None) -> None:
         self._held: list[Floats] = []
-        self._held_count = self._stored = 0
-        self._file = file
+        self._held_count = 0
+        self.count = self._stored = count or 0
+        self._file: IO[bytes] | None = None
+        if path is not None:  # ``count`` values of an earlier start are taken over
+            self._file = path.open("w+b" if count is None else "r+b")
+            self._file.truncate(8 * self._stored)
 
     def add(self, values: Floats) -> None:
         """Take more values; none may be NaN."""
@@ -51,6 +55,7 @@ class Spans:
             self._file.write(values.data)
         self._stored += self._held_count
         self._held, self._held_count = [], 0
+        self._file.flush()
 
     def close(self) -> None:
         """Give the file back; the values are gone."""

@@ -109,6 +109,20 @@ class Scenario:
         """The fields that differ from their defaults, and cluster, workload and policy in any case."""
         return {name: _plain(name, value) for name, value in self._given()}
 
+    def written(self) -> dict[str, Any]:
+        """``fields`` that can be written down, and the names of the ``objects`` that cannot."""
+        plain: dict[str, Any] = {}
+        objects = []
+        for name, value in self._given():
+            if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
+                objects.append(name)
+                continue
+            try:
+                plain[name] = _plain(name, value)
+            except ScenarioError:
+                objects.append(name)
+        return {"fields": plain, "objects": objects}
+
     def to_json(self) -> str:
         """This scenario as a JSON text; :meth:`from_json` reads it."""
         return json.dumps(self.to_dict(), indent=2)

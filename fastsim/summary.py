@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,8 +17,12 @@ Row = Any
 class Waits:
     """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come."""
 
-    def __init__(self) -> None:
-        self.wait, self.jct = Spans(), Spans()
+    def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
+        """In memory and a file of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
+        self.wait, self.jct = (
+            Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
+            for name in ("wait", "jct")
+        )
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
@@ -24,6 +30,12 @@ class Waits:
         ended = out[out["reason"] == REASONS.index("finished")]
         self.wait.add(started["start"] - started["submit"])
         self.jct.add(ended["end"] - ended["submit"])
+
+    def durable(self) -> dict[str, int]:
+        """Put everything in the files; how many values of each there are."""
+        for spans in (self.wait, self.jct):
+            spans.store()
+        return {"wait": self.wait.count, "jct": self.jct.count}
 
     def figures(self) -> dict[str, float | None]:
         """Mean, percentiles and largest of both; None where there is no pod to speak of."""

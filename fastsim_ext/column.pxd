@@ -15,8 +15,8 @@ cdef struct Column:      # what the loop over the columns of a node reads: one c
     int64_t cpu, mem     # of the class: milli-CPU, MiB
     uint64_t models
     int32_t* worth       # by node, WIDE apart: totals, or UNFIT plus a Reason
-    int32_t* cells       # the leaves of its tree, NULL: not in use
     int32_t lane, after  # in the memo; the next column of its family, or -1
+    int32_t* cells       # the leaves of its tree, NULL: not in use
 
 cdef struct Detail:      # the rest
     Pod pod              # what it is valued for
@@ -42,10 +42,11 @@ cdef class ColumnTable:
     cdef int32_t** worth         # by column // WIDE: n_nodes rows of WIDE
     cdef uint8_t* gone           # by node: whether its columns say that it is not there
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
-    cdef readonly int n_columns, n_used, n_families, n_terms, limit
+    cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: the fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int value(self, int32_t c, int n) except -1 nogil
     cdef int plant(self, int32_t c) except -1 nogil
@@ -53,7 +54,6 @@ cdef class ColumnTable:
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil
-    cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil

@@ -37,9 +37,25 @@ cdef inline void note(Detail* detail, int term, int n, int normalise, int64_t ra
         detail.high[term].cells[n] = <int32_t> raw
         return
     if detail.high[term].cells[n] != raw:
-        tree_put(&detail.high[term], n, <int32_t> raw)
+        tree_put(&detail.high[term], n, detail.high[term].cells[n], <int32_t> raw)
     if detail.low[term].cells[n] != opposite:
-        tree_put(&detail.low[term], n, <int32_t> opposite)
+        tree_put(&detail.low[term], n, detail.low[term].cells[n], <int32_t> opposite)
+
+
+cdef inline int64_t stretched_total(const Detail* detail, int n, int n_terms, const int32_t* normalise,
+                                    const int64_t* weight) noexcept nogil:
+    """The total of a node that fits, between the extremes the column was last stretched with."""
+    cdef int term
+    cdef int64_t raw
+    cdef int64_t total = 0
+    for term in range(n_terms):
+        raw = detail.high[term].cells[n]
+        if normalise[term] != NORM_NONE:
+            # Points beyond the extremes are new, so all totals will be made again; until then any will do.
+            raw = min(max(raw, detail.least[term]), detail.most[term])
+            raw = stretch(raw, detail.least[term], detail.most[term], normalise[term])
+        total += weight[term] * raw
+    return total
 
 
 cdef inline int misfit(const Node* node, const Pod* pod, bint fits, int pods, int max_pods) noexcept nogil:
@@ -78,13 +94,15 @@ cdef class ColumnTable:
         self.n_terms = self.kernel.shape[0]
         if self.n_terms > TERMS:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
-        self.bounded = True
+        self.bounded, self.dear = True, -1
         for term in range(self.n_terms):
             # One term alone has its largest total where its points are largest, however they are stretched;
             # its smallest points may become equal.
             alone = self.n_terms == 1 and self.weight[term] >= 0
             self.stretched = self.stretched or (not alone and self.normalise[term] != NORM_NONE)
             self.bounded = self.bounded and points_bounded(self.kernel[term]) and self.weight[term] >= 0
+            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
+                self.dear = term
         self.bounded = self.bounded and not self.stretched
         trees = 1 + 2 * self.n_terms if self.stretched else 1
         habits = plan["habits"]
@@ -201,11 +219,13 @@ cdef class ColumnTable:
         """Put what node ``n`` is worth in its places."""
         cdef Detail* detail = &self.details[c]
         cdef int term
-        self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> total
-        tree_put(&detail.total, n, <int32_t> total)
+        cdef int32_t* worth = &self.columns[c].worth[<int64_t> n * WIDE]
+        tree_put(&detail.total, n, worth[0], <int32_t> total)
+        worth[0] = <int32_t> total
         if self.stretched and total <= WORST:
             for term in range(self.n_terms):
-                note(detail, term, n, self.normalise[term], total, UNFIT)
+                if detail.most_cpu < 0 or term == self.dear:
+                    note(detail, term, n, self.normalise[term], total, UNFIT)
 
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil:
         """What a node that fits is worth to a column; ``figures`` are the first of its state."""
@@ -214,13 +234,17 @@ cdef class ColumnTable:
         cdef int term
         cdef int64_t sum = 0
         for term in range(self.n_terms):
+            if self.stretched and detail.most_cpu >= 0 and term != self.dear:
+                continue
             if figure[term] == UNKNOWN:
                 figure[term] = <int32_t> self.points(term, detail, n, view)
             if self.stretched:
                 note(detail, term, n, self.normalise[term], figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
-        return self.stretched_total(detail, n) if self.stretched else sum
+        if self.stretched and detail.most_cpu < 0:
+            return stretched_total(detail, n, self.n_terms, &self.normalise[0], &self.weight[0])
+        return sum
 
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""
@@ -234,27 +258,13 @@ cdef class ColumnTable:
         return points_viewed(self.kernel[term], &detail.pod, &self.nodes.target.typical, self.dim[term],
                              self.norm[term], view)
 
-    cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
-        """The total of a node that fits, between the extremes the column was last stretched with."""
-        cdef int term
-        cdef int64_t raw
-        cdef int64_t total = 0
-        for term in range(self.n_terms):
-            raw = detail.high[term].cells[n]
-            if self.normalise[term] != NORM_NONE:
-                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
-                raw = min(max(raw, detail.least[term]), detail.most[term])
-                raw = stretch(raw, detail.least[term], detail.most[term], self.normalise[term])
-            total += self.weight[term] * raw
-        return total
-
     cdef void stretch_again(self, int32_t c) noexcept nogil:
         """Make the totals true for the extremes of now."""
         cdef Detail* detail = &self.details[c]
         cdef int32_t* cells = self.columns[c].cells
         cdef int term, n
         cdef bint same = True
-        cdef int64_t most, least
+        cdef int64_t most, least, total
         for term in range(self.n_terms):
             if self.normalise[term] == NORM_NONE:
                 continue
@@ -267,8 +277,26 @@ cdef class ColumnTable:
             return
         for n in range(self.nodes.count):
             if cells[n] > WORST:
-                cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> self.stretched_total(detail, n)
+                total = stretched_total(detail, n, self.n_terms, &self.normalise[0], &self.weight[0])
+                cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> total
         tree_sum_up(&detail.total)
+
+    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil:
+        """By node, raw FGD points that a pod exceeds by at most one where they are above WORST; NULL if unknown.
+
+        They are those of a class that asks for the same devices, less CPU and no other models: more CPU taken
+        leaves more requests unsatisfied. The one point is what the order of summation can decide.
+        """
+        cdef int family = self.family_of(pod.num_gpu, pod.milli)
+        cdef int32_t c = self.families[family].first if family >= 0 and self.stretched else -1
+        cdef int32_t found = -1
+        while c >= 0:
+            if (self.columns[c].cpu <= pod.cpu and self.columns[c].models in (0, pod.models)
+                    and (pod.num_gpu > 0 or self.columns[c].cpu > 0)
+                    and (found < 0 or self.columns[c].cpu > self.columns[found].cpu)):
+                found = c
+            c = self.columns[c].after
+        return self.details[found].high[term].cells if found >= 0 else NULL
 
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
         """A column with the value of every node, or -1 if there is no room for one."""
@@ -389,6 +417,7 @@ cdef class ColumnTable:
                 view.node, view.groups, view.n_offers = &node, NULL, 0
                 figure = self.memo.figures(self.state(n), self.columns[c].lane)
                 for term in range(self.n_terms):
-                    raw = self.points(term, &self.details[c], n, &view)
-                    assert figure[term] == raw, f"column {c}, node {n}, term {term}: kept {figure[term]}, not {raw}"
+                    if figure[term] != UNKNOWN:
+                        raw = self.points(term, &self.details[c], n, &view)
+                        assert figure[term] == raw, f"column {c}, node {n}, term {term}: {figure[term]}, not {raw}"
         return 0

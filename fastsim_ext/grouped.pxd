@@ -4,6 +4,7 @@ from fastsim_ext.types cimport Node, Pod, Typical
 
 cdef enum:
     LEVELS = 64                # most distinct amounts left on the devices of one node
+    EXACTS = 4                 # exact sums kept of a node, while its devices do not change
 
 cdef struct Groups:            # the target workload by device request; _rg: CPU rank by group, sums over lower ranks
     int n, n_ranks             # groups, padded to a multiple of 4; CPU ranks, one more than distinct requests
@@ -18,6 +19,10 @@ cdef struct Groups:            # the target workload by device request; _rg: CPU
     double all                 # sum of all shares
     int32_t* scratch           # LEVELS rows of n
 
+cdef struct Exact:             # fragmentation of the devices as they are at one CPU rank, summed in the given order
+    int64_t rank               # plus 1; 0: none
+    double frag
+
 cdef struct View:              # one node seen by the groups
     const Node* node
     const Groups* groups
@@ -28,7 +33,7 @@ cdef struct View:              # one node seen by the groups
     int32_t* small             # by group: milli on devices with less than that
     int32_t* gain              # by group: small - free where the node can serve the group, else 0
     double before              # fragmentation of the node, milli-GPU, not summed in the given order
-    double exact               # the same in the given order, or NaN until it was needed
+    Exact* exacts              # the same in the given order, by rank modulo EXACTS
     int n_levels               # distinct amounts left, above 0
     int32_t[LEVELS] level, device      # the amount, and the first device with it
     int n_offers               # ways to place a request
@@ -37,9 +42,9 @@ cdef struct View:              # one node seen by the groups
     uint64_t[LEVELS] offer_gpus
 
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
-cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil
-cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
-                        View* view) noexcept nogil
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, View* view) noexcept nogil
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, int32_t free,
+                        double before, View* view) noexcept nogil
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil

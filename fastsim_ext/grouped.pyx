@@ -6,7 +6,6 @@ are exact. As floats they may differ in the last bits from sums in the given ord
 points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
 """
 
-from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
@@ -97,7 +96,7 @@ cdef inline void seek_levels(View* view) noexcept nogil:
             view.n_levels += 1
 
 
-cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil:
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, View* view) noexcept nogil:
     """Look at a node: what every group finds there; ``room`` keeps it, three rows of groups.n."""
     cdef int g, j
     cdef int32_t left
@@ -124,19 +123,19 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
             small[j] += smalls[j]
     for j in range(groups.n):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
-    grouped_again(node, groups, room, free, 0.0, view)
+    grouped_again(node, groups, room, exacts, free, 0.0, view)
     view.before = free * groups.all + weighed(groups, gain, view.rank)
 
 
-cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
-                        View* view) noexcept nogil:
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, int32_t free,
+                        double before, View* view) noexcept nogil:
     """The view of a node that was looked at in the same state, from what was kept of it."""
     view.node, view.groups, view.free, view.before = node, groups, free, before
     view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
     view.fit, view.small, view.gain = room, room + groups.n, room + 2 * groups.n
     view.offer_gain, view.n_offers = groups.scratch, 0
     view.rank = grouped_rank(groups, node.cpu_left)
-    view.exact = NAN
+    view.exacts = exacts
     seek_levels(view)
 
 
@@ -279,6 +278,15 @@ cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil:
     return points
 
 
+cdef double exact_amount(View* view, int64_t cpu_left, int rank, const Typical* typical) noexcept nogil:
+    """Fragmentation with the devices as they are, summed in the given order; it follows from the CPU's rank."""
+    cdef Exact* kept = &view.exacts[rank % EXACTS]
+    if kept.rank != rank + 1:
+        kept.rank = rank + 1
+        kept.frag = frag_amount(cpu_left, view.node.gpu_left, view.node, typical)
+    return kept.frag
+
+
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil:
     """FGD points of placing ``pod`` on the node of the view, and the devices; always those of ``frag_growth``."""
     cdef Node exact
@@ -301,7 +309,7 @@ cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint
     if best >= 0:
         return best
     exact = view.node[0]
-    if isnan(view.exact):
-        view.exact = frag_amount(exact.cpu_left, exact.gpu_left, &exact, typical)
-    exact.frag = view.exact
+    exact.frag = exact_amount(view, exact.cpu_left, view.rank, typical)
+    if pod.num_gpu == 0 and pod.cpu > 0:
+        return frag_points(exact.frag, exact_amount(view, exact.cpu_left - pod.cpu, rank, typical))
     return frag_growth(&exact, pod, typical, gpus)

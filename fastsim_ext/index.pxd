@@ -1,32 +1,31 @@
 # The fast spelling of a decision: columns for frequent pod classes, bounds for rare ones.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.column cimport ColumnTable
-from fastsim_ext.grouped cimport View
+from fastsim_ext.habit cimport Habit
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Node, Pod
-
-cdef struct Habit:       # how often something is asked for
-    int32_t column       # its column, or -1
-    int32_t lane         # of a class, in the memo: -1 = not asked for, -3 = none
-    double heat          # questions, each worth half after every window of changes of nodes
-    int64_t seen         # changes up to the last question
 
 cdef class Indexed(Selector):
     cdef readonly ColumnTable table
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
-    cdef double window, long_window, upkeep, look, search_cost   # as fastsim.columns.HABITS says
-    cdef int64_t largest_cpu, next_sweep, sweep_changes, few_classes
+    cdef int64_t largest_cpu, next_sweep
+    cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
+    # what decides where columns pay, see fastsim.columns.HABITS
+    cdef double window, long_window, upkeep_ns, look_ns, search_ns, miss_ns, worth_ns
+    cdef int64_t sweep_every, few_classes
     cdef readonly int64_t changes, built, scans, searches, looked_at
+    cdef double cost                    # of the last search, in nanoseconds
     cdef int settle(self) except -1 nogil
     cdef int know(self, int classes) except -1 nogil
-    cdef bint pays(self, Habit* habit, double window, double gain, double least) noexcept nogil
     cdef int32_t column_for(self, int cls) except -2 nogil
-    cdef double gain(self, const Pod* pod) noexcept nogil
+    cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil
     cdef Habit* bound_of(self, const Pod* pod) noexcept nogil
-    cdef int32_t bound_for(self, const Pod* pod) except -2 nogil
+    cdef Habit* bound_below(self, Habit* habit) noexcept nogil
+    cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil
     cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil
+    cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
     cdef int32_t lane_for(self, int cls) except -2 nogil

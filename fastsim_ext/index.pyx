@@ -6,25 +6,25 @@ exceeds: only nodes whose bound reaches the best total so far are looked at. Wit
 nodes are looked at, as the plain spelling does. Which way is taken never changes an answer.
 """
 
-from libc.math cimport exp2, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
+from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
-from fastsim_ext.types cimport FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
+from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
 cdef enum:
-    STEPS = 3                    # bounds of one family, by the CPU they start at
+    STEPS = 12                   # bounds of one family, by the CPU they start at
     FAMILIES = 128
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
-step_cpu[:] = [0, 8000, 24000, 1 << 50]
+step_cpu[:] = [0, 1000, 2000, 3000, 4000, 6000, 8000, 12000, 16000, 24000, 32000, 64000, 1 << 50]
 
 
 cdef class Indexed(Selector):
@@ -32,10 +32,6 @@ cdef class Indexed(Selector):
 
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
         cdef int n
-        habits = plan["habits"]
-        self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
-        self.upkeep, self.look, self.search_cost = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
-        self.sweep_changes, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
@@ -43,6 +39,12 @@ cdef class Indexed(Selector):
             raise MemoryError()
         for n in range(nodes.count):
             self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
+        self.nested = not any(kernel == BEST_FIT for kernel in self.kernel)   # its points rise with the CPU asked for
+        habits = plan["habits"]
+        self.window, self.long_window = habits["window"], habits["long_window"]
+        self.upkeep_ns, self.look_ns, self.search_ns = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
+        self.miss_ns, self.worth_ns = habits["miss_ns"], habits["worth_ns"]
+        self.sweep_every, self.few_classes = habits["sweep_every"], habits["few_classes"]
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -111,10 +113,8 @@ cdef class Indexed(Selector):
             elif self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
-            c = self.bound_for(pod) if self.table.bounded else -1
-            if c >= 0:
-                at = self.search(pod, c, &choice.reason)
-            if c < 0 or choice.reason < 0:
+            at = self.seek(cls, pod, &choice.reason)
+            if at < 0 and choice.reason < 0:
                 self.scans += 1
                 return Selector.choose(self, cls, choice)
         if at >= 0:
@@ -147,39 +147,46 @@ cdef class Indexed(Selector):
             return gpus
         return Selector.devices(self, n, node, pod, pick)
 
-    cdef bint pays(self, Habit* habit, double window, double gain, double least) noexcept nogil:
-        """Note one more question, or none if ``gain`` is negative; whether it comes often enough for a column.
-
-        ``gain`` is what a column saves at each question, in nanoseconds; it pays if its upkeep is below
-        ``least`` times what it saves.
-        """
-        cdef double rate
-        habit.heat *= exp2(<double> (habit.seen - self.changes) / window)
-        habit.seen = self.changes
-        if gain > 0:
-            habit.heat += 1.0
-        rate = 0.7 * habit.heat / (window * (1.0 - exp2(<double> -(self.changes + 1) / window)))
-        return rate * fabs(gain) >= least * self.upkeep
-
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
         cdef Habit* habit
-        cdef bint often
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
-        often = self.pays(habit, self.window, self.gain(&self.work.classes[cls]), 1.0)
-        if often and habit.column < 0 and habit.heat > 2.5:
+        if habit.column >= 0:
+            habit_charge(habit, self.changes, self.window, 0.0)
+        elif habit_settled(habit) and habit_rate(habit, self.changes, self.window) >= self.upkeep_ns:
             habit.column = self.table.build(&self.work.classes[cls], -1, cls)
             if habit.column >= 0:
                 habit.lane = self.table.columns[habit.column].lane
                 self.built += 1
         return habit.column
 
-    cdef double gain(self, const Pod* pod) noexcept nogil:
-        """What a column of its own saves a pod of some class, in nanoseconds."""
-        cdef Habit* bound = self.bound_of(pod)
-        return self.search_cost if bound != NULL and bound.column >= 0 else self.nodes.count * self.look
+    cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil:
+        """The node for a class without a column, by way of a bound; -1 with ``reason`` -1 if that cannot tell."""
+        cdef Habit* own = self.bound_of(pod)     # the bound of the pod's CPU step
+        cdef Habit* used = NULL                  # the nearest one there is
+        cdef Habit* missed = own                 # the one to make next
+        cdef int32_t at = -1
+        self.cost = 0.0
+        reason[0] = -1
+        if own != NULL:
+            used = self.bound_below(own)
+            if used.column < 0 and self.nested:  # first of all the one that holds for the whole family
+                missed = used
+            if missed.column < 0 and habit_rate(missed, self.changes, self.long_window) >= self.upkeep_ns:
+                self.build_bound(missed, pod)
+                used = self.bound_below(own)
+            if used.column >= 0:
+                at = self.search(pod, used.column, reason)
+        if at < 0 and reason[0] < 0:
+            self.cost += self.nodes.count * self.look_ns
+        if own != NULL:
+            habit_charge(missed, self.changes, self.long_window, 0.0 if missed.column >= 0 else self.cost)
+            if used != missed:
+                habit_charge(used, self.changes, self.long_window, 0.0)
+        habit_charge(&self.classes[cls], self.changes, self.window, self.cost)
+        return at
 
     cdef Habit* bound_of(self, const Pod* pod) noexcept nogil:
         """The place of the bound of a pod's family and CPU step; NULL if there can be none."""
@@ -191,22 +198,22 @@ cdef class Indexed(Selector):
             step += 1
         return &self.bounds[family * STEPS + step]
 
-    cdef int32_t bound_for(self, const Pod* pod) except -2 nogil:
-        """The bound of a pod's family and CPU step, made now if that pays; -1 if there is none."""
-        cdef Habit* habit = self.bound_of(pod)
-        cdef int64_t place, step
-        cdef bint often
-        cdef Pod least
-        if habit == NULL:
-            return -1
-        often = self.pays(habit, self.long_window, self.nodes.count * self.look, 1.0)
-        if often and habit.column < 0 and habit.heat > 1.5:
-            place = habit - self.bounds
-            step = place % STEPS
-            least = pod[0]
-            least.cpu, least.mem, least.models = step_cpu[step], -1, 0   # -1: no class asks for that
-            habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu), <int32_t> (-1 - place))
-            self.built += habit.column >= 0
+    cdef Habit* bound_below(self, Habit* habit) noexcept nogil:
+        """The nearest place with a bound that holds for the pods of a place, or the last one looked at."""
+        cdef int64_t step = (habit - self.bounds) % STEPS
+        while habit.column < 0 and step > 0 and self.nested:
+            habit -= 1
+            step -= 1
+        return habit
+
+    cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil:
+        """Make the bound of a place; -1 if there is no room."""
+        cdef int64_t place = habit - self.bounds
+        cdef int64_t step = place % STEPS
+        cdef Pod least = pod[0]
+        least.cpu, least.mem, least.models = step_cpu[step], -1, 0   # -1: no class asks for that
+        habit.column = self.table.build(&least, min(step_cpu[step + 1], self.largest_cpu), <int32_t> (-1 - place))
+        self.built += habit.column >= 0
         return habit.column
 
     cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil:
@@ -222,6 +229,7 @@ cdef class Indexed(Selector):
         cdef int64_t best = WORST
         cdef int64_t total
         self.searches += 1
+        self.cost += self.search_ns
         if top > WORST:
             first = tree_first(&bound.total, top)
             total = self.worth(first, pod, &furthest)
@@ -257,7 +265,9 @@ cdef class Indexed(Selector):
             stage = NO_MEMORY
         if stage != 0:
             furthest[0] = max(furthest[0], stage)
+            self.cost += self.miss_ns
             return WORST
+        self.cost += self.worth_ns
         for term in range(self.kernel.shape[0]):
             total += self.weight[term] * self.fresh_points(term, n, pod)
         return total
@@ -291,6 +301,53 @@ cdef class Indexed(Selector):
             self.feasible__f[count] = n
             count += 1
         return count if count > 0 else Selector.feasible(self, pod, stage)
+
+    cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
+        """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
+        cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
+        cdef Habit* habit = &self.bounds[family * STEPS]
+        if family >= 0:
+            habit_charge(habit, self.changes, self.long_window, count * self.worth_ns if missed else 0.0)
+            if habit.column < 0 and habit_rate(habit, self.changes, self.long_window) >= self.upkeep_ns:
+                self.build_bound(habit, pod)
+        return 0
+
+    cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
+        """Totals of the feasible nodes, as a Selector sums them, except for nodes that cannot win.
+
+        Fragmentation is the dear term: it is worked out only where the other terms and an upper bound of it reach
+        the best total so far. A node left out gets a total below all others.
+        """
+        cdef int term, f
+        cdef int best = 0
+        cdef int dear = self.table.dear
+        cdef int64_t raw
+        cdef int32_t* most = NULL
+        if self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
+            most = self.table.most_points(dear, pod)
+            self.want_bound(pod, count, most == NULL)
+        if most == NULL:
+            return Selector.rank(self, cls, pod, count)
+        for f in range(count):
+            self.total__f[f] = 0
+        for term in range(self.kernel.shape[0]):
+            if term != dear:
+                self.add_term(term, cls, pod, count)
+        for f in range(count):
+            raw = most[self.feasible__f[f]]
+            self.raw__f[f] = self.total__f[f] + self.weight[dear] * (raw + 1 if raw > WORST else 100)
+            if self.raw__f[f] > self.raw__f[best]:
+                best = f
+        self.total__f[best] += self.weight[dear] * self.fresh_points(dear, self.feasible__f[best], pod)
+        self.raw__f[best] = WORST
+        for f in range(count):
+            if self.raw__f[f] > self.total__f[best] or (self.raw__f[f] == self.total__f[best] and f < best):
+                self.total__f[f] += self.weight[dear] * self.fresh_points(dear, self.feasible__f[f], pod)
+                if self.total__f[f] > self.total__f[best] or (self.total__f[f] == self.total__f[best] and f < best):
+                    best = f
+            elif self.raw__f[f] > WORST:
+                self.total__f[f] = WORST
+        return 0
 
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
         """Raw points of one term on every feasible node, from the memo where it knows the class."""
@@ -331,7 +388,8 @@ cdef class Indexed(Selector):
                 raise MemoryError()
         for c in range(self.class_room, room):
             grown[c].column = grown[c].lane = -1
-            grown[c].heat, grown[c].seen = 0.0, 0
+            grown[c].heat = grown[c].toll = 0.0
+            grown[c].seen = 0
         self.classes, self.class_room = grown, room
         return 0
 
@@ -340,20 +398,17 @@ cdef class Indexed(Selector):
         cdef int32_t c
         cdef int32_t owner
         cdef Habit* habit
-        cdef bint kept
+        cdef double kept
         for c in range(self.table.n_columns):
             if self.table.columns[c].cells == NULL:
                 continue
             owner = self.table.details[c].owner
             habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
-            if owner >= 0:
-                kept = self.pays(habit, self.window, -self.gain(&self.table.details[c].pod), 0.25)
-            else:
-                kept = self.pays(habit, self.long_window, -self.nodes.count * self.look, 0.25)
-            if not kept:
+            kept = habit_rate(habit, self.changes, self.window if owner >= 0 else self.long_window)
+            if kept < self.upkeep_ns / 4:
                 self.table.drop(c)
                 habit.column = -1
-        self.next_sweep = self.changes + self.sweep_changes
+        self.next_sweep = self.changes + self.sweep_every
 
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now."""

@@ -1,6 +1,6 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from fastsim_ext.grouped cimport Groups, View
+from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
@@ -30,7 +30,7 @@ cdef class NodeTable:
     cdef const int32_t[::1] num_gpu, model, max_pods, cores
     # state, by node
     cdef int64_t[::1] cpu_left, mem_left
-    cdef int32_t[::1] pods
+    cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
     # what follows from the state of one node, refreshed when it changes
@@ -40,8 +40,8 @@ cdef class NodeTable:
     cdef Totals total
     cdef TypicalTable target
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
+    cdef Exact* exacts           # by node: EXACTS of them
     cdef bint watched            # whether somebody reads the list of changes
-    cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
     cdef int n_changed
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1

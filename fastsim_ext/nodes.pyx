@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
-from fastsim_ext.grouped cimport View, grouped_again, grouped_classes, grouped_view
+from fastsim_ext.grouped cimport EXACTS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
 from fastsim_ext.power cimport power_cpu, power_gpu
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
@@ -84,13 +84,16 @@ cdef class NodeTable:
 
     def __dealloc__(self):
         free(self.looks)
+        free(self.exacts)
 
     def enter_all(self):
         """Count the nodes that are present from the start."""
         cdef int n
         free(self.looks)
+        free(self.exacts)
         self.looks = <int32_t*> calloc(<size_t> max(self.count, 1) * 3 * self.target.groups.n, sizeof(int32_t))
-        if self.looks == NULL:
+        self.exacts = <Exact*> calloc(max(self.count, 1) * EXACTS, sizeof(Exact))
+        if self.looks == NULL or self.exacts == NULL:
             raise MemoryError()
         for n in range(self.count):
             if self.present[n]:
@@ -123,6 +126,7 @@ cdef class NodeTable:
         self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
         for g in range(self.num_gpu[n]):
             self.gpu_left__ng[n, g] = gpu_left[g]
+        memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
         for g in range(self.n_tags):
             self.tags__nt[n, g] = tags.get(g, 0)
         self.refresh(n)
@@ -173,8 +177,8 @@ cdef class NodeTable:
 
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
         """What the target's groups find on node ``n``, as it was worked out when it last changed."""
-        grouped_again(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, self.free[n],
-                      self.before[n], view)
+        grouped_again(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
+                      self.exacts + n * EXACTS, self.free[n], self.before[n], view)
 
     cdef void list_change(self, int n) noexcept nogil:
         """Remember that node ``n`` changed, for whoever watches."""
@@ -212,6 +216,7 @@ cdef class NodeTable:
         self.pods[n] -= sign
         self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
+            memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
             for g in range(self.num_gpu[n]):
                 if (gpus >> g) & 1:
@@ -240,7 +245,8 @@ cdef class NodeTable:
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(&node)
         self.frag[n] = NAN
-        grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, &view)
+        grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
+                     self.exacts + n * EXACTS, &view)
         self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)

@@ -27,6 +27,7 @@ cdef class Selector:
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
+    cdef int add_term(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int ask(self, int term, int cls, int count) except -1
     cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil

@@ -133,11 +133,17 @@ cdef class Selector:
         for f in range(count):
             self.total__f[f] = 0
         for term in range(self.kernel.shape[0]):
-            self.score(term, cls, pod, count)
-            if self.normalise[term] != NORM_NONE:
-                normalised(self.raw__f, count, self.normalise[term])
-            for f in range(count):
-                self.total__f[f] += self.weight[term] * self.raw__f[f]
+            self.add_term(term, cls, pod, count)
+        return 0
+
+    cdef int add_term(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
+        """Add weight times normalised points of one term to the totals."""
+        cdef int f
+        self.score(term, cls, pod, count)
+        if self.normalise[term] != NORM_NONE:
+            normalised(self.raw__f, count, self.normalise[term])
+        for f in range(count):
+            self.total__f[f] += self.weight[term] * self.raw__f[f]
         return 0
 
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:

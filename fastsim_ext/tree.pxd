@@ -14,7 +14,7 @@ cdef struct Tree:
 cdef int tree_plant(Tree* tree, int32_t count) except -1 nogil
 cdef void tree_fell(Tree* tree) noexcept nogil
 cdef void tree_sum_up(Tree* tree) noexcept nogil
-cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
+cdef void tree_put(Tree* tree, int32_t at, int32_t old, int32_t value) noexcept nogil
 cdef int32_t tree_top(const Tree* tree) noexcept nogil
 cdef int32_t tree_first(const Tree* tree, int32_t value) noexcept nogil
 cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nogil

@@ -27,7 +27,7 @@ cdef class Maxima:
         """Write the number at a position."""
         if not 0 <= at < self.tree.count:
             raise IndexError(f"no position {at} in a tree of {self.tree.count}")
-        tree_put(&self.tree, at, value)
+        tree_put(&self.tree, at, self.tree.cells[at], value)
 
     def top(self):
         """The largest number."""
@@ -94,15 +94,17 @@ cdef void tree_sum_up(Tree* tree) noexcept nogil:
             tree.cells[tree.start[level] + i] = highest(&tree.cells[tree.start[level - 1] + i * FAN])
 
 
-cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
-    """Write one leaf and every maximum that follows from it."""
+cdef void tree_put(Tree* tree, int32_t at, int32_t old, int32_t value) noexcept nogil:
+    """Write one leaf, which was ``old``, and every maximum that follows from it.
+
+    The leaf is not read: with many trees it is seldom in the cache, while its maximum often is.
+    """
     cdef int32_t* cells = tree.cells
-    cdef int32_t* cell = &cells[at]
-    cdef int32_t old = cell[0]
+    cdef int32_t* cell
     cdef int32_t most
     cdef int level
     cdef int64_t i = at
-    cell[0] = value
+    cells[at] = value
     for level in range(1, tree.depth):
         i //= FAN
         cell = &cells[tree.start[level] + i]

@@ -42,6 +42,32 @@ def test_run_writes_a_folder_and_json(capsys: pytest.CaptureFixture[str], tmp_pa
     assert saved.provenance["scenario"]["seed"] == 3 and not saved.timeline.is_empty()
 
 
+def test_a_stopped_run_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pods, folder = tmp_path / "pods.parquet", tmp_path / "run"
+    Workload.synth("openb", pods=400, seed=2).write(pods)
+    words = ("run", "--cluster", "openb:20", "--workload", pods, "--checkpoint", 100, "--out", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fastsim.engine.closing_stages", _interrupt)
+        assert called(*words) == 130
+    assert capsys.readouterr().err.endswith(f"fastsim: interrupted; go on with: fastsim resume {folder}\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
+    assert called(*words) == 1 and "an unfinished run is there" in capsys.readouterr().err
+    assert called("resume", folder) == 0
+    assert f"saved to {folder}" in capsys.readouterr().out and len(Result.load(folder).jobs) == 400
+    assert called("resume", folder) == 2  # complete, and nothing to go on from
+    assert called("resume", tmp_path / "none") == 1
+
+
+def _interrupt(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("every", ["0", "often", "-5s", "s", "nans"])
+def test_a_wrong_distance_of_checkpoints_is_one_line(capsys: pytest.CaptureFixture[str], every: str) -> None:
+    assert called("run", *SMALL, "--out", "never", f"--checkpoint={every}") == 2
+    assert "--checkpoint: found" in capsys.readouterr().err and not Path("never").exists()
+
+
 def test_run_refuses_a_used_folder_unless_forced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "out"
     for _ in range(2):

@@ -21,10 +21,10 @@ from tests.spellings import played, spelled
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import LOOP, Decision
 
-EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4}
-"""A bound where there can be one, at the second question, and a column where there can be none, at the third."""
-COLUMNS = EAGER | {"search_ns": 1}
-"""A column for every class at its third question."""
+EAGER = {"upkeep_ns": 0, "search_ns": 0, "window": 64, "long_window": 64, "sweep_every": 4}
+"""A bound where there can be one, at the first question, and a column for a class that has asked some times."""
+COLUMNS = EAGER | {"few_classes": 0}
+"""The same, without places in the memo for classes that have no column."""
 
 
 class KeptDecision(Decision):
@@ -73,6 +73,8 @@ PLANS = {
         ScoreTerm("pwr", weight=3, normalise="min_max_100"),
         ScoreTerm("best_fit", normalise="min_max_0"),
     ),
+    "fgd and a stretched one": (ScoreTerm("fgd", weight=2), ScoreTerm("best_fit", normalise="min_max_0")),
+    "fragments and a stretched one": (ScoreTerm("fgd", weight=-2), ScoreTerm("best_fit", normalise="min_max_0")),
     "simon": (ScoreTerm("simon"),),
 }
 
@@ -92,14 +94,14 @@ def test_it_answers_as_a_look_at_every_node_does(name: str, habits: dict[str, An
     assert kept.select.built > 0 and kept.select.attempts == plain.select.attempts == 90
 
 
-def test_a_class_has_a_column_from_its_third_question_on() -> None:
+def test_a_class_has_a_column_from_its_fourth_question_on() -> None:
     decision = KeptDecision(t4(20), OnlinePlan((ScoreTerm("simon"),)), COLUMNS)
     cls, built, scans = decision.pod(1, 100), [], []
-    for _ in range(4):
+    for _ in range(5):
         decision.placed(cls)
         built.append(decision.select.built)
         scans.append(decision.select.scans)
-    assert built == [0, 0, 1, 1] and scans == [1, 2, 2, 2]
+    assert built == [0, 0, 0, 1, 1] and scans == [1, 2, 3, 3, 3]
 
 
 def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
@@ -108,13 +110,13 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
     for cpu in (10, 20, 30, 40):
         decision.placed(decision.pod(1, 100, cpu))
         found.append((decision.select.built, decision.select.searches))
-    assert found == [(0, 0), (1, 1), (1, 2), (1, 3)]
+    assert found == [(1, 1), (1, 2), (1, 3), (1, 4)]
     # A search need not look at a node whose bound is below what it has found.
-    assert decision.select.looked_at < 3 * 20
+    assert decision.select.looked_at < 4 * 20
 
 
 def test_a_column_that_nobody_asks_for_is_given_up() -> None:
-    habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4}
+    habits = COLUMNS | {"upkeep_ns": 60, "window": 4}
     decision = KeptDecision(t4(40, gpus=8), OnlinePlan((ScoreTerm("simon"),)), habits)
     often, other = decision.pod(1, 100), decision.pod(1, 200)
     for _ in range(6):
@@ -131,9 +133,9 @@ def test_there_are_no_more_columns_than_fit() -> None:
         t4(3, gpus=8), OnlinePlan((ScoreTerm("simon"),)), COLUMNS | {"columns_bytes": 0, "least_columns": 2}
     )
     classes = [decision.pod(1, milli) for milli in (100, 200, 300, 400)]
-    for _ in range(4):
+    for _ in range(6):
         for cls in classes:
-            decision.placed(cls)
+            asked(decision, cls)
     assert (decision.select.table.limit, decision.select.table.n_used) == (2, 2)
 
 

@@ -1,0 +1,104 @@
+"""Checkpoints: the state of a run at an instant, written beside its folder, from which it goes on to the same bytes.
+
+A run that keeps checkpoints works in the folder ``OUT.checkpoint``: journals of the rows so far, waiting times, and
+``state.npz``, which says how much of them counts. It is taken only when every pod that was read has arrived, so the
+place in the workload is a number of rows. Kept scores are no part of it: no result depends on them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from fastsim.errors import ResultError, ScenarioError
+from fastsim.tabular import replacing
+
+SUFFIX = ".checkpoint"
+STATE = "state.npz"
+VERSION = 1
+"""Layout of the state file; another one is refused."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How often checkpoints are written: after every ``pods`` arrivals, every ``wall_s`` seconds of work, or both.
+
+    With ``keep`` the last one stays when the run is complete, so that other runs can fork from it.
+    """
+
+    pods: int | None = None
+    wall_s: float | None = None
+    keep: bool = False
+
+    def check(self) -> None:
+        """ScenarioError if these numbers mean nothing."""
+        if self.pods is not None and (isinstance(self.pods, bool) or not isinstance(self.pods, int) or self.pods < 1):
+            raise ScenarioError("checkpoint_pods", repr(self.pods), "a whole number of 1 or more")
+        if self.wall_s is not None and not (isinstance(self.wall_s, int | float) and 0 <= self.wall_s < float("inf")):
+            raise ScenarioError("checkpoint_s", repr(self.wall_s), "seconds of 0 or more")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A state: plain values and arrays."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, Any]
+
+    def write(self, folder: Path) -> None:
+        """Put it in the place of the one before, completely or not at all."""
+        text = json.dumps({"version": VERSION, **self.meta})
+        with replacing(folder / STATE) as partial, partial.open("wb") as file:
+            np.savez(file, meta=np.frombuffer(text.encode(), np.uint8), **self.arrays)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The state in a working folder."""
+        path = folder / STATE
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            meta = json.loads(arrays.pop("meta").tobytes())
+        except FileNotFoundError as error:
+            raise ResultError(f"{folder}: found no {STATE}, expected the checkpoint of a run") from error
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise ResultError(f"{path}: cannot be read, expected the checkpoint of a run") from error
+        if meta.pop("version", None) != VERSION:
+            raise ResultError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
+        return cls(meta, arrays)
+
+
+def working_folder(out: Path) -> Path:
+    """Where a run to this folder keeps its checkpoint; the working folder itself is taken for what it is."""
+    return out if out.name.endswith(SUFFIX) else out.with_name(out.name + SUFFIX)
+
+
+@contextmanager
+def unfinished(out: Path, keeping: Keeping, taken_over: bool, overwrite: bool) -> Iterator[Path]:
+    """The working folder of a run: removed when the run is complete, kept when there is something to go on from."""
+    folder = working_folder(out)
+    if folder.exists() and not taken_over:
+        if not overwrite:
+            raise ResultError(f"{folder}: an unfinished run is there; resume it or overwrite it")
+        shutil.rmtree(folder)
+    with suppress(FileExistsError):
+        folder.mkdir(parents=True)
+    try:
+        yield folder
+    except BaseException:
+        if not (folder / STATE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if not keeping.keep or not (folder / STATE).exists():
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,30 @@
+"""How often something is asked for, and what it costs to have no column for it.
+
+A column costs its upkeep at every change of a node and saves its toll at every question. Both are
+counted in nanoseconds; they decide how fast an answer is found and never which one.
+"""
+
+from libc.math cimport exp2
+from libc.stdint cimport int64_t
+
+cdef enum:
+    QUESTIONS = 3        # so many questions are the least that make a habit
+
+
+cdef void habit_charge(Habit* habit, int64_t now, double window, double cost) noexcept nogil:
+    """One more question at node change ``now``, which cost so much without a column; 0 if there was one."""
+    if cost > 0.0:
+        habit.toll = <float> (cost if habit.toll == 0.0 else 0.75 * habit.toll + 0.25 * cost)
+    habit.heat = <float> (habit.heat * exp2(<double> (habit.seen - now) / window) + habit.toll)
+    habit.seen = now
+
+
+cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept nogil:
+    """Nanoseconds a column saves (or would save) for each change of a node; ln 2 is 0.69."""
+    cdef double heat = habit.heat * exp2(<double> (habit.seen - now) / window)
+    return 0.69 * heat / (window * (1.0 - exp2(-<double> (now + 1) / window)))
+
+
+cdef bint habit_settled(const Habit* habit) noexcept nogil:
+    """Whether there were questions enough to believe in it."""
+    return habit.heat > (QUESTIONS - 0.5) * habit.toll

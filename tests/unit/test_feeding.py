@@ -1,0 +1,49 @@
+"""Batches for the loop: cut where asked, every row once, absent columns as what they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fastsim.feeding import NO_ARRIVALS, arrivals, pieces, with_last
+
+
+def batches(*sizes: int) -> list[pa.RecordBatch]:
+    """Batches of these sizes whose only column counts the rows."""
+    ends = np.cumsum(sizes)
+    return [pa.record_batch({"row": np.arange(end - size, end)}) for size, end in zip(sizes, ends, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("every", "at", "ends"),
+    [
+        (0, 0, [5, 5, 12]),
+        (4, 0, [4, 5, 5, 8, 12]),
+        (0, 7, [5, 5, 7, 12]),
+        (6, 7, [5, 5, 6, 7, 12]),
+        (100, 5, [5, 5, 12]),
+    ],
+)
+def test_batches_are_cut_where_asked_and_no_row_is_lost(every: int, at: int, ends: list[int]) -> None:
+    found = list(pieces(iter(batches(5, 0, 7)), every, at))
+    rows = [piece["row"].to_pylist() for piece in found]
+    assert [row[-1] + 1 for row in rows] == sorted(set(ends))
+    assert [number for row in rows for number in row] == list(range(12))
+
+
+def test_the_last_batch_is_known_as_such() -> None:
+    assert list(with_last(iter("abc"))) == [("a", False), ("b", False), ("c", True)]
+    assert list(with_last(iter(""))) == []
+
+
+def test_absent_columns_and_nulls_are_for_ever_and_of_priority_zero() -> None:
+    plain = pa.record_batch({"pod_id": [7, 8], "submit_s": [0.0, 1.0]})
+    found = arrivals(plain, np.array([3, 3], np.int32))
+    assert found.pod_id.tolist() == [7, 8] and found.cls.tolist() == [3, 3] and found.submit_s.tolist() == [0.0, 1.0]
+    assert np.isnan(found.duration_s).all() and found.priority.tolist() == [0, 0]
+    full = plain.append_column("duration_s", pa.array([None, 2.0]))
+    full = full.append_column("priority", pa.array([5, None], pa.int32()))
+    found = arrivals(full, np.zeros(2, np.int32))
+    assert np.isnan(found.duration_s[0]) and found.duration_s[1] == 2.0 and found.priority.tolist() == [5, 0]
+    assert [column.dtype for column in found] == [column.dtype for column in NO_ARRIVALS]
