@@ -25,6 +25,20 @@ LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 POWER = ["gpu_model", "cpu_model", "gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"]
 """Node columns that decide its power draw."""
+HABITS = {
+    "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
+    "upkeep_ns": 60, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
+    "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
+}  # fmt: skip
+"""When scores are kept from one decision to the next; no result depends on any of these numbers.
+
+After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those
+of a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
+change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
+(``miss_ns``) for each node it comes across that can (cannot) host the pod. Up to ``few_classes`` pod classes may each
+have a place in the memo, which takes up to ``memo_bytes``; all columns together take up to ``columns_bytes``, but
+``least_columns`` are always allowed.
+"""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -183,21 +197,6 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
-
-
-HABITS = {
-    "window": 4096.0, "long_window": 32768.0, "sweep_every": 4096,
-    "upkeep_ns": 60.0, "look_ns": 40.0, "search_ns": 1000.0, "miss_ns": 20.0, "worth_ns": 150.0,
-    "few_classes": 192, "least_columns": 16, "columns_bytes": 96 * 2**20, "memo_bytes": 64 * 2**20,
-}  # fmt: skip
-"""What decides for which pod classes scores are kept; no answer depends on it.
-
-Questions count half after every ``window`` node changes (``long_window`` where classes share a bound), and columns that
-no longer pay are dropped every ``sweep_every``. Costs are measured on a 2026 server core: a column at every node
-change, a look at one node of all, a search without its nodes, and one node in it that cannot (can) host the pod. Up to
-``few_classes`` pod classes each have a place in the memo, which takes up to ``memo_bytes``; all columns together take
-up to ``columns_bytes``, but ``least_columns`` are always allowed.
-"""
 
 
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:

@@ -32,6 +32,7 @@ cdef class Indexed(Selector):
 
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
         cdef int n
+        habits = plan["habits"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
@@ -40,11 +41,10 @@ cdef class Indexed(Selector):
         for n in range(nodes.count):
             self.largest_cpu = max(self.largest_cpu, nodes.cpu_cap[n])
         self.nested = not any(kernel == BEST_FIT for kernel in self.kernel)   # its points rise with the CPU asked for
-        habits = plan["habits"]
-        self.window, self.long_window = habits["window"], habits["long_window"]
+        self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
         self.upkeep_ns, self.look_ns, self.search_ns = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
         self.miss_ns, self.worth_ns = habits["miss_ns"], habits["worth_ns"]
-        self.sweep_every, self.few_classes = habits["sweep_every"], habits["few_classes"]
+        self.sweep_every, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         self.restart(plan["memo"])
 
     def __dealloc__(self):

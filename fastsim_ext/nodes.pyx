@@ -78,11 +78,16 @@ cdef class NodeTable:
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
+        self.records = <Node*> calloc(max(self.count, 1), sizeof(Node))
+        if self.records == NULL:
+            raise MemoryError()
         for n in range(self.count):
+            self.records[n] = self.from_columns(n)
             self.n_full += self.pods[n] >= self.max_pods[n]
         self.enter_all()
 
     def __dealloc__(self):
+        free(self.records)
         free(self.looks)
         free(self.exacts)
 
@@ -124,6 +129,7 @@ cdef class NodeTable:
                 raise ValueError(f"node {n}: found {left} milli-GPU left on a device, expected 0 to {FULL}")
         self.weigh(n, -1)
         self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
+        self.records[n].cpu_left, self.records[n].mem_left = cpu_left, mem_left
         for g in range(self.num_gpu[n]):
             self.gpu_left__ng[n, g] = gpu_left[g]
         memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
@@ -155,6 +161,10 @@ cdef class NodeTable:
 
     cdef Node at(self, int n) noexcept nogil:
         """The state of node ``n`` as kernels see it."""
+        return self.records[n]
+
+    cdef Node from_columns(self, int n) noexcept nogil:
+        """The same, gathered from the columns."""
         cdef Node node
         node.cpu_cap, node.cpu_left = self.cpu_cap[n], self.cpu_left[n]
         node.mem_cap, node.mem_left = self.mem_cap[n], self.mem_left[n]
@@ -169,11 +179,10 @@ cdef class NodeTable:
 
     cdef Node exactly(self, int n) noexcept nogil:
         """As ``at``, with the node's fragmentation summed in the given order."""
-        cdef Node node
-        if isnan(self.frag[n]):
-            node = self.at(n)
-            self.frag[n] = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
-        return self.at(n)
+        cdef Node* node = &self.records[n]
+        if isnan(node.frag):
+            self.frag[n] = node.frag = frag_amount(node.cpu_left, node.gpu_left, node, &self.target.typical)
+        return node[0]
 
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
         """What the target's groups find on node ``n``, as it was worked out when it last changed."""
@@ -212,6 +221,7 @@ cdef class NodeTable:
         self.weigh(n, -1)
         self.cpu_left[n] += sign * pod.cpu
         self.mem_left[n] += sign * pod.mem
+        self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
         self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
         self.n_full += self.pods[n] >= self.max_pods[n]
@@ -244,7 +254,7 @@ cdef class NodeTable:
         cdef View view
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(&node)
-        self.frag[n] = NAN
+        self.frag[n] = self.records[n].frag = NAN
         grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
                      self.exacts + n * EXACTS, &view)
         self.free[n], self.before[n] = view.free, view.before
@@ -273,9 +283,9 @@ cdef class NodeTable:
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node."""
         cdef int n, g, k
-        cdef Node node
+        cdef Node node, kept
         cdef int64_t[FRAG_CLASSES] classes
-        cdef Totals kept = self.total
+        cdef Totals total = self.total
         memset(&self.total, 0, sizeof(Totals))
         for n in range(self.count):
             if not self.present[n]:
@@ -285,7 +295,9 @@ cdef class NodeTable:
             assert 0 <= self.pods[n] <= self.max_pods[n], f"node {n}: pods {self.pods[n]}"
             for g in range(self.width):
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
-            node = self.at(n)
+            node = self.from_columns(n)
+            kept = self.at(n)
+            assert (node.cpu_left, node.mem_left) == (kept.cpu_left, kept.mem_left), f"node {n}: two states"
             frag = frag_amount(node.cpu_left, node.gpu_left, &node, &self.target.typical)
             assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
             frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
@@ -295,5 +307,5 @@ cdef class NodeTable:
             for k in range(FRAG_CLASSES):
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
             self.weigh(n, 1)
-        assert memcmp(&kept, &self.total, sizeof(Totals)) == 0, f"totals drifted: {kept} is not {self.total}"
+        assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0

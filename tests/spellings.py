@@ -27,7 +27,7 @@ from fastsim_ext.index import Indexed
 
 Habits = dict[str, float]
 EAGER: Habits = {
-    "window": 8, "long_window": 8, "sweep_every": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
+    "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
     "memo_bytes": 1,
 }  # fmt: skip
 """A column for every class at its third question; the memo forgets after every few states."""
@@ -36,9 +36,9 @@ EAGER: Habits = {
 def habits() -> SearchStrategy[Habits]:
     """From keeping all there is to giving everything up at once."""
     return st.fixed_dictionaries({
-        "window": st.sampled_from((8, 2, 4096)),
-        "long_window": st.sampled_from((16, 2, 32768)),
-        "sweep_every": st.sampled_from((4, 1, 4096)),
+        "window_changes": st.sampled_from((8, 2, 4096)),
+        "long_window_changes": st.sampled_from((16, 2, 32768)),
+        "sweep_changes": st.sampled_from((4, 1, 4096)),
         "upkeep_ns": st.sampled_from((0, 30, 60)),
         "search_ns": st.sampled_from((0, 0, 60, 1200)),
         "few_classes": st.sampled_from((192, 0)),

@@ -53,8 +53,6 @@ def test_what_totals_depend_on(terms: tuple[ScoreTerm, ...], stretched: bool, bo
 @pytest.mark.parametrize(
     ("column", "place", "value"),
     [
-        ("cpu_left", 5, 600),
-        ("mem_left", 6, 1),
         ("pods", 7, 2**31 - 1),
         ("present", 8, 0),
         ("gpu_left", (2, slice(0, 8)), 100),

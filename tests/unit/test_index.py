@@ -21,7 +21,7 @@ from tests.spellings import played, spelled
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import LOOP, Decision
 
-EAGER = {"upkeep_ns": 0, "search_ns": 0, "window": 64, "long_window": 64, "sweep_every": 4}
+EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 64, "long_window_changes": 64, "sweep_changes": 4}
 """A bound where there can be one, at the first question, and a column for a class that has asked some times."""
 COLUMNS = EAGER | {"few_classes": 0}
 """The same, without places in the memo for classes that have no column."""
@@ -116,7 +116,7 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
 
 
 def test_a_column_that_nobody_asks_for_is_given_up() -> None:
-    habits = COLUMNS | {"upkeep_ns": 60, "window": 4}
+    habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4}
     decision = KeptDecision(t4(40, gpus=8), OnlinePlan((ScoreTerm("simon"),)), habits)
     often, other = decision.pod(1, 100), decision.pod(1, 200)
     for _ in range(6):
