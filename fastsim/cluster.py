@@ -15,7 +15,7 @@ import pyarrow.csv
 
 from fastsim import node_types
 from fastsim.catalog import Catalog
-from fastsim.csv_table import csv_line, read_csv
+from fastsim.csv_table import csv_line, map_text, read_csv
 from fastsim.errors import InputError, ScenarioError
 from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, watts
 from fastsim.streams import shuffled_order
@@ -165,8 +165,13 @@ class Cluster:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes CSV, complete or not at all; columns without any value are left out."""
+        table = self._self_contained()
+        for index, item in enumerate(table.schema):
+            if pa.types.is_map(item.type):
+                texts = pa.array(map(map_text, table[item.name].to_pylist()), pa.string())
+                table = table.set_column(index, item.name, texts)
         with replacing(path) as partial:
-            pa.csv.write_csv(self._self_contained(), partial, pa.csv.WriteOptions(quoting_style="needed"))
+            pa.csv.write_csv(table, partial, pa.csv.WriteOptions(quoting_style="needed"))
 
     def _self_contained(self, everywhere: bool = False) -> pa.Table:
         """The nodes with every watt spelt out that the default catalogue would not give back; no empty columns."""
@@ -189,6 +194,8 @@ def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
         raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
     kind = NODE_SCHEMA.field(column).type
     try:
+        if pa.types.is_map(kind):
+            return pa.array(values, kind)
         # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
         return pa.array(values).cast(kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

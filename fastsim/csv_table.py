@@ -16,18 +16,24 @@ from fastsim.tabular import one_line
 
 
 def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
-    """The columns of `types` that a CSV file (plain or .gz) has; an empty field is null.
+    """The columns of `types` that a CSV file (plain or .gz) has; an empty field is null, a map is `a=1;b=2`.
 
     An unreadable file is an InputError naming file, line, column, what was found and what was expected.
     """
     header = _header(path, types, set(required))
     convert = pa.csv.ConvertOptions(
-        column_types={name: types[name] for name in header}, null_values=[""], strings_can_be_null=True
-    )
+        column_types={name: pa.string() if pa.types.is_map(types[name]) else types[name] for name in header},
+        null_values=[""], strings_can_be_null=True,
+    )  # fmt: skip
     read = pa.csv.ReadOptions(use_threads=False)
     try:
-        return pa.csv.read_csv(path, read_options=read, convert_options=convert)
-    except (OSError, pa.ArrowException) as error:
+        table = pa.csv.read_csv(path, read_options=read, convert_options=convert)
+        for index, name in enumerate(header):
+            if pa.types.is_map(types[name]):
+                maps = [_map(text, types[name]) for text in table[name].to_pylist()]
+                table = table.set_column(index, pa.field(name, types[name]), pa.array(maps, types[name]))
+        return table
+    except (OSError, ValueError, pa.ArrowException) as error:
         _raise_csv_fault(path, header, types)
         raise InputError(str(path), one_line(error), "a readable CSV file") from error
 
@@ -41,6 +47,21 @@ def csv_line(path: str | os.PathLike[str], row: int) -> int:
             if seen == row + 1:
                 return number
     return row + 2
+
+
+def map_text(pairs: Iterable[tuple[str, object]] | None) -> str | None:
+    """A map as one CSV field, `a=1;b=2`; null stays null."""
+    return None if pairs is None else ";".join(f"{key}={value}" for key, value in pairs)
+
+
+def _map(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None:
+    if text is None:
+        return None
+    pairs = [item.partition("=") for item in text.split(";")]
+    if not all(key and sign for key, sign, _ in pairs):
+        raise ValueError(text)
+    whole = pa.types.is_integer(kind.item_type)
+    return [(key, int(value) if whole else value) for key, _, value in pairs]
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[str]:
@@ -84,6 +105,12 @@ def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Map
 
 def _raise_field_fault(where: str, field: str, kind: pa.DataType) -> None:
     if field == "" or pa.types.is_string(kind):
+        return
+    if pa.types.is_map(kind):
+        try:
+            _map(field, kind)
+        except ValueError:
+            raise InputError(where, repr(field), "name=value, more of them after ;") from None
         return
     try:
         pa.array([field]).cast(kind)

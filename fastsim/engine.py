@@ -23,12 +23,14 @@ from fastsim.columns import (
     read_only,
     typical_columns,
 )
-from fastsim.errors import InputError, PolicyError
+from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.feeding import NO_ARRIVALS, Arrivals, arrivals, with_last
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
 from fastsim.recording import FileTables, MemoryTables, Recorder
+from fastsim.regime import OFF, Regime
+from fastsim.regulation import RULED, Regulation, needed
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
@@ -38,6 +40,7 @@ from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector
+from fastsim_ext.waiting import Waiting
 from fastsim_ext.work import WorkTable
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
-DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
+DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES = range(5)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
 LARGEST_TOTAL = 2**29
@@ -76,6 +79,7 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
+    regime: Regime = OFF
     oversized: Oversized | None = None
     folder: Path | None = None
     saving: Saving | None = None
@@ -113,7 +117,8 @@ class UserScorers:
     def request(self, cls: int) -> PodRequest:
         """What a pod of this class asks for."""
         cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
-        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, self.classes.model_lists[models])
+        names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
+        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)
 
     def __call__(self, term: int, cls: int) -> Any:
         """Integer points of every node from the scorer of one term, for a pod of one class."""
@@ -143,7 +148,11 @@ class OnlineRun:
         self.nodes = NodeTable(self.columns, TypicalTable(typical_columns(typical, self.ids)))
         self.work = WorkTable()
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        self.online = Online(self.nodes, self.work, self.select, self._loop_options())
+        self.rules: Regulation | None = None
+        if needed(plan, options.regime, workload.columns):
+            self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
+        self.ruled: Waiting | None = None
+        self.online = self._loop()
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
         self.first_s: float | None = None
@@ -180,6 +189,13 @@ class OnlineRun:
         key = memo_key(kinds, plan, self.nodes.width, tags, typical_columns(self.typical, self.ids))
         self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), int(HABITS["memo_bytes"]))
         return self.memo[1]
+
+    def _loop(self) -> Online:
+        """The plain loop, or the one that keeps rules where there are any."""
+        if self.rules is None:
+            return Online(self.nodes, self.work, self.select, self._loop_options())
+        self.ruled = Waiting(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
+        return self.ruled
 
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
@@ -222,16 +238,21 @@ class OnlineRun:
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])
         self.pods += batch.num_rows
+        if self.rules is not None and self.ruled is not None:
+            self.rules.feed_members(self.ruled, batch)
         return columns
 
     def _add_classes(self) -> None:
-        rows = self.classes.rows(self.work.n_classes)
+        first = self.work.n_classes
+        rows = self.classes.rows(first)
         if len(rows):
             masks = np.array([self.ids.mask(names) for names in self.classes.model_lists], np.uint64)
             cpu, mem, num_gpu, milli = (
                 np.ascontiguousarray(rows[name]) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
             )
             self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]])
+            if self.rules is not None and self.ruled is not None:
+                self.rules.add_rules(self.ruled, first, self.classes, rows["models"])
 
     def _advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
@@ -242,6 +263,8 @@ class OnlineRun:
             took_s = time.perf_counter() - began
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
+            elif self.rules is not None and self.ruled is not None and status == WANT_CHANGES:
+                self.rules.feed_changes(self.ruled)
             elif status == TIRED and took_s < BREATH_S / 2:
                 self.budget *= 2
             elif took_s > 2 * BREATH_S and self.budget > 1:
@@ -296,6 +319,9 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     options = options or OnlineOptions()
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
+    options.regime.refuse(plan.queue, workload.columns, bool(options.deschedule))
+    if options.saving is not None and needed(plan, options.regime, workload.columns):
+        raise ScenarioError("checkpoint", RULED, "a run whose pods are decided on one by one")
     began, cpu_began = time.perf_counter(), time.process_time()
     run = OnlineRun(cluster, workload, plan, typical, options)
     try:

@@ -11,11 +11,11 @@ import pyarrow as pa
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows, by their number in the engine."""
 REASONS = (
-    "finished", "running", "node_lost", "evicted", "pending", "too_large",
-    "no_node", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot",
+    "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
 )  # fmt: skip
 """How an interval of a pod ended, or why it never began, by their number in the engine."""
-STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted")
+STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
 """What became of a pod."""
 STATE_OF = np.array([STATES.index(reason if reason in STATES else "unplaced") for reason in REASONS], np.int64)
 FRAG_COLUMNS = (
@@ -30,8 +30,8 @@ ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((na
 """One timeline row as the compiled loop writes it."""
 OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"),
                     ("closes", "i8"), ("gpus", "u8"), ("submit", "f8"), ("first_start", "f8"), ("start", "f8"),
-                    ("end", "f8")])  # fmt: skip
-"""One outcome row as the compiled loop writes it."""
+                    ("end", "f8"), ("preemptions", "i8"), ("lost", "f8")])  # fmt: skip
+"""One outcome row as the compiled loop writes it; the last two sum up all intervals of the pod so far."""
 INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 
@@ -94,7 +94,8 @@ def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
         "jct_s": np.where(finished, out["end"] - out["submit"], np.nan),
         "state": _enum(STATE_OF[out["reason"]], STATES),
         "reason": _enum(out["reason"], REASONS),
-        "attempts": np.where(np.isnan(out["first_start"]), 0, out["attempt"] + 1).astype(np.int16),
+        "attempts": (out["attempt"] + ~np.isnan(out["start"])).astype(np.int16),
+        "preemptions": out["preemptions"].astype(np.int16), "lost_work_s": out["lost"],
     }).with_columns(pl.col("start_s", "end_s", "wait_s", "jct_s").fill_nan(None))  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from fastsim.catalog import Catalog
 from fastsim.errors import InputError
+from fastsim.tabular import fresh_dictionary
 
 NODE_SCHEMA = pa.schema(
     [
@@ -31,6 +32,8 @@ NODE_SCHEMA = pa.schema(
         pa.field("cpu_cores_per_socket", pa.int32()),
         pa.field("add_s", pa.float64()),  # seconds; null = always there
         pa.field("remove_s", pa.float64()),  # seconds; null = stays for ever
+        pa.field("labels", pa.map_(pa.string(), pa.string())),  # what constraints of pods look at
+        pa.field("extra_resources", pa.map_(pa.string(), pa.int64())),  # further capacity by name, additive
     ]
 )
 """The full node table; every column after `num_gpu` may be null."""
@@ -81,8 +84,8 @@ def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
         return _default_column(field, table.num_rows)
     column = table[field.name].combine_chunks()
     try:
-        cast = column.cast(field.type)
-    except (pa.ArrowException, ValueError):
+        cast = fresh_dictionary(column, field.type)
+    except (pa.ArrowException, ValueError, KeyError, TypeError):
         row = _unconvertible(column, field.type)
         raise InputError(f"{where(row)}: {field.name}", repr(column[row].as_py()), f"{field.type}") from None
     if not field.nullable and cast.null_count:
@@ -102,8 +105,8 @@ def _default_column(field: pa.Field, rows: int) -> pa.Array:
 def _unconvertible(column: pa.Array, kind: pa.DataType) -> int:
     for row in range(len(column)):
         try:
-            column.slice(row, 1).cast(kind)
-        except (pa.ArrowException, ValueError):
+            fresh_dictionary(column.slice(row, 1), kind)
+        except (pa.ArrowException, ValueError, KeyError, TypeError):
             return row
     return 0
 
@@ -127,6 +130,17 @@ def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
     for name in ("add_s", "remove_s"):
         yield name, pc.invert(pc.is_finite(nodes[name])), "a finite number of seconds; null = never"
     yield "remove_s", pc.less_equal(nodes["remove_s"], nodes["add_s"]), "later than add_s"
+    yield "labels", _maps(nodes["labels"], lambda value: value is None), "a text for every label"
+    bad = _maps(nodes["extra_resources"], lambda value: value is None or not 0 <= value <= _LIMIT)
+    yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
+
+
+def _maps(column: Any, wrong: Callable[[Any], bool]) -> Any:
+    """Mask of the rows in whose map a value is wrong or a key stands twice."""
+    rows = column.to_pylist() if column.null_count < len(column) else [None] * len(column)
+    return pa.array([
+        row is not None and (any(wrong(value) for _, value in row) or len(dict(row)) < len(row)) for row in rows
+    ], pa.bool_())  # fmt: skip
 
 
 def _blank(names: Any) -> Any:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from fastsim.conditions import NONE, Conditions
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -22,7 +24,9 @@ NORMALISERS = ("none", "min_max_0", "min_max_100")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 DIMS = ("merge", "share", "divide", "extend")
 NORMS = ("node", "pod", "max")
-QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip")
+QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf", "easy", "conservative")
+BACKFILL = ("easy", "conservative")
+"""Queue rules that plan ahead with the durations they are told."""
 
 
 class Scorer(Protocol):
@@ -53,13 +57,14 @@ class NodeColumns(Protocol):
 
 @dataclass(frozen=True)
 class PodRequest:
-    """What one pod asks for: milli-CPU, MiB, number of GPUs and milli-GPU of each of them."""
+    """What one pod asks for: milli-CPU, MiB, number of GPUs and milli-GPU of each; ``conditions`` is the rest."""
 
     cpu_milli: int
     memory_mib: int
     num_gpu: int
     gpu_milli: int
     gpu_models: tuple[str, ...]
+    conditions: Conditions = NONE
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class OnlinePlan:
 
     ``queue`` says what happens to a pod that fits nowhere: ``drop`` it, or keep it in a
     ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
+    ``drf`` serves the tenant with the smallest dominant share first; ``easy`` and ``conservative``
+    backfill: a pod overtakes only if no reservation (of the first that waits, of all) is delayed.
     """
 
     terms: tuple[ScoreTerm, ...]

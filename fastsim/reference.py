@@ -3,6 +3,10 @@
 Events have one total order: (time, kind, sequence), kinds at equal time in the order node change,
 departure, retry, sample, deschedule, arrival. Nothing else is compared anywhere. Published rules:
 Fragmentation Gradient Descent (USENIX ATC 2023) and PWR (CCGrid 2025).
+
+Every selection of a node is one attempt, and random numbers depend on the number of the attempt. The pods of a gang
+are tried one after another and all taken back if one does not fit. A pod that stops others (the gang of a stopped pod
+stops with it) is placed on their node by one more attempt, and a retry follows at the same instant.
 """
 
 from __future__ import annotations
@@ -10,11 +14,17 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.outages import Change
 from fastsim.plan import OnlinePlan
 from fastsim.reference_frag import Fragmentation
+from fastsim.reference_gangs import Gangs, offer_gang, stop
+from fastsim.reference_line import Entry, arrive, join, walk
 from fastsim.reference_nodes import Node, empty_node, fits, given_back, taken
+from fastsim.reference_preempt import made_room
+from fastsim.reference_presence import Presence
 from fastsim.reference_select import Choice, Selection
 from fastsim.reference_stages import Stages, Step, closing_stages, deschedule
 from fastsim.reference_tables import (
@@ -29,6 +39,8 @@ from fastsim.reference_tables import (
     shapes,
     timeline_row,
 )
+from fastsim.reference_tenants import Tenants
+from fastsim.regime import OFF, Regime
 from fastsim.typical import PodBatches, TypicalPods
 
 if TYPE_CHECKING:
@@ -38,26 +50,31 @@ NODE, DEPARTURE, RETRY, SAMPLE, DESCHEDULE, ARRIVAL, END = range(len(EVENTS))
 
 
 class Event(NamedTuple):
-    """One entry of the event queue; ``subject`` is a node position or a pod sequence."""
+    """One entry of the event queue; ``subject`` is a node position or a pod sequence.
+
+    A departure counts only in the ``turn`` of the pod in which it was planned.
+    """
 
     t_s: float
     kind: int
     sequence: int
     subject: int = -1
-    adds: bool = False
+    turn: int = 0
+    change: Change | None = None
 
 
 def simulate_reference(
     cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
     sample_s: float | None = None, until_s: float | None = None,
     deschedule: Sequence[Step] = (), inflation: tuple[float, int] | None = None, retarget: TypicalPods | None = None,
+    regime: Regime = OFF,
 ) -> ReferenceRun:  # fmt: skip
     """Place every pod of the workload; times in seconds, a row per event or every ``sample_s``.
 
     ``deschedule`` has (policy, ratio, seconds or None for the end), ``inflation`` is (ratio, seed).
     """
     stages = Stages(deschedule, inflation, retarget)
-    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages)
+    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages, regime)
     while engine.step(math.inf if until_s is None else until_s):
         pass
     return engine.finished()
@@ -68,30 +85,29 @@ class ReferenceEngine:
 
     def __init__(
         self, cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, seed: int,
-        sample_s: float | None, stages: Stages | None = None,
+        sample_s: float | None, stages: Stages | None = None, regime: Regime = OFF,
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s
         self.names: list[str] = cluster.nodes["name"].to_pylist()
         self.queue_rule, self.stages = plan.queue, stages or Stages()
         self.frag = Fragmentation(typical)
-        self.select = Selection(plan, self.frag, seed)
+        self.select = Selection(plan, self.frag, seed, [shape.gpu_model for shape in self.shapes])
         self.nodes: list[Node | None] = []
         self.running: dict[int, Outcome] = {}
-        self.queue: list[Outcome] = []
+        self.line: list[Entry] = []
+        self.gangs, self.regime, self.tenants = Gangs(), regime, Tenants(regime)
         self.tally, self.run = Tally(), ReferenceRun()
         self.events: list[Event] = []
         self.now, self.steps, self.departures, self.freed = 0.0, 0, 0, False
-        self._schedule_known(cluster)
+        self.presence = Presence(cluster, regime.outages, seed)
+        self.nodes += [
+            None if away else empty_node(shape) for away, shape in zip(self.presence.away, self.shapes, strict=True)
+        ]
+        self._schedule_known()
 
-    def _schedule_known(self, cluster: Cluster) -> None:
-        """Put every node change, every arrival, the first sample and all descheduling into the event queue."""
-        changes: list[tuple[float, int, bool]] = []
-        for position, row in enumerate(cluster.nodes.select(["add_s", "remove_s"]).to_pylist()):
-            self.nodes.append(empty_node(self.shapes[position]) if row["add_s"] is None else None)
-            changes += [(row["add_s"], position, False)] if row["add_s"] is not None else []
-            changes += [(row["remove_s"], position, True)] if row["remove_s"] is not None else []
-        for sequence, (t_s, position, removes) in enumerate(sorted(changes)):
-            heapq.heappush(self.events, Event(t_s, NODE, sequence, position, not removes))
+    def _schedule_known(self) -> None:
+        """Put the first node change, every arrival, the first sample and all descheduling into the event queue."""
+        self._next_change()
         for pod in self.pods:
             heapq.heappush(self.events, Event(pod.submit_s, ARRIVAL, pod.sequence, pod.sequence))
         if self.pods and self.sample_s is not None:
@@ -110,7 +126,7 @@ class ReferenceEngine:
             NODE: self._node, DEPARTURE: self._departure, RETRY: self._retry, SAMPLE: self._sample,
             DESCHEDULE: self._deschedule, ARRIVAL: self._arrival,
         }  # fmt: skip
-        if event.kind == RETRY and not self.queue:
+        if event.kind == RETRY and not self.line:
             self.freed = False
             return True
         self.now = event.t_s
@@ -120,29 +136,67 @@ class ReferenceEngine:
         return True
 
     def _drop_stale(self) -> None:
-        """Forget departures of pods that lost their node, and samples after which nothing happens."""
-        self.events = [e for e in self.events if e.kind != DEPARTURE or e.subject in self.running]
+        """Forget departures of pods that lost their node, unnoticed failures, samples after which nothing happens."""
+        self.events = [e for e in self.events if e.kind != DEPARTURE or self._departs(e)]
+        busy = any(e.kind in (ARRIVAL, DEPARTURE) for e in self.events) or (self.freed and bool(self.line))
+        while any(e.change is not None and self.presence.unnoticed(e.change, busy) for e in self.events):
+            self.events = [event for event in self.events if event.kind != NODE]
+            self._next_change()
         if all(event.kind == SAMPLE for event in self.events):
             self.events = []
         heapq.heapify(self.events)
 
+    def _departs(self, event: Event) -> bool:
+        return event.subject in self.running and self.running[event.subject].turn == event.turn
+
+    def _next_change(self) -> None:
+        """Put the next node change into the event queue."""
+        change = self.presence.following()
+        if change is not None:
+            sequence = 2 * change.position + change.comes
+            heapq.heappush(self.events, Event(change.t_s, NODE, sequence, change.position, change=change))
+
     def _node(self, event: Event) -> bool:
-        """A node appears empty, or disappears with every pod on it."""
-        if event.adds:
-            self.nodes[event.subject] = empty_node(self.shapes[event.subject])
-            self._free_something(event.t_s)
-            return True
-        self.nodes[event.subject] = None
-        for sequence in sorted(key for key, pod in self.running.items() if pod.node == event.subject):
-            self._end(self.running[sequence], event.t_s, "node_lost")
-            self.tally.lost += 1
+        """A node appears empty, or disappears with every pod on it; or there is another reason why it is away."""
+        change = event.change
+        assert change is not None
+        self._next_change()
+        if self.presence.happened(change):
+            if change.comes:
+                self.nodes[change.position] = empty_node(self.shapes[change.position])
+                self.free_something(event.t_s)
+            else:
+                self._lose(change.position)
         return True
+
+    def _lose(self, position: int) -> None:
+        """The pods of a node stop, the earliest to arrive first, and whole gangs with them."""
+        shaken, requeue = False, self.regime.on_node_loss == "requeue"
+        for sequence in sorted(key for key, pod in self.running.items() if pod.node == position):
+            if sequence in self.running:
+                pod = self.running[sequence]
+                shaken |= requeue or bool(pod.mates)
+                self.stop(pod, "node_lost", requeue)
+        self.nodes[position] = None
+        if shaken:
+            self.free_something(self.now)
+
+    def stop(self, pod: Outcome, reason: str, waits_again: bool) -> None:
+        """A running pod stops, and all that runs of its gang with it; they wait again or are lost."""
+        entry = stop(self, pod, reason)
+        if not waits_again:
+            self.tally.lost += len(entry.members)
+            return
+        for other in entry.members:
+            other.earlier = (*other.earlier, replace(other, earlier=()))
+            other.node, other.devices, other.start_s, other.end_s = None, (), None, None
+        join(self, entry)
 
     def _departure(self, event: Event) -> bool:
         """A pod has run for its duration and gives everything back."""
         self.release(self.running[event.subject], event.t_s, "finished")
         self.tally.finished += 1
-        self._free_something(event.t_s)
+        self.free_something(event.t_s)
         return True
 
     def release(self, pod: Outcome, t_s: float, reason: str) -> None:
@@ -150,31 +204,25 @@ class ReferenceEngine:
         assert pod.node is not None
         node = self.nodes[pod.node]
         assert node is not None
-        self.nodes[pod.node] = given_back(node, pod.request, pod.devices)
+        self.nodes[pod.node] = given_back(node, pod.request, pod.devices, pod.group)
         self._end(pod, t_s, reason)
 
     def _end(self, pod: Outcome, t_s: float, reason: str) -> None:
         del self.running[pod.sequence]
         pod.end_s, pod.reason = t_s, reason
         self.tally.running -= 1
+        self.tenants.add(pod, -1)
 
-    def _free_something(self, t_s: float) -> None:
+    def free_something(self, t_s: float) -> None:
         """Plan one retry at this instant, after all node changes and departures of the instant."""
         if not self.freed:
             self.freed = True
             heapq.heappush(self.events, Event(t_s, RETRY, 0))
 
     def _retry(self, event: Event) -> bool:
-        """Offer the queue what was freed; whether a pod was placed."""
+        """Offer the line what was freed; whether a pod was placed."""
         self.freed = False
-        before = len(self.queue)
-        for pod in list(self.queue):
-            if self._try(pod, event.t_s):
-                self.queue.remove(pod)
-                self.tally.pending -= 1
-            elif not self.queue_rule.endswith("_skip"):
-                break
-        return len(self.queue) < before
+        return walk(self)
 
     def _sample(self, event: Event) -> bool:
         """Look at the cluster and plan the next look."""
@@ -186,55 +234,88 @@ class ReferenceEngine:
         """Some running pods are taken off their nodes and placed again; pods that wait may fit then."""
         for policy, ratio, _ in self.stages.due(event.t_s):
             deschedule(self, policy, ratio)
-        self._free_something(event.t_s)
+        self.free_something(event.t_s)
         return True
 
     def _arrival(self, event: Event) -> bool:
-        """A pod asks for a place; what happens if there is none is the queue rule's business."""
+        """A pod asks for a place, or waits for the rest of its gang first."""
         pod = self.pods[event.subject]
         arrived(self.tally, pod.request)
-        if not any(fits(empty_node(shape), pod.request) for shape in self.shapes):
-            pod.reason = "too_large"
-            self.tally.unplaced += 1
-        elif self.queue_rule == "drop":
-            self.tally.unplaced += not self._try(pod, event.t_s)
+        entry = self.gangs.completed(pod)
+        if entry is None:
+            self.tally.pending += 1
         else:
-            self._join(pod, event.t_s)
+            self.tally.pending -= len(entry.members) - 1
+            large = [other for other in entry.members if not self._could_run(other)]
+            if large:
+                self._refuse(entry, large, "too_large")
+            elif self.queue_rule == "drop":
+                self._drop_or_start(entry)
+            else:
+                arrive(self, entry)
         return True
 
-    def _join(self, pod: Outcome, t_s: float) -> None:
-        """Queue the pod at its place, unless it may try at once and fits."""
-        place = len(self.queue)
-        if self.queue_rule.startswith("priority"):
-            place = sum(other.priority >= pod.priority for other in self.queue)
-        if (place == 0 or self.queue_rule.endswith("_skip")) and self._try(pod, t_s):
-            return
-        pod.reason = "pending"
-        self.queue.insert(place, pod)
-        self.tally.pending += 1
+    def _could_run(self, pod: Outcome) -> bool:
+        return any(fits(empty_node(shape), pod.request) for shape in self.shapes)
 
-    def _try(self, pod: Outcome, t_s: float) -> bool:
-        """Place the pod if it fits somewhere now."""
+    def _refuse(self, entry: Entry, pods: Sequence[Outcome], reason: str) -> None:
+        """The entry leaves without ever being placed, because of some of its pods."""
+        for pod in entry.members:
+            pod.reason = reason if pod in pods else "gang"
+        self.tally.unplaced += len(entry.members)
+
+    def _drop_or_start(self, entry: Entry) -> None:
+        refusal = self.offer(entry)
+        if refusal is not None:
+            self._refuse(entry, refusal[:1], refusal[1])
+
+    def offer(self, entry: Entry) -> tuple[Outcome, str] | None:
+        """Start the entry if it fits now; otherwise the pod that does not, and why."""
+        over = self.tenants.excess(entry.members)
+        if over is not None:
+            return over, "over_quota"
+        if len(entry.members) > 1 or entry.lead.mates:
+            return offer_gang(self, entry)
+        pod = entry.lead
         choice = self.select.choose(self.nodes, pod.request)
+        if choice.position is None and self.regime.preempt == "priority":
+            choice = made_room(self, pod) or choice
         if choice.position is None:
-            pod.reason = choice.reason if self.queue_rule == "drop" else "pending"
-            return False
-        self.settle(pod, choice, t_s)
-        if pod.duration_s is not None:
-            heapq.heappush(self.events, Event(t_s + pod.duration_s, DEPARTURE, self.departures, pod.sequence))
-            self.departures += 1
-        return True
+            return pod, choice.reason
+        self.begin(pod, choice)
+        return None
 
-    def settle(self, pod: Outcome, choice: Choice, t_s: float) -> None:
-        """The pod starts an interval on the chosen node and devices."""
+    def told_s(self, pod: Outcome) -> float:
+        """Seconds that the scheduler believes a waiting pod will run."""
+        return math.inf if pod.est_left_s is None else max(0.0, pod.est_left_s + self._restart_s(pod))
+
+    def _restart_s(self, pod: Outcome) -> float:
+        return self.regime.restart_s if pod.turn else 0.0
+
+    def begin(self, pod: Outcome, choice: Choice) -> None:
+        """The pod starts to work, and its end is planned."""
+        self.settle(pod, choice, self.now)
+        pod.began_s, pod.restart_s = self.now, self._restart_s(pod)
+        if pod.left_s is not None:
+            end_s = self.now + (pod.left_s + pod.restart_s)
+            heapq.heappush(self.events, Event(end_s, DEPARTURE, self.departures, pod.sequence, turn=pod.turn))
+            self.departures += 1
+
+    def hold(self, pod: Outcome, choice: Choice) -> None:
+        """What the pod needs is taken from the chosen node."""
         assert choice.position is not None
         node = self.nodes[choice.position]
         assert node is not None
-        self.nodes[choice.position] = taken(node, pod.request, choice.devices)
+        self.nodes[choice.position] = taken(node, pod.request, choice.devices, pod.group)
+
+    def settle(self, pod: Outcome, choice: Choice, t_s: float) -> None:
+        """The pod starts an interval on the chosen node and devices."""
+        self.hold(pod, choice)
         pod.node, pod.devices, pod.start_s, pod.end_s = choice.position, choice.devices, t_s, None
         pod.reason = "running"
         self.running[pod.sequence] = pod
         self.tally.running += 1
+        self.tenants.add(pod, 1)
 
     def _note(self, event: Event) -> None:
         about_pod = event.kind in (DEPARTURE, ARRIVAL)

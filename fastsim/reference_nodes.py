@@ -7,19 +7,22 @@ placing a pod makes a new node. Units are milli-CPU, MiB, milli-GPU and milliwat
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fastsim.conditions import eligible
 from fastsim.plan import PodRequest
 
 WHOLE = 1000
 """Milli-GPU of a device nobody uses."""
 
-STAGES = ("no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot")
+STAGES = (
+    "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
+)  # fmt: skip
 """Why a node cannot host a pod, in the order the filter looks."""
 
 
 class Shape(NamedTuple):
-    """What never changes about a node; ``None`` in ``max_pods`` means any number."""
+    """What never changes about a node; ``None`` in ``max_pods`` and ``gpu_memory_mib`` (of a device) means any."""
 
     cpu_milli: int
     memory_mib: int
@@ -31,10 +34,16 @@ class Shape(NamedTuple):
     cpu_idle_mw: int
     cpu_peak_mw: int
     cpu_cores_per_socket: int
+    labels: tuple[tuple[str, str], ...] = ()
+    gpu_memory_mib: int | None = None
+    extra: tuple[tuple[str, int], ...] = ()
 
 
 class Node(NamedTuple):
-    """A node at one moment; ``tags`` counts its GPU pods by the tag of :func:`tag`."""
+    """A node at one moment; ``tags`` counts its GPU pods by the tag of :func:`tag`, ``groups`` its pods by group.
+
+    ``gpu_memory_used`` is MiB by device, ``extra_used`` amounts by name; what nobody uses is in neither.
+    """
 
     shape: Shape
     cpu_free: int
@@ -42,6 +51,9 @@ class Node(NamedTuple):
     gpu_free: tuple[int, ...]
     tags: tuple[tuple[str, int], ...] = ()
     pods: int = 0
+    gpu_memory_used: tuple[tuple[int, int], ...] = ()
+    extra_used: tuple[tuple[str, int], ...] = ()
+    groups: tuple[tuple[str, int], ...] = ()
 
     @property
     def gpu_total(self) -> int:
@@ -91,13 +103,16 @@ def units(gpu_free: Iterable[int], milli: int) -> int:
 
 def stage(node: Node, pod: PodRequest) -> int:
     """Index in :data:`STAGES` of the first check that fails, ``len(STAGES)`` if the pod fits."""
-    shape = node.shape
+    shape, asked, node = node.shape, pod.conditions, seen(node, pod)
     checks = (
+        eligible(asked, dict(shape.labels)) if asked.constraints or asked.pinned_node is not None else True,
         pod.gpu_milli == 0 or accepts(pod.gpu_models, shape.gpu_model),
         pod.gpu_milli == 0 or units(node.gpu_free, pod.gpu_milli) >= pod.num_gpu,
         pod.cpu_milli <= node.cpu_free,
         pod.memory_mib <= node.memory_free,
+        all(amount <= extra_free(node, name) for name, amount in asked.extra_resources),
         shape.max_pods is None or node.pods + 1 <= shape.max_pods,
+        asked.max_per_node is None or dict(node.groups).get(asked.group or "", 0) + 1 <= asked.max_per_node,
     )
     return checks.index(False) if False in checks else len(STAGES)
 
@@ -105,6 +120,21 @@ def stage(node: Node, pod: PodRequest) -> int:
 def fits(node: Node, pod: PodRequest) -> bool:
     """Whether the node can host the pod."""
     return stage(node, pod) == len(STAGES)
+
+
+def seen(node: Node, pod: PodRequest) -> Node:
+    """The node as the pod sees it: a device with too little memory left for it looks full."""
+    memory, want = node.shape.gpu_memory_mib, pod.conditions.gpu_memory_mib
+    if memory is None or want == 0:
+        return node
+    used = dict(node.gpu_memory_used)
+    room = [memory - used.get(index, 0) >= want for index in range(len(node.gpu_free))]
+    return node._replace(gpu_free=tuple(free if fits else 0 for free, fits in zip(node.gpu_free, room, strict=True)))
+
+
+def extra_free(node: Node, name: str) -> int:
+    """What is left of a further resource; a node without it has nothing."""
+    return dict(node.shape.extra).get(name, 0) - dict(node.extra_used).get(name, 0)
 
 
 def fitting_devices(node: Node, pod: PodRequest) -> list[int]:
@@ -118,27 +148,36 @@ def sub_devices(node: Node, pod: PodRequest) -> tuple[int, ...]:
     return tuple(sorted(rising[: pod.num_gpu]))
 
 
-def taken(node: Node, pod: PodRequest, devices: tuple[int, ...]) -> Node:
-    """The node after the pod was placed on these devices."""
-    return _moved(node, pod, devices, -1)
+def taken(node: Node, pod: PodRequest, devices: tuple[int, ...], group: str | None = None) -> Node:
+    """The node after the pod, one of a group, was placed on these devices."""
+    return _moved(node, pod, devices, -1, group)
 
 
-def given_back(node: Node, pod: PodRequest, devices: tuple[int, ...]) -> Node:
+def given_back(node: Node, pod: PodRequest, devices: tuple[int, ...], group: str | None = None) -> Node:
     """The node after the pod on these devices has left."""
-    return _moved(node, pod, devices, +1)
+    return _moved(node, pod, devices, +1, group)
 
 
-def _moved(node: Node, pod: PodRequest, devices: tuple[int, ...], sign: int) -> Node:
+def _moved(node: Node, pod: PodRequest, devices: tuple[int, ...], sign: int, group: str | None) -> Node:
     gpu_free = list(node.gpu_free)
     for index in devices:
         gpu_free[index] += sign * pod.gpu_milli
-    tags = dict(node.tags)
-    if pod.num_gpu > 0:
-        tags[tag(pod)] = tags.get(tag(pod), 0) - sign
+    asked, gpu_memory = pod.conditions, pod.conditions.gpu_memory_mib
     return node._replace(
         cpu_free=node.cpu_free + sign * pod.cpu_milli,
         memory_free=node.memory_free + sign * pod.memory_mib,
         gpu_free=tuple(gpu_free),
-        tags=tuple(sorted((name, count) for name, count in tags.items() if count > 0)),
+        tags=_counted(node.tags, [(tag(pod), -sign)] if pod.num_gpu > 0 else []),
         pods=node.pods - sign,
+        gpu_memory_used=_counted(node.gpu_memory_used, [(index, -sign * gpu_memory) for index in devices]),
+        extra_used=_counted(node.extra_used, [(name, -sign * amount) for name, amount in asked.extra_resources]),
+        groups=_counted(node.groups, [] if group is None else [(group, -sign)]),
     )
+
+
+def _counted(counts: tuple[tuple[Any, int], ...], added: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
+    """The counts with some added; those of zero are left out."""
+    sums = dict(counts)
+    for key, count in added:
+        sums[key] = sums.get(key, 0) + count
+    return tuple(sorted((key, count) for key, count in sums.items() if count != 0))

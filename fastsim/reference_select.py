@@ -10,7 +10,7 @@ from typing import Any
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_gpu import SCORER_STREAM, bounded, devices
-from fastsim.reference_nodes import STAGES, Node, stage
+from fastsim.reference_nodes import STAGES, Node, seen, stage
 from fastsim.reference_scores import normalised, raw_score
 
 LANES = 8
@@ -29,12 +29,12 @@ class Choice:
 class Selection:
     """Filter, score, normalise, weigh, pick the node, pick the devices; counts its attempts."""
 
-    def __init__(self, plan: OnlinePlan, frag: Fragmentation, seed: int) -> None:
-        self.plan, self.frag, self.seed = plan, frag, seed
+    def __init__(self, plan: OnlinePlan, frag: Fragmentation, seed: int, models: Sequence[str | None] = ()) -> None:
+        self.plan, self.frag, self.seed, self.models = plan, frag, seed, models
         self.attempts = 0
 
     def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
-        """The best node, the smallest position on ties; absent nodes are ``None``."""
+        """The best node, the smallest position on ties; nodes that are absent or out of question are ``None``."""
         attempt = self.attempts
         self.attempts += 1
         stages = {position: stage(node, pod) for position, node in enumerate(nodes) if node is not None}
@@ -44,7 +44,7 @@ class Selection:
         position = feasible[0] if len(feasible) == 1 else self._best(nodes, pod, feasible, attempt)
         node = nodes[position]
         assert node is not None
-        return Choice(position, devices(node, pod, self.plan, self.frag, self.seed, attempt))
+        return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
 
     def _best(self, nodes: Sequence[Node | None], pod: PodRequest, feasible: list[int], attempt: int) -> int:
         totals = [0] * len(feasible)
@@ -65,18 +65,20 @@ class Selection:
             return [100 if place == lucky else 0 for place in range(len(feasible))]
         if term.kernel == "python":
             assert term.scorer is not None
-            points: Any = term.scorer(scorer_columns(nodes, feasible), pod)
+            looks = [seen(node, pod) if node is not None and place in feasible else node
+                     for place, node in enumerate(nodes)]  # fmt: skip
+            points: Any = term.scorer(scorer_columns(looks, feasible, self.models), pod)
             return [int(points[position]) for position in feasible]
-        present = [node for node in map(nodes.__getitem__, feasible) if node is not None]
+        present = [seen(node, pod) for node in map(nodes.__getitem__, feasible) if node is not None]
         return [raw_score(term, node, pod, self.frag) for node in present]
 
 
-def scorer_columns(nodes: Sequence[Node | None], feasible: Sequence[int]) -> Any:
-    """The columns a user-written scorer looks at; GPU models are numbered as they first appear."""
+def scorer_columns(nodes: Sequence[Node | None], feasible: Sequence[int], models: Sequence[str | None]) -> Any:
+    """The columns a user-written scorer looks at; GPU models are numbered as they first appear in the cluster."""
     import numpy as np
 
-    seen = [node.shape.gpu_model for node in nodes if node is not None and node.shape.gpu_model is not None]
-    number: dict[str | None, int] = {model: index for index, model in enumerate(dict.fromkeys(seen))}
+    distinct = dict.fromkeys(model for model in models if model is not None)
+    number: dict[str | None, int] = {model: index for index, model in enumerate(distinct)}
     width = max([LANES, *(-(-len(node.gpu_free) // LANES) * LANES for node in nodes if node is not None)])
     gpu_free = np.zeros((len(nodes), width), np.int32)
     for position, node in enumerate(nodes):

@@ -58,7 +58,7 @@ class Host(NamedTuple):
     def without(self, pod: Outcome) -> Host:
         """The same node when one of its pods has gone."""
         rest = tuple(other for other in self.pods if other is not pod)
-        return self._replace(node=given_back(self.node, pod.request, pod.devices), pods=rest)
+        return self._replace(node=given_back(self.node, pod.request, pod.devices, pod.group), pods=rest)
 
 
 def hosts(engine: ReferenceEngine) -> list[Host]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fastsim.conditions import conditions_of, node_labels
 from fastsim.plan import PodRequest
 from fastsim.reference_frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
 from fastsim.reference_nodes import WHOLE, Node, Shape, demand
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows; at equal times events happen in this order."""
-STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted")
+STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
 """What may become of a pod."""
 REASONS = (
-    "finished", "running", "node_lost", "evicted", "pending", "too_large",
-    "no_node", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot",
+    "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
 )  # fmt: skip
 """How an interval of a pod ended, or why it never began."""
 STAGE = (
@@ -37,7 +38,9 @@ STAGE = (
 class Outcome:
     """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran.
 
-    ``earlier`` has the intervals that ended in an eviction after which the pod found a place again.
+    ``earlier`` has the intervals that ended before the pod found a place again or began to wait again. ``left_s`` is
+    the work still to do (None: endless), ``est_left_s`` what the scheduler believes of it; ``began_s`` is when the
+    work of now began, after ``restart_s`` seconds of restarting.
     """
 
     pod_id: int
@@ -53,6 +56,22 @@ class Outcome:
     start_s: float | None = None
     end_s: float | None = None
     earlier: tuple[Outcome, ...] = ()
+    job: tuple[int, int] | None = None
+    tenant: str | None = None
+    group: str | None = None
+    preemptible: bool = True
+    left_s: float | None = None
+    est_left_s: float | None = None
+    began_s: float = 0.0
+    restart_s: float = 0.0
+    turn: int = 0
+    lost_work_s: float = 0.0
+    mates: tuple[Outcome, ...] = ()
+
+    @property
+    def est_end_s(self) -> float:
+        """When the scheduler believes that a running pod will end, seconds."""
+        return math.inf if self.est_left_s is None else self.began_s + (self.est_left_s + self.restart_s)
 
     @property
     def intervals(self) -> tuple[Outcome, ...]:
@@ -115,7 +134,7 @@ class ReferenceRun:
         return pl.DataFrame(self.job_rows, schema={
             "pod_id": pl.Int64, "native_id": pl.String, "submit_s": pl.Float64, "start_s": pl.Float64,
             "end_s": pl.Float64, "wait_s": pl.Float64, "jct_s": pl.Float64, "state": pl.Enum(STATES),
-            "reason": pl.Enum(REASONS), "attempts": pl.Int16,
+            "reason": pl.Enum(REASONS), "attempts": pl.Int16, "preemptions": pl.Int16, "lost_work_s": pl.Float64,
         })  # fmt: skip
 
     @property
@@ -145,6 +164,8 @@ def _shape(row: dict[str, Any], cluster: Cluster) -> Shape:
         gpu_idle_mw=milliwatts("gpu_idle_w", gpu, "idle_w"), gpu_peak_mw=milliwatts("gpu_peak_w", gpu, "peak_w"),
         cpu_idle_mw=milliwatts("cpu_idle_w", cpu, "idle_w"), cpu_peak_mw=milliwatts("cpu_peak_w", cpu, "peak_w"),
         cpu_cores_per_socket=row["cpu_cores_per_socket"] or cpu.cores_per_socket,
+        labels=tuple(node_labels(row).items()), gpu_memory_mib=row["gpu_memory_mib"],
+        extra=tuple(row["extra_resources"] or ()),
     )  # fmt: skip
 
 
@@ -156,14 +177,21 @@ def pods(workload: PodBatches) -> list[Outcome]:
 
 def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
     request = PodRequest(
-        row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], tuple(row.get("gpu_models") or ())
-    )
-    duration = row.get("duration_s")
-    endless = duration is None or math.isnan(duration)
-    return Outcome(
-        row["pod_id"], row.get("native_id"), request, row["submit_s"], None if endless else duration,
-        row.get("priority") or 0, sequence,
+        row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], tuple(row.get("gpu_models") or ()),
+        conditions_of(row),
     )  # fmt: skip
+    duration, told = _seconds(row.get("duration_s")), _seconds(row.get("est_duration_s"))
+    size = row.get("gang_size") or 1
+    return Outcome(
+        row["pod_id"], row.get("native_id"), request, row["submit_s"], duration, row.get("priority") or 0, sequence,
+        job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
+        preemptible=row.get("preemptible") is not False, left_s=duration,
+        est_left_s=duration if told is None else told,
+    )  # fmt: skip
+
+
+def _seconds(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
 
 
 def timeline_row(
@@ -217,7 +245,8 @@ def job_row(pod: Outcome) -> dict[str, Any]:
         "start_s": start_s, "end_s": pod.end_s,
         "wait_s": None if start_s is None else start_s - pod.submit_s,
         "jct_s": pod.end_s - pod.submit_s if finished and pod.end_s is not None else None,
-        "state": pod.state, "reason": pod.reason, "attempts": 0 if start_s is None else len(pod.intervals),
+        "state": pod.state, "reason": pod.reason, "attempts": sum(held.node is not None for held in pod.intervals),
+        "preemptions": sum(held.reason == "preempted" for held in pod.intervals), "lost_work_s": pod.lost_work_s,
     }  # fmt: skip
 
 

@@ -15,8 +15,10 @@ from fastsim import sources, spec
 from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.outages import failures_from, maintenance_from
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
+from fastsim.regime import NODE_LOSS, PREEMPT, quotas_from, regime_from, weights_from
 from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
@@ -41,7 +43,7 @@ FASTSIM = """@software{fastsim,
 }"""
 
 
-NOT_HONOURED = ("gpu_memory_mib", "gang_size", "max_per_node", "extra_resources", "constraints", "pinned_node")
+NOT_HONOURED = ("min_replicas", "max_replicas")
 """Pod columns that ask for more than the online engine looks at so far."""
 
 
@@ -72,6 +74,14 @@ def simulate(
     deschedule: Sequence[Deschedule | str] = (),
     inflation: float | None = None,
     retarget: TypicalPods | Workload | str | None = None,
+    preempt: str = "none",
+    on_node_loss: str = "lost",
+    checkpoint_every_s: float | None = None,
+    restart_s: float = 0.0,
+    quotas: Mapping[str, Mapping[str, int]] | str = "",
+    weights: Mapping[str, float] | str = "",
+    failures: str = "",
+    maintenance: Any = None,
     compat: str = "",
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -85,11 +95,11 @@ def simulate(
     Texts are explained in ``fastsim.sources`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
-    ``deschedule``, ``inflation`` and ``retarget`` follow the main run. With ``out`` the tables go to that folder while
-    the run goes on, so that memory follows the pods in the system and not the trace; the folder appears complete or
-    not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
-    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
-    ``progress`` is told the pods so far. Without ``typical`` the workload is read once more, beforehand.
+    ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
+    :class:`fastsim.regime.Regime`. With ``out`` the tables go to that folder while the run goes on, so that memory
+    follows the pods in the system; the folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or
+    ``checkpoint_s`` seconds of work, the state is kept beside it, and :func:`fastsim.resume` goes on from there;
+    ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -225,6 +235,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         deschedule=tuple(_deschedule(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if retarget is None else sources.typical_from(retarget, untuned, cluster),
+        regime=regime_from(scenario),
         **rest,
     )
 
@@ -327,6 +338,12 @@ spec.CHECKS.update(
     workload=sources.workload_from,
     policy=_check_policy,
     queue=_one_of("queue", QUEUES),
+    preempt=_one_of("preempt", PREEMPT),
+    on_node_loss=_one_of("on_node_loss", NODE_LOSS),
+    quotas=quotas_from,
+    weights=weights_from,
+    failures=failures_from,
+    maintenance=maintenance_from,
     gpu_pick=_one_of("gpu_pick", GPU_PICKS),
     deschedule=_check_deschedule,
     compat=switches_on,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, ScenarioError
+from fastsim.regime import quotas_from, quotas_text, weights_from, weights_text
 from fastsim.spelling import suggestion
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
@@ -42,8 +43,9 @@ class Scenario:
 
     ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.sources``) or objects.
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
-    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. ``name`` is a label and ``out`` a folder that the tables
-    are written to while the run goes on; neither decides anything.
+    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
+    in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. ``name``
+    is a label and ``out`` a folder that the tables are written to while the run goes on; neither decides anything.
     """
 
     cluster: Any = "openb"
@@ -59,12 +61,23 @@ class Scenario:
     deschedule: tuple[str, ...] = ()
     inflation: float | None = None
     retarget: Any = None
+    preempt: str = "none"
+    on_node_loss: str = "lost"
+    checkpoint_every_s: float | None = None
+    restart_s: float = 0.0
+    quotas: Any = ""
+    weights: Any = ""
+    failures: str = ""
+    maintenance: Any = None
     compat: str = ""
     name: str = ""
     out: str | None = None
 
     def __post_init__(self) -> None:
-        """Names of queues may be spelled with a hyphen, and a folder may be a path."""
+        """Names of queues may be spelled with a hyphen, a folder may be a path, and texts stand for tables."""
+        for name, text in (("quotas", _quotas), ("weights", _weights)):
+            if isinstance(getattr(self, name), Mapping):
+                object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.out, os.PathLike):
             object.__setattr__(self, "out", os.fspath(self.out))
         if isinstance(self.queue, str):
@@ -181,11 +194,15 @@ class Scenario:
             yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
         if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
+        if self.checkpoint_every_s is not None and not _is_span(self.checkpoint_every_s):
+            yield _problem("checkpoint_every_s", repr(self.checkpoint_every_s), "seconds of 0 or more")
+        if not _is_span(self.restart_s):
+            yield _problem("restart_s", repr(self.restart_s), "seconds of 0 or more")
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
         if self.out is not None and not (isinstance(self.out, str) and self.out):
             yield _problem("out", repr(self.out), "a folder")
-        for name in ("name", "compat", "queue"):
+        for name in ("name", "compat", "queue", "quotas", "weights", "failures"):
             if not isinstance(getattr(self, name), str):
                 yield _problem(name, repr(getattr(self, name)), "a text")
 
@@ -193,6 +210,18 @@ class Scenario:
 def _problem(path: str, found: str, expected: str) -> Problem:
     error = ScenarioError(path, found, expected)
     return Problem(path, str(error), error)
+
+
+def _quotas(table: Any) -> str:
+    return quotas_text(quotas_from(table))
+
+
+def _weights(table: Any) -> str:
+    return weights_text(weights_from(table))
+
+
+def _is_span(value: object) -> bool:
+    return _is_number(value) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _counted(mistakes: int) -> str:

@@ -8,21 +8,25 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS, INTERVAL, REASONS
+from fastsim.frames import FRAG_COLUMNS, INTERVAL, POD, REASONS
 from fastsim.spans import Spans
 
 Row = Any
 
 
 class Waits:
-    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come."""
+    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come.
+
+    Also how often pods were stopped for more important ones, and the work that stopping pods threw away, in seconds.
+    """
 
     def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
         """In memory and a file of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
-        self.wait, self.jct = (
+        self.wait, self.jct, self.lost = (
             Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
-            for name in ("wait", "jct")
+            for name in ("wait", "jct", "lost")
         )
+        self.preemptions: int | None = None if counts is None else counts["preemptions"]
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
@@ -30,21 +34,30 @@ class Waits:
         ended = out[out["reason"] == REASONS.index("finished")]
         self.wait.add(started["start"] - started["submit"])
         self.jct.add(ended["end"] - ended["submit"])
+        gone = out[out["closes"] & POD > 0]
+        self.preemptions = (self.preemptions or 0) + int(gone["preemptions"].sum())
+        self.lost.add(gone["lost"][gone["lost"] > 0])
 
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""
-        for spans in (self.wait, self.jct):
+        for spans in (self.wait, self.jct, self.lost):
             spans.store()
-        return {"wait": self.wait.count, "jct": self.jct.count}
+        counts = {name: spans.count for name, spans in (("wait", self.wait), ("jct", self.jct), ("lost", self.lost))}
+        return counts | {"preemptions": self.preemptions or 0}
 
     def figures(self) -> dict[str, float | None]:
         """Mean, percentiles and largest of both; None where there is no pod to speak of."""
-        return {**self.wait.figures("wait"), **self.jct.figures("jct")}
+        nothing = None if self.preemptions is None else 0.0
+        return {
+            **self.wait.figures("wait"), **self.jct.figures("jct"), "preemptions": self.preemptions,
+            "lost_work_s": self.lost.total() if self.lost.count else nothing,
+        }  # fmt: skip
 
     def close(self) -> None:
         """Give back what held the values."""
         self.wait.close()
         self.jct.close()
+        self.lost.close()
 
 
 def summary_frame(

@@ -181,6 +181,9 @@ def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column as `kind`; a dictionary column gets only the values it uses, in order of first appearance."""
+    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # how libraries without maps hand one over
+        rows = [row and [(pair["key"], pair["value"]) for pair in row] for row in column.to_pylist()]
+        return pa.array(rows, kind)
     if not pa.types.is_dictionary(kind):
         return column if column.type == kind else column.cast(kind)
     if not pa.types.is_dictionary(column.type):

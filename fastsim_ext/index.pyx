@@ -352,10 +352,11 @@ cdef class Indexed(Selector):
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil:
         """Raw points of one term on every feasible node, from the memo where it knows the class."""
         cdef int f, n
-        cdef int32_t lane = self.lane_for(cls)
+        cdef int32_t lane
         cdef int32_t* figure
-        if self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
+        if self.plainly or self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
             return Selector.score(self, term, cls, pod, count)
+        lane = self.lane_for(cls)
         for f in range(count):
             n = self.feasible__f[f]
             if lane < 0:

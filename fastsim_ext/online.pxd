@@ -1,4 +1,4 @@
-# The online engine: arrivals, departures and node changes in time order, one decision a pod.
+# The online engine: arrivals, departures and node changes in time order.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.events cimport DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals
@@ -6,10 +6,10 @@ from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.work cimport WorkTable
 
 cdef enum:  # Queue: order of fastsim.plan.QUEUES
-    DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP
+    DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 
 cdef enum:  # Status: why advance() came back
-    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW
+    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES
 
 cdef struct Counts:      # running counts and exact sums of demand
     int64_t running, pending, finished, unplaced, lost
@@ -27,28 +27,28 @@ cdef class Online:
     cdef readonly WorkTable work
     cdef readonly Selector select
     cdef readonly DepartureHeap departures
-    cdef Counts counts
     cdef readonly double now
-    cdef readonly int64_t events         # processed so far
+    cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
+    cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
     cdef bint freed, checked, last_batch
     cdef double until, sample_s, next_sample, began, area_from
-    # arrivals of the present batch, node changes of the whole run
+    cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
-    cdef const int64_t[::1] a_pod_id
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
-    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k
+    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room
     cdef Row* rows
-    cdef readonly int64_t n_rows
-    cdef int64_t row_room
     cdef Row at_capacity                 # the last row with arrived demand within capacity
     cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
     cpdef int verify(self) except -1
     cdef int loop(self, int64_t budget) except -1 nogil
     cdef void skip_void_departures(self) noexcept nogil
+    cdef bint wants_changes(self) noexcept nogil
+    cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
     cdef int happen(self, int kind) except -1 nogil
     cdef int64_t arrive(self) except -1 nogil
+    cdef int receive(self, int32_t slot) except -1 nogil
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil
     cdef int place(self, int32_t slot) except -1 nogil
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil

@@ -136,7 +136,7 @@ cdef class Online:
         if not 0 <= slot < self.work.n_slots or self.work.slots[slot].seq < 0 or self.work.slots[slot].node >= 0:
             raise IndexError(f"no evicted pod is in slot {slot}")
         s = &self.work.slots[slot]
-        self.select.choose(s.cls, &choice)
+        self.decide(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
             self.work.note(slot, EVICTED, self.now, POD)
@@ -151,7 +151,7 @@ cdef class Online:
         cdef Choice choice
         cdef int32_t slot
         self.work.known_class(cls)
-        self.select.choose(cls, &choice)
+        self.decide(cls, &choice)
         if choice.node < 0:
             return -1
         slot = self.work.enter(-2, -1, cls, self.now, NAN, 0)
@@ -211,6 +211,8 @@ cdef class Online:
         cdef double t
         while budget > 0:
             self.skip_void_departures()
+            if self.wants_changes():
+                return WANT_CHANGES
             kind = END
             t = INFINITY
             if self.a_next < self.a_count:
@@ -248,6 +250,14 @@ cdef class Online:
         while (self.departures.size > 0
                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
+
+    cdef bint wants_changes(self) noexcept nogil:
+        """Whether the next node change is not known yet."""
+        return False
+
+    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+        """Where a pod of class ``cls`` goes, or why nowhere."""
+        return self.select.choose(cls, choice)
 
     cdef void clock(self, double t) noexcept nogil:
         """Move time on and add what the past state amounts to over it."""
@@ -295,24 +305,28 @@ cdef class Online:
         cdef const Pod* pod = &self.work.classes[cls]
         cdef int64_t pod_id = self.a_pod_id[i]
         cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
-        cdef int reason
-        self.a_next += 1
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
         self.counts.arrived_gpu += pod.num_gpu * pod.milli
-        if not self.nodes.could_host(pod):
-            self.refuse(slot, TOO_LARGE)
-        else:
-            if self.queue_rule != DROP:
-                self.work.queue(slot, self.queue_rule >= PRIORITY)
-                self.counts.pending += 1
-            if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
-                reason = self.place(slot)
-                if reason and self.queue_rule == DROP:
-                    self.refuse(slot, reason)
+        self.receive(slot)
+        self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
             self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
         return pod_id
+
+    cdef int receive(self, int32_t slot) except -1 nogil:
+        """A pod that has just arrived is placed, queued or dropped."""
+        cdef int reason
+        if not self.nodes.could_host(&self.work.classes[self.work.slots[slot].cls]):
+            return self.refuse(slot, TOO_LARGE)
+        if self.queue_rule != DROP:
+            self.work.queue(slot, self.queue_rule >= PRIORITY)
+            self.counts.pending += 1
+        if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
+            reason = self.place(slot)
+            if reason and self.queue_rule == DROP:
+                self.refuse(slot, reason)
+        return 0
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
         """A pod leaves without ever being placed."""
@@ -328,13 +342,14 @@ cdef class Online:
         """Place a pod that has arrived, now; answers 0 or the Reason why it fits nowhere."""
         cdef Choice choice
         cdef Slot* s = &self.work.slots[slot]
-        self.select.choose(s.cls, &choice)
+        self.decide(s.cls, &choice)
         if choice.node < 0:
             return choice.reason
         if self.queue_rule != DROP:
             self.work.unqueue(slot)
             self.counts.pending -= 1
         self.settle(slot, &choice)
+        s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
         return 0
@@ -381,6 +396,7 @@ cdef class Online:
                     if self.work.slots[s].seq >= 0 and self.work.slots[s].node == n and (
                             first < 0 or self.work.slots[s].seq < self.work.slots[first].seq):
                         first = s
+                self.work.slots[first].lost = self.now - self.work.slots[first].began
                 self.release(first, NODE_LOST)
                 self.counts.lost += 1
             self.nodes.withdraw(n)

@@ -20,6 +20,7 @@ cdef class Selector:
     cdef int gpu_pick, gpu_dim, gpu_norm
     cdef uint64_t seed
     cdef readonly uint64_t attempts
+    cdef bint plainly    # nodes look different from what was kept of them: work everything out
     cdef object scorer   # asks the user's scorers: (term, class) -> int64 points of every node
     cdef int32_t[::1] feasible__f        # positions of the f-th feasible node
     cdef int64_t[::1] raw__f, total__f

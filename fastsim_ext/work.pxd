@@ -3,8 +3,8 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport Pod
 
 cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.REASONS
-    FINISHED, RUNNING, NODE_LOST, EVICTED, PENDING, TOO_LARGE
-    NO_NODE, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_POD_SLOT
+    FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
+    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
 
 cdef enum:  # Closes: what an outcome row ends, as bits
     INTERVAL = 1         # a stay on a node, or the one that never began
@@ -13,9 +13,10 @@ cdef enum:  # Closes: what an outcome row ends, as bits
 cdef struct Slot:        # one pod that waits or runs
     int64_t seq, pod_id  # arrival number; the user's name for it
     double submit, duration, start, first_start      # seconds; duration NaN = for ever; NaN = not started
+    double began, lost   # when the work of now began; seconds of work lost so far
     uint64_t gpus        # devices held, as bits
     int32_t cls, node    # class; node or -1
-    int32_t priority, attempt
+    int32_t priority, attempt, preemptions
     int32_t turn         # counts the uses of the slot, so that stale departures are recognised
     int32_t before, after                # neighbours in the waiting line, or the next free slot
 
@@ -23,6 +24,8 @@ cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy 
     int64_t seq, pod_id, node, attempt, reason, closes
     uint64_t gpus
     double submit, first_start, start, end           # seconds; NaN = not
+    int64_t preemptions
+    double lost          # seconds of work lost so far
 
 cdef class WorkTable:
     cdef Pod* classes

@@ -113,6 +113,8 @@ cdef class WorkTable:
             self.slots[slot].turn = 0
         s = &self.slots[slot]
         s.seq, s.pod_id, s.submit, s.duration, s.start, s.first_start = seq, pod_id, submit, duration, NAN, NAN
+        s.began = s.lost = 0.0
+        s.preemptions = 0
         s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
         s.before = s.after = -1
         return slot
@@ -181,6 +183,7 @@ cdef class WorkTable:
         row.seq, row.pod_id, row.node, row.attempt, row.gpus = s.seq, s.pod_id, s.node, s.attempt, s.gpus
         row.reason, row.closes = reason, closes
         row.submit, row.first_start, row.start, row.end = s.submit, s.first_start, s.start, end
+        row.preemptions, row.lost = s.preemptions, s.lost
         self.n_outcomes += 1
         return 0
 

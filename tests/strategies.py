@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis.strategies as st
 import polars as pl
+import pyarrow as pa
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.catalog import Catalog, GpuModel
 from fastsim.cluster import Cluster
-from fastsim.plan import DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.outages import Maintenance, Outages
+from fastsim.plan import BACKFILL, DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_nodes import Node, empty_node, taken
 from fastsim.reference_select import Selection
 from fastsim.reference_tables import pods, shapes
+from fastsim.regime import OFF, Regime
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.schema import pod_schema
 
 MODELS = ("T4", "G2", "V100M16", "Odd")
 """Models of the random clusters; the last one draws a fraction of a watt more when used."""
@@ -27,6 +31,8 @@ DETERMINISTIC = ("dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fg
 """Kernels whose raw scores depend on nothing but node and pod."""
 KERNELS = (*DETERMINISTIC, "random")
 """All kernels but the user's own."""
+PLAIN_QUEUES = tuple(rule for rule in QUEUES if rule != "drf" and rule not in BACKFILL)
+"""Queue rules that look at neither tenants nor durations."""
 SECONDS = st.integers(0, 12).map(float)
 """Few distinct times, so that many events happen at once."""
 POD_SCHEMA: dict[str, Any] = {
@@ -47,13 +53,14 @@ class Scenario:
     seed: int
     sample_s: float | None
     until_s: float | None
+    regime: Regime = OFF
 
     def __repr__(self) -> str:
         """The rows themselves, so that a failing example can be read."""
         tables = (self.cluster.nodes, self.workload.table())
         rows = ["\n".join(str(_filled(row)) for row in table.to_pylist()) for table in tables]
         options = f"seed={self.seed} sample_s={self.sample_s} until_s={self.until_s}"
-        return "\n".join(["Scenario", *rows, str(self.plan), str(self.typical), options])
+        return "\n".join(["Scenario", *rows, str(self.plan), str(self.typical), options, str(self.regime)])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
@@ -179,7 +186,7 @@ def terms(draw: DrawFn, kernels: tuple[str, ...] = KERNELS) -> ScoreTerm:
 
 
 @st.composite
-def plans(draw: DrawFn, queues: tuple[str, ...] = QUEUES, kernels: tuple[str, ...] = KERNELS) -> OnlinePlan:
+def plans(draw: DrawFn, queues: tuple[str, ...] = PLAIN_QUEUES, kernels: tuple[str, ...] = KERNELS) -> OnlinePlan:
     """One to three scores and every way to pick devices and to queue."""
     return OnlinePlan(
         tuple(draw(st.lists(terms(kernels), min_size=1, max_size=3))),
@@ -204,7 +211,7 @@ def typicals(draw: DrawFn, workload: Workload) -> TypicalPods:
 
 @st.composite
 def scenarios(
-    draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = QUEUES,
+    draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = PLAIN_QUEUES,
     kernels: tuple[str, ...] = KERNELS, horizon: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8),
     most: int = 40,
 ) -> Scenario:  # fmt: skip
@@ -236,3 +243,109 @@ def situations(draw: DrawFn) -> Situation:
         if choice.position is not None:
             node = taken(node, pod, choice.devices)
     return Situation(node, asked[-1], plan, typical)
+
+
+TENANTS = ("anna", "bert", "cleo", None)
+CONSTRAINTS: tuple[dict[str, Any], ...] = (
+    {"key": "zone", "op": "In", "values": ["a", "b"]}, {"key": "zone", "op": "NotIn", "values": ["a"]},
+    {"key": "disk", "op": "Exists", "values": None}, {"key": "disk", "op": "DoesNotExist", "values": []},
+    {"key": "rack", "op": "Gt", "values": ["1"]}, {"key": "rack", "op": "Lt", "values": ["2"]},
+    {"key": "name", "op": "NotIn", "values": ["n0-0000"]},
+)  # fmt: skip
+LABELS = (None, [("zone", "a")], [("zone", "b"), ("rack", "2")], [("rack", "1"), ("disk", "")])
+CONDITIONS = ("gpu_memory_mib", "extra_resources", "constraints", "pinned_node", "group", "max_per_node")
+RULES = ("tenant", "preemptible", "est_duration_s")
+
+
+def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
+    """Further requests, each of them seldom."""
+    options: dict[str, Any] = {
+        "gpu_memory_mib": (8, 16, 5), "extra_resources": ([("nic", 1)], [("nic", 2), ("fpga", 1)], [("nic", 0)]),
+        "constraints": ([one] for one in CONSTRAINTS), "pinned_node": names,
+    }  # fmt: skip
+    return {name: rng.choice([None, None, None, *values]) for name, values in options.items()}
+
+
+@st.composite
+def labelled(draw: DrawFn, cluster: Cluster) -> Cluster:
+    """The same nodes with labels, device memory and further resources, here and there."""
+    rng = draw(_dice())
+    rows = [
+        row | {
+            "gpu_memory_mib": rng.choice((None, 16, 24)) if row["num_gpu"] else None,
+            "labels": rng.choice(LABELS),
+            "extra_resources": rng.choice((None, [("nic", 2)], [("nic", 1), ("fpga", 1)])),
+        }
+        for row in cluster.nodes.to_pylist()
+    ]  # fmt: skip
+    return Cluster(pa.Table.from_pylist(rows, cluster.nodes.schema), CATALOG)
+
+
+@st.composite
+def demanding(draw: DrawFn, workload: Workload, names: list[str], gangs: bool, columns: tuple[str, ...]) -> Workload:
+    """The same pods with further columns, here and there; gangs are sometimes incomplete at the end."""
+    rng, rows = draw(_dice()), workload.table().to_pylist()
+    classes = [_conditions(rng, names) for _ in range(4)]
+    jobs = [(job, rng.choice((2, 2, 3, 4))) for job in range(3)]
+    for row in rows:
+        row |= rng.choice([{}, {}, *classes])
+        row |= {"tenant": rng.choice(TENANTS), "preemptible": rng.choice((None, True, False)),
+                "group": rng.choice((None, "g", "h")), "max_per_node": rng.choice((None, None, 1, 2)),
+                "est_duration_s": rng.choice((None, None, row.get("duration_s"), 1.0, 5.0)),
+                "priority": rng.choice((None, 0, 1, 2, 3, -1))}  # fmt: skip
+        if gangs and rng.random() < 0.4:
+            row["job_id"], row["gang_size"] = rng.choice(jobs)
+    kept = [*workload.columns, *columns, *(("job_id", "gang_size") if gangs else ()), "priority"]
+    schema = pod_schema(kept)
+    return Workload.from_arrow(pa.Table.from_pylist(rows, schema))
+
+
+@st.composite
+def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
+    """Any rules that have a meaning together with a queue rule."""
+    rng = draw(_dice())
+    windows = [Maintenance(rng.choice(names), t, t + rng.choice((1.0, 2.0, 5.0))) for t in (1.0, 3.0, 6.0)]
+    quota = {"gpu_milli": rng.choice((500, 1000, 3000)), "cpu_milli": rng.choice((4000, 16_000))}
+    mtbf_s, mttr_s = rng.choice(((None, None), (None, None), (8.0, 2.0), (1.5, 0.7)))
+    return Regime(
+        preempt=rng.choice(("none", "priority", "priority")) if queue not in BACKFILL else "none",
+        on_node_loss=rng.choice(("lost", "requeue")) if queue != "drop" else "lost",
+        checkpoint_every_s=rng.choice((None, 0.0, 1.0, 0.7)),
+        restart_s=rng.choice((0.0, 0.0, 0.5, 3.0)),
+        quotas=rng.choice(({}, {"anna": quota}, {"anna": quota, "*": {"memory_mib": 8000}}, {"": {"gpu_milli": 500}})),
+        weights=rng.choice(({}, {"anna": 2.0, "": 0.3})),
+        outages=Outages(mtbf_s, mttr_s, tuple(rng.sample(windows, rng.choice((0, 0, 1, 3))))),
+    )  # fmt: skip
+
+
+@st.composite
+def crowds(draw: DrawFn, queues: tuple[str, ...]) -> Scenario:
+    """Many pods of all sizes on two or three nodes of two devices."""
+    main, rng = draw(scenarios(queues=queues)), draw(_dice())
+    shape = {"cpu_milli": 8000, "memory_mib": 8192, "num_gpu": 2, "gpu_model": "T4"}
+    rows = [
+        {"pod_id": i, "submit_s": float(t), "duration_s": rng.choice((1.0, 2.0, 3.0, 5.0, 8.0, None)),
+         "cpu_milli": rng.choice((500, 1000, 3000, 6000, 8000)), "memory_mib": rng.choice((0, 1000, 4000)),
+         **rng.choice(({"num_gpu": 0, "gpu_milli": 0}, {"num_gpu": 1, "gpu_milli": rng.choice((300, 700, 1000))},
+                       {"num_gpu": 2, "gpu_milli": 1000}))}
+        for i, t in enumerate(sorted(rng.choice(range(13)) for _ in range(40)))
+    ]  # fmt: skip
+    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
+    cluster = Cluster.mix([(rng.choice((2, 3)), {"name": "n", **shape})], catalog=CATALOG)
+    return replace(main, cluster=cluster, workload=workload, typical=draw(typicals(workload)))
+
+
+@st.composite
+def ruled(draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False) -> Scenario:
+    """A whole random run with everything that is off by default, each of it in some runs only.
+
+    Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes.
+    """
+    main = draw(crowds(queues) if crowded else scenarios(queues=queues))
+    queue = main.plan.queue
+    cluster = draw(labelled(main.cluster)) if draw(st.booleans()) else main.cluster
+    names = cluster.nodes["name"].to_pylist()
+    conditions = draw(st.sampled_from(((), CONDITIONS, CONDITIONS[:1], CONDITIONS[-2:])))
+    together = gangs and queue not in BACKFILL and draw(st.booleans())
+    workload = draw(demanding(main.workload, names, together, (*conditions, *RULES)))
+    return replace(main, cluster=cluster, workload=workload, regime=draw(regimes(queue, names)))

@@ -8,10 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.conditions import COLUMNS, NONE, Conditions, conditions_of
 from fastsim.workload import schema as s
 from fastsim_ext.intern import RequestIndex
 
 _SEPARATOR = "\x1f"
+ASKING = tuple(name for name in COLUMNS if name != s.GROUP)
+"""Columns that make conditions; a group alone asks for nothing."""
 
 REQUEST = np.dtype(
     [("cpu_milli", "i8"), ("memory_mib", "i8"), ("num_gpu", "i4"), ("gpu_milli", "i4"), ("models", "i8")]
@@ -24,13 +27,15 @@ Ids = np.ndarray[Any, np.dtype[np.int32]]
 class PodClasses:
     """Requests seen so far; the position of a request is its class id.
 
-    Two pods are of one class if CPU, memory, GPU count, GPU share and the model list (verbatim) are equal.
-    A class costs some 45 bytes; ``model_lists`` has every distinct list once.
+    Two pods are of one class if CPU, memory, GPU count, GPU share, the model list (verbatim) and all conditions
+    are equal. A class costs some 45 bytes; ``model_lists`` and ``conditions``, side by side, have every distinct
+    pair once.
     """
 
     def __init__(self) -> None:
         self.model_lists: list[tuple[str, ...]] = [()]
-        self._list_ids: dict[tuple[str, ...], int] = {(): 0}
+        self.conditions: list[Conditions] = [NONE]
+        self._list_ids: dict[tuple[tuple[str, ...], Conditions], int] = {((), NONE): 0}
         self._index = RequestIndex()
 
     def __len__(self) -> int:
@@ -38,10 +43,11 @@ class PodClasses:
 
     def intern(self, batch: pa.RecordBatch) -> Ids:
         """Class ids (int32) of the rows; new classes are numbered in order of first appearance."""
-        ids = np.empty(batch.num_rows, np.int32)
+        ids, models = np.empty(batch.num_rows, np.int32), self._models(batch)
+        self._condition(batch, models)
         cpu, mem = batch.column(s.CPU_MILLI).to_numpy(), batch.column(s.MEMORY_MIB).to_numpy()
         num_gpu, milli = batch.column(s.NUM_GPU).to_numpy(), batch.column(s.GPU_MILLI).to_numpy()
-        self._index.intern(cpu, mem, num_gpu, milli, self._models(batch), ids)
+        self._index.intern(cpu, mem, num_gpu, milli, models, ids)
         return ids
 
     def rows(self, first: int = 0) -> Any:
@@ -69,8 +75,22 @@ class PodClasses:
         numbers[rows] = np.array(known, np.int32)[codes]
         return numbers
 
-    def _list_id(self, names: tuple[str, ...]) -> int:
-        found = self._list_ids.setdefault(names, len(self.model_lists))
+    def _condition(self, batch: pa.RecordBatch, numbers: Ids) -> None:
+        """Correct the numbers of the rows that ask for more than models."""
+        asking = [
+            name for name in ASKING if batch.schema.names.count(name) and batch.column(name).null_count < len(batch)
+        ]
+        if not asking:
+            return
+        valid = [batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in asking]
+        rows = np.flatnonzero(np.logical_or.reduce(valid))
+        names = [*asking, *(name for name in (s.GROUP, s.NUM_GPU) if name in batch.schema.names)]
+        for row, cells in zip(rows, batch.select(names).take(pa.array(rows)).to_pylist(), strict=True):
+            numbers[row] = self._list_id(self.model_lists[numbers[row]], conditions_of(cells))
+
+    def _list_id(self, names: tuple[str, ...], conditions: Conditions = NONE) -> int:
+        found = self._list_ids.setdefault((names, conditions), len(self.model_lists))
         if found == len(self.model_lists):
             self.model_lists.append(names)
+            self.conditions.append(conditions)
         return found

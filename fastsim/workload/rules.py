@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.conditions import constraint_fault
 from fastsim.errors import InputError
 from fastsim.tabular import fresh_dictionary
 from fastsim.workload import schema as s
@@ -74,7 +75,7 @@ def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
 
 def request_fault(batch: pa.RecordBatch) -> Fault | None:
     """The first row whose request, time or model list breaks a rule, if any."""
-    faults = [fault for rule in (_numbers, _gpus, _models) for fault in rule(batch)]
+    faults = [fault for rule in (_numbers, _gpus, _models, _gangs, _conditions) for fault in rule(batch)]
     return min(faults, key=lambda fault: fault.row, default=None)
 
 
@@ -142,6 +143,38 @@ def _models(batch: pa.RecordBatch) -> Iterable[Fault]:
     if pc.any(nameless).as_py():
         row = pc.list_parent_indices(lists)[_first(nameless)].as_py()
         yield Fault(row, s.GPU_MODELS, str(lists[row].as_py()), "model names")
+
+
+def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
+    """Pods that start together are known by their job."""
+    if s.GANG_SIZE not in batch.schema.names:
+        return
+    together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
+    if s.JOB_ID in batch.schema.names:
+        together = pc.and_(together, batch.column(s.JOB_ID).is_null())
+    if pc.any(together).as_py():
+        yield Fault(_first(together), s.JOB_ID, "null", "the job, because gang_size is more than 1")
+
+
+def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
+    for name, wrong in ((s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts)):
+        if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
+            continue
+        for row, value in enumerate(batch.column(name).to_pylist()):
+            expected = wrong(value or [])
+            if expected is not None:
+                yield Fault(row, name, str(value), expected)
+                break
+
+
+def _wrong_constraints(constraints: list[Any]) -> str | None:
+    found = ["a key, an operator and values" if item is None else constraint_fault(item) for item in constraints]
+    return next((expected for expected in found if expected is not None), None)
+
+
+def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:
+    good = all(amount is not None and 0 <= amount <= MEMORY_LIMIT for _, amount in amounts)
+    return None if good and len(dict(amounts)) == len(amounts) else f"each resource once, 0 to {MEMORY_LIMIT} of it"
 
 
 def _first(mask: pa.Array) -> int:

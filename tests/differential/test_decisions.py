@@ -14,6 +14,7 @@ from fastsim.frames import REASONS
 from fastsim.plan import PodRequest
 from fastsim.reference import ReferenceEngine
 from fastsim.reference_gpu import devices
+from fastsim.reference_line import Entry
 from fastsim.reference_nodes import STAGES, Node, stage
 from fastsim.reference_scores import normalised
 from fastsim.reference_select import Choice, Selection
@@ -30,7 +31,7 @@ class Witnessed(Selection):
     """The twin's selection, writing down what each decision is made from."""
 
     def __init__(self, select: Selection) -> None:
-        super().__init__(select.plan, select.frag, select.seed)
+        super().__init__(select.plan, select.frag, select.seed, select.models)
         self.seen: list[tuple[list[Row], Choice]] = []
 
     def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
@@ -65,9 +66,10 @@ class WitnessedEngine(ReferenceEngine):
 
     tried: list[tuple[int, float]]
 
-    def _try(self, pod: Outcome, t_s: float) -> bool:
-        self.tried.append((pod.sequence, t_s))
-        return super()._try(pod, t_s)
+    def offer(self, entry: Entry) -> tuple[Outcome, str] | None:
+        """As the twin's, noted."""
+        self.tried.append((entry.lead.sequence, self.now))
+        return super().offer(entry)
 
     @classmethod
     def played(cls, s: Scenario) -> WitnessedEngine:

@@ -32,16 +32,23 @@ SPELLINGS = 2000
 
 
 def options_of(s: Scenario) -> OnlineOptions:
-    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s)
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
 
 
 def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
     s = scenario
     found = run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s))
     expected = simulate_reference(
-        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s
+        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
     )
     return found, expected
+
+
+def agreed(scenario: Scenario) -> ReferenceRun:
+    """What the twin answers, once the compiled engine has answered the same."""
+    found, expected = both(scenario)
+    assert_all_same(found, expected)
+    return expected
 
 
 def assert_same(found: pl.DataFrame, expected: pl.DataFrame, table: str) -> None:

@@ -25,7 +25,7 @@ from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from tests.differential.test_online import Narrow, assert_same
 from tests.spellings import EAGER, Habits, habits, played, spelled
-from tests.strategies import DETERMINISTIC, POD_SCHEMA, Scenario, scenarios, typicals, workloads
+from tests.strategies import DETERMINISTIC, POD_SCHEMA, Scenario, ruled, scenarios, typicals, workloads
 
 TABLES = ("stages", "placements", "jobs", "timeline")
 SCENARIOS = 150
@@ -96,7 +96,7 @@ def options_of(run: Staged) -> OnlineOptions:
     inflation = None if run.inflation is None else Inflation(*run.inflation)
     return OnlineOptions(
         seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, deschedule=steps, inflation=inflation,
-        retarget=run.retarget,
+        retarget=run.retarget, regime=s.regime,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def twin(run: Staged) -> ReferenceRun:
     s = run.main
     return simulate_reference(
         s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s,
-        deschedule=run.deschedule, inflation=run.inflation, retarget=run.retarget,
+        deschedule=run.deschedule, inflation=run.inflation, retarget=run.retarget, regime=s.regime,
     )  # fmt: skip
 
 
@@ -132,6 +132,12 @@ exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(staged(st.one_of(scenarios(), scenarios(churn=False, departures=False))))
 @settings(exhaustive, max_examples=SCENARIOS)
 def test_compiled_engine_and_its_stages_equal_the_twin(run: Staged) -> None:
+    assert_agree(run)
+
+
+@given(staged(ruled(gangs=False)))
+@settings(exhaustive, max_examples=SCENARIOS)
+def test_they_agree_where_there_are_rules(run: Staged) -> None:
     assert_agree(run)
 
 

@@ -65,9 +65,9 @@ def test_several_attempts_are_several_placements_in_the_order_in_which_they_ende
 def test_several_attempts_are_one_job_from_first_start_to_last_end() -> None:
     frame = jobs_frame(EVICTED_TWICE, pl.Series(["z", "x", None, "x", "x"]))
     assert frame.rows() == [
-        (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0),
-        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1),
-        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3),
+        (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0, 0, 0.0),
+        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0),
+        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3, 0, 0.0),
     ]
 
 
@@ -96,7 +96,7 @@ def test_every_reason_from_too_large_on_is_unplaced() -> None:
     never = REASONS[REASONS.index("too_large") :]
     frame = jobs_frame(outcomes(*(outcome(k, r) for k, r in enumerate(never))), None)
     assert set(frame["state"]) == {"unplaced"} and frame["reason"].to_list() == list(never)
-    assert len(never) == 7
+    assert len(never) == 12
 
 
 def test_frames_without_rows_keep_their_columns_and_types() -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from fastsim.cluster import Cluster
+from fastsim.conditions import NONE, Conditions
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference import simulate_reference
 from fastsim.reference_dot import best_group, dot_product, group_score, groups
 from fastsim.reference_frag import CLASSES, XL, Fragmentation, cpu_power, gpu_power
 from fastsim.reference_gpu import bounded, devices, random_word
-from fastsim.reference_nodes import STAGES, Node, Shape, empty_node, given_back, stage, sub_devices, taken
+from fastsim.reference_nodes import STAGES, Node, Shape, empty_node, given_back, seen, stage, sub_devices, taken
 from fastsim.reference_scores import (
     best_fit,
     device_choice,
@@ -38,8 +40,11 @@ SHAPE = Shape(
 )  # fmt: skip
 
 
-def pod(cpu: int = 0, gpus: int = 0, milli: int = 0, memory: int = 0, models: tuple[str, ...] = ()) -> PodRequest:
-    return PodRequest(cpu, memory, gpus, milli, models)
+def pod(
+    cpu: int = 0, gpus: int = 0, milli: int = 0, memory: int = 0, models: tuple[str, ...] = (),
+    conditions: Conditions = NONE,
+) -> PodRequest:  # fmt: skip
+    return PodRequest(cpu, memory, gpus, milli, models, conditions)
 
 
 def node(*gpu_free: int, cpu_free: int = 32_000, **rest: Any) -> Node:
@@ -61,16 +66,34 @@ NOTHING = targets()
 
 
 def test_filter_each_stage_in_its_order() -> None:
-    crowded = node(500, 1000, cpu_free=2000, pods=3)
-    crowded = crowded._replace(shape=crowded.shape._replace(max_pods=3), memory_free=10)
-    asks = [
-        pod(9000, 2, 1000, 99, ("P100",)),
-        pod(9000, 2, 1000, 99),
-        pod(9000, 1, 1000, 99),
-        pod(1, 0, 0, 99),
-        pod(),
-    ]
-    assert [STAGES[stage(crowded, ask)] for ask in asks] == list(STAGES)
+    crowded = node(500, 1000, cpu_free=2000, pods=3, groups=(("g", 1),), extra_used=(("nic", 1),))
+    shape = crowded.shape._replace(max_pods=3, labels=(("name", "n0"),), gpu_memory_mib=16, extra=(("nic", 2),))
+    crowded = crowded._replace(shape=shape, memory_free=10)
+    asked = Conditions(gpu_memory_mib=17, extra_resources=(("nic", 2),), pinned_node="n1", group="g", max_per_node=1)
+    ask, stages = pod(9000, 2, 1000, 99, ("P100",), asked), []
+    changes: tuple[dict[str, Any], ...] = (
+        {}, {"conditions": {"pinned_node": "n0"}}, {"gpu_models": ()},
+        {"num_gpu": 1, "conditions": {"gpu_memory_mib": 16}}, {"cpu_milli": 1}, {"memory_mib": 1},
+        {"conditions": {"extra_resources": ()}},
+    )  # fmt: skip
+    for change in changes:
+        conditions = ask.conditions._replace(**change.get("conditions", {}))
+        ask = replace(ask, **{**change, "conditions": conditions})
+        stages.append(STAGES[stage(crowded, ask)])
+    crowded = crowded._replace(pods=2)
+    assert [*stages, STAGES[stage(crowded, ask)]] == list(STAGES)
+    assert stage(crowded, replace(ask, conditions=ask.conditions._replace(max_per_node=2))) == len(STAGES)
+
+
+def test_filter_a_device_without_the_memory_looks_full() -> None:
+    state = node(1000, 1000, 1000, gpu_memory_used=((0, 10), (2, 6)))
+    state = state._replace(shape=state.shape._replace(gpu_memory_mib=16))
+    ask = pod(0, 1, 1000, conditions=Conditions(gpu_memory_mib=8))
+    assert seen(state, ask).gpu_free == (0, 1000, 1000)
+    assert stage(state, replace(ask, num_gpu=2)) == len(STAGES)
+    assert STAGES[stage(state, replace(ask, num_gpu=3))] == "no_gpu"
+    after = taken(state, ask, (1,))
+    assert dict(after.gpu_memory_used) == {0: 10, 1: 8, 2: 6} and given_back(after, ask, (1,)) == state
 
 
 def test_filter_what_is_exactly_left_still_fits() -> None:

@@ -62,8 +62,8 @@ def test_the_first_cell_that_cannot_be_converted(columns: dict[str, Any], fault:
 def test_the_edges_of_the_rules_are_allowed() -> None:
     made = good(
         cpu_milli=[0, CPU_LIMIT, 1], memory_mib=[0, MEMORY_LIMIT, 1], num_gpu=[1, 1, 32_767], gpu_milli=[1, 1000, 1000],
-        duration_s=[0.0, None, 1e300], deadline_s=[-1.0, None, 0.0], gang_size=[1, None, 2], max_per_node=[0, None, 1],
-        orig_start_s=[-5.0, None, None], slo=[-0.5, None, None],
+        duration_s=[0.0, None, 1e300], deadline_s=[-1.0, None, 0.0], gang_size=[1, None, 2], job_id=[None, None, 7],
+        max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[-0.5, None, None],
     )  # fmt: skip
     assert request_fault(made) is None
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.errors import InputError, ScenarioError
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.simulation import PodTooLarge
 
@@ -183,11 +184,11 @@ def test_progress_is_told_the_pods() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_column_that_asks_for_more_than_is_done_is_named(workers: int, tmp_path: Path) -> None:
-    pinned = str(tmp_path / "pinned.parquet")
-    pods(3, pinned_node="node-0000").write(pinned)
-    scenarios = [fs.Scenario(CLUSTER, pinned, policy) for policy in ("fgd", "pwr")]
+    elastic = str(tmp_path / "elastic.parquet")
+    pods(3, min_replicas=1).write(elastic)
+    scenarios = [fs.Scenario(CLUSTER, elastic, policy) for policy in ("fgd", "pwr")]
     with pytest.warns(
-        fs.ColumnIgnored, match=r"pinned\.parquet: the online engine does not look at pinned_node"
+        fs.ColumnIgnored, match=r"elastic\.parquet: the online engine does not look at min_replicas"
     ) as told:
         fs.simulate_many(scenarios, workers)
     assert len(told) == 1
@@ -228,3 +229,40 @@ def test_a_folder_is_no_part_of_what_is_run(tmp_path: Path) -> None:
 def _written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
+
+
+def test_rules_reach_the_engine_however_they_are_spelled(tmp_path: Path) -> None:
+    rows = pods(6, tenant="anna", cpu_milli=1000, duration_s=5.0)
+    common: dict[str, Any] = {
+        "queue": "fifo",
+        "failures": "mtbf=50,mttr=5",
+        "on_node_loss": "requeue",
+        "restart_s": 1.0,
+    }
+    quotas, weights = {"anna": {"cpu_milli": 2000}}, {"anna": 2.0}
+    maintenance = tmp_path / "away.csv"
+    maintenance.write_text("node,down_s,up_s\nnode-0000,1,9\n")
+    whole = fs.simulate(CLUSTER, rows, quotas=quotas, weights=weights, maintenance=str(maintenance), **common)
+    text = fs.Scenario(CLUSTER, rows, quotas="anna:cpu_milli=2000", weights="anna=2", maintenance=str(maintenance),
+                       **common)  # fmt: skip
+    assert fs.Scenario(CLUSTER, rows, quotas=quotas, weights=weights, **common).quotas == text.quotas
+    assert whole.placements.equals(fs.simulate_many([text])[0].placements)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"quotas": "anna:gpus=1"}, "quotas: anna: found a limit of 'gpus'"),
+        ({"weights": {"anna": -1}}, "weights: anna: found -1"),
+        ({"failures": "often"}, "failures: found 'often'"),
+        ({"maintenance": [("node-9", 1.0, 2.0)]}, "maintenance: found node 'node-9'"),
+        ({"preempt": "all"}, "preempt: found 'all', expected one of none, priority"),
+        ({"on_node_loss": "requeue"}, "on_node_loss: found 'requeue' with queue='drop'"),
+        ({"checkpoint_every_s": -1.0}, "checkpoint_every_s: found -1.0"),
+        ({"restart_s": float("inf")}, "restart_s: found inf"),
+        ({"preempt": "priority", "queue": "easy"}, "preempt: found 'priority' with queue='easy'"),
+    ],
+)
+def test_rules_that_mean_nothing_are_one_clear_error(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError if "maintenance" in given else ScenarioError, match=said):
+        fs.simulate(CLUSTER, pods(3), **given)

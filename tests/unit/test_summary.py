@@ -40,7 +40,7 @@ def test_what_is_not_known_is_null_among_floats() -> None:
         "gpu_alloc_pct", "cpu_alloc_pct", "memory_alloc_pct", "frag_pct", "frag_ratio_pct", "grar",
         "at_capacity_gpu_alloc_pct", "at_capacity_frag_pct", "at_capacity_grar",
         "mean_gpu_alloc_pct", "mean_cpu_alloc_pct", "mean_frag_milli", "mean_power_w", "mean_pods_pending",
-        "energy_kwh", *(f"wait_{f}" for f in figures), *(f"jct_{f}" for f in figures),
+        "energy_kwh", "preemptions", "lost_work_s", *(f"wait_{f}" for f in figures), *(f"jct_{f}" for f in figures),
     }  # fmt: skip
     assert {frame.schema[name] for name in unknown} == {pl.Float64}
     assert known["pods"] == 0 and frame.schema["pods"] == pl.Int64
@@ -88,16 +88,17 @@ def test_means_are_areas_over_the_seconds_between_first_and_last_event() -> None
 def test_waits_are_of_first_starts_and_completions_of_finished_pods() -> None:
     nan = float("nan")
     rows = [
-        (0, 70, 1, 0, 3, 1, 0, 0.0, 2.0, 2.0, 5.0),  # evicted at 5 s
-        (0, 70, 1, 1, 0, 3, 0, 0.0, 2.0, 5.0, 9.0),  # its second attempt waits no more
-        (1, 71, 0, 0, 1, 3, 0, 0.0, 4.0, 4.0, nan),  # still running
-        (2, 72, -1, 0, 8, 3, 0, 0.0, nan, nan, nan),  # never placed
+        (0, 70, 1, 0, 4, 1, 0, 0.0, 2.0, 2.0, 5.0, 1, 0.5),  # preempted at 5 s
+        (0, 70, 1, 1, 0, 3, 0, 0.0, 2.0, 5.0, 9.0, 1, 0.5),  # its second attempt waits no more
+        (1, 71, 0, 0, 1, 3, 0, 0.0, 4.0, 4.0, nan, 2, 0.25),  # still running
+        (2, 72, -1, 0, 12, 3, 0, 0.0, nan, nan, nan, 0, 0.0),  # never placed
     ]
     waits = Waits()
     waits.add(np.array(rows, OUTCOME))
     known = summed(row(), out=waits)
     assert (known["wait_mean_s"], known["wait_p50_s"], known["wait_max_s"]) == (3.0, 3.0, 4.0)
     assert (known["jct_mean_s"], known["jct_p99_s"], known["jct_max_s"]) == (9.0, 9.0, 9.0)
+    assert (known["preemptions"], known["lost_work_s"]) == (3, 0.75)
 
 
 def test_a_retarget_after_the_run_does_not_rewrite_its_means() -> None:

@@ -50,7 +50,7 @@ def test_outcome_rows_are_what_numpy_reads() -> None:
     decision.feed((cls, 1.0, 2.5))
     decision.online.advance(99)
     (row,) = np.frombuffer(decision.work.drain(), OUTCOME)
-    assert row.item() == (0, 0, 0, 0, 0, 3, 0b11, 1.0, 1.0, 1.0, 3.5)
+    assert row.item() == (0, 0, 0, 0, 0, 3, 0b11, 1.0, 1.0, 1.0, 3.5, 0, 0.0)
 
 
 def test_running_pods_stand_in_order_of_arrival_whatever_slot_they_hold() -> None:

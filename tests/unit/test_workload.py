@@ -32,6 +32,7 @@ RICH: dict[str, list[Any]] = GOOD | {
     "gpu_models": [["A", "B", "B"], None, None],
     "qos": ["LS", None, "LS"],
     "native_id": ["a", "ß", None],
+    "job_id": [None, 3, 3],
     "gang_size": [None, 1, 2],
     "extra_resources": [[("rdma", 1)], None, []],
     "constraints": [[{"key": "zone", "op": "In", "values": ["x"]}], None, None],

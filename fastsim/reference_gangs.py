@@ -1,0 +1,65 @@
+"""Gangs of the reference engine: pods that start together or not at all, and stop together.
+
+A gang is made of the pods of one ``job_id`` and one ``gang_size``, in the order of their arrival; a job with more pods
+than that has several gangs, one after another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastsim.reference_line import Entry
+from fastsim.reference_tables import Outcome
+
+if TYPE_CHECKING:
+    from fastsim.reference import ReferenceEngine
+
+
+class Gangs:
+    """Gangs that wait for their last member to arrive."""
+
+    def __init__(self) -> None:
+        self._forming: dict[tuple[int, int], list[Outcome]] = {}
+
+    def completed(self, pod: Outcome) -> Entry | None:
+        """The pod, or its gang if the pod is the last of it; None if the gang is not complete."""
+        if pod.job is None:
+            return Entry((pod,))
+        members = self._forming.setdefault(pod.job, [])
+        members.append(pod)
+        if len(members) < pod.job[1]:
+            return None
+        del self._forming[pod.job]
+        for member in members:
+            member.mates = tuple(members)
+        return Entry(tuple(members))
+
+
+def offer_gang(engine: ReferenceEngine, entry: Entry) -> tuple[Outcome, str] | None:
+    """All members find a place one after another, or none of them does. A gang stops nobody."""
+    before, choices = list(engine.nodes), []
+    for pod in entry.members:
+        choice = engine.select.choose(engine.nodes, pod.request)
+        if choice.position is None:
+            engine.nodes = before
+            return pod, choice.reason
+        engine.hold(pod, choice)
+        choices.append(choice)
+    engine.nodes = before
+    for pod, choice in zip(entry.members, choices, strict=True):
+        engine.begin(pod, choice)
+    return None
+
+
+def stop(engine: ReferenceEngine, pod: Outcome, reason: str) -> Entry:
+    """A running pod and all that runs of its gang are taken off their nodes; work since a checkpoint is lost."""
+    members = tuple(other for other in pod.mates or (pod,) if other.sequence in engine.running)
+    for other in members:
+        worked_s = max(0.0, (engine.now - other.began_s) - other.restart_s)
+        kept_s = engine.regime.kept_s(worked_s)
+        other.lost_work_s += worked_s - kept_s
+        other.left_s = None if other.left_s is None else max(0.0, other.left_s - kept_s)
+        other.est_left_s = None if other.est_left_s is None else other.est_left_s - kept_s
+        other.turn += 1
+        engine.release(other, engine.now, reason)
+    return Entry(members)

@@ -1,0 +1,49 @@
+"""Which nodes are there: their own times, maintenance and failures, as a stream of changes for the reference engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastsim import outages
+from fastsim.cluster import Cluster
+
+
+class Presence:
+    """Reasons of every node to be away, and the next change.
+
+    A failure during which no pod is to come, to go or to be tried again is left out together with its repair. Once no
+    node is failed and no planned change is to come either, failures are over: nothing can wake the run any more.
+    """
+
+    def __init__(self, cluster: Cluster, given: outages.Outages, seed: int) -> None:
+        self.away = [int(still_to_come) for still_to_come in outages.away_at_start(cluster)]
+        self._changes: Iterator[outages.Change] = outages.merged(cluster, given, seed)
+        self._planned = len(outages.planned(cluster, given))
+        self._failed = 0
+        self._spared: set[int] = set()
+
+    def following(self) -> outages.Change | None:
+        """The next change, if there is any."""
+        return next(self._changes, None)
+
+    def unnoticed(self, change: outages.Change, busy: bool) -> bool:
+        """Whether a change is left out; ``busy`` if pods may start or end at some later time anyway."""
+        if not change.random:
+            return False
+        if change.comes:
+            spared = change.position in self._spared
+            self._spared.discard(change.position)
+            return spared
+        if not busy:
+            self._spared.add(change.position)
+            if self._failed == self._planned == 0:
+                self._changes = iter(())
+        return not busy
+
+    def happened(self, change: outages.Change) -> bool:
+        """Count a change; whether the node goes or comes by it."""
+        by = -1 if change.comes else 1
+        self._failed += change.random * by
+        self._planned -= not change.random
+        self.away[change.position] += by
+        return self.away[change.position] == (0 if change.comes else 1)

@@ -1,0 +1,31 @@
+# What is known of a pod beyond its request: tenant, group, gang, what is believed of its end; and who runs where.
+from libc.stdint cimport int32_t, int64_t
+
+cdef struct Member:      # one slot of the work table
+    int32_t tenant, group                # numbers; -1 = none
+    int32_t gang, mate                   # its gang and the next to arrive of it, or -1
+    int32_t following, preceding         # neighbours among the pods of its node, or -1
+    bint preemptible
+    int64_t joined, place                # when it joined the waiting line, counted; where it stood in a walk
+    double est_left, restart             # seconds; NaN = endless
+
+cdef struct Gang:        # pods that start and stop together
+    int64_t job
+    int32_t size, count, first, last     # members wanted and there; ends of the list of slots
+    int32_t after                        # the next gang that forms, or the next free record
+
+cdef class Roster:
+    cdef Member* members                 # by slot
+    cdef Gang* gangs
+    cdef int32_t room, gang_room, n_gangs, free_gang, forming
+    cdef int32_t[::1] first__n           # a pod of each node, or -1
+    cdef int64_t joins, moves            # entries that joined the line, pods and nodes that came or went, so far
+    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil
+    cdef void link(self, int32_t slot, int n) noexcept nogil
+    cdef void unlink(self, int32_t slot, int n) noexcept nogil
+    cdef int32_t fresh(self) except -1 nogil
+    cdef bint gathered(self, int32_t slot, int64_t job, int32_t size) except -1 nogil
+    cdef void leave(self, int32_t slot) noexcept nogil
+    cdef int32_t lead(self, int32_t slot) noexcept nogil
+    cdef int32_t first(self, int32_t slot) noexcept nogil
+    cdef int32_t next(self, int32_t slot) noexcept nogil

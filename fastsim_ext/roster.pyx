@@ -1,0 +1,136 @@
+"""What is known of a pod beyond its request: tenant, group, gang, what is believed of its end; and who runs where.
+
+A gang is a list of slots in the order of arrival. In the waiting line its last one stands for all.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, realloc
+
+
+cdef class Roster:
+    """One record for every slot of the work table, a list of pods for every node, and the gangs."""
+
+    def __init__(self, first):
+        self.first__n = first
+        self.free_gang = self.forming = -1
+
+    def __dealloc__(self):
+        free(self.members)
+        free(self.gangs)
+
+    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil:
+        """A pod has taken a slot."""
+        cdef int32_t room = self.room
+        cdef Member* grown
+        cdef Member* m
+        if slot >= room:
+            room = 2 * slot + 64
+            grown = <Member*> realloc(self.members, room * sizeof(Member))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            self.members, self.room = grown, room
+        m = &self.members[slot]
+        m.tenant, m.group, m.preemptible, m.est_left = tenant, group, preemptible, est
+        m.gang = m.mate = m.following = m.preceding = -1
+        m.joined = m.place = 0
+        m.restart = 0.0
+        return 0
+
+    cdef void link(self, int32_t slot, int n) noexcept nogil:
+        """The pod runs on node ``n``."""
+        cdef Member* m = &self.members[slot]
+        self.moves += 1
+        m.preceding, m.following = -1, self.first__n[n]
+        if m.following >= 0:
+            self.members[m.following].preceding = slot
+        self.first__n[n] = slot
+
+    cdef void unlink(self, int32_t slot, int n) noexcept nogil:
+        """The pod does not run on node ``n`` any more."""
+        cdef Member* m = &self.members[slot]
+        self.moves += 1
+        if m.preceding >= 0:
+            self.members[m.preceding].following = m.following
+        else:
+            self.first__n[n] = m.following
+        if m.following >= 0:
+            self.members[m.following].preceding = m.preceding
+        m.following = m.preceding = -1
+
+    cdef bint gathered(self, int32_t slot, int64_t job, int32_t size) except -1 nogil:
+        """The pod joins the gang of its job that forms; whether the gang is complete now."""
+        cdef int32_t before = -1
+        cdef int32_t at = self.forming
+        cdef Gang* gang
+        while at >= 0 and (self.gangs[at].job != job or self.gangs[at].size != size):
+            before, at = at, self.gangs[at].after
+        if at < 0:
+            at, before = self.fresh(), -1
+            gang = &self.gangs[at]
+            gang.job, gang.size, gang.count, gang.first, gang.after = job, size, 0, slot, self.forming
+            self.forming = at
+        gang = &self.gangs[at]
+        if gang.count > 0:
+            self.members[gang.last].mate = slot
+        gang.last = slot
+        gang.count += 1
+        self.members[slot].gang = at
+        if gang.count < size:
+            return False
+        if before >= 0:
+            self.gangs[before].after = gang.after
+        else:
+            self.forming = gang.after
+        return True
+
+    cdef int32_t fresh(self) except -1 nogil:
+        """An unused record of a gang."""
+        cdef int32_t at = self.free_gang
+        cdef Gang* grown
+        if at >= 0:
+            self.free_gang = self.gangs[at].after
+            return at
+        if self.n_gangs == self.gang_room:
+            grown = <Gang*> realloc(self.gangs, (2 * self.gang_room + 16) * sizeof(Gang))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            self.gangs, self.gang_room = grown, 2 * self.gang_room + 16
+        self.n_gangs += 1
+        return self.n_gangs - 1
+
+    cdef void leave(self, int32_t slot) noexcept nogil:
+        """The pod leaves the system, and so its gang."""
+        cdef int32_t which = self.members[slot].gang
+        cdef int32_t before = -1
+        cdef int32_t at
+        cdef Gang* gang
+        if which < 0:
+            return
+        gang = &self.gangs[which]
+        at = gang.first
+        while at != slot:
+            before, at = at, self.members[at].mate
+        if before >= 0:
+            self.members[before].mate = self.members[slot].mate
+        else:
+            gang.first = self.members[slot].mate
+        if gang.last == slot:
+            gang.last = before
+        gang.count -= 1
+        if gang.count == 0:
+            gang.after, self.free_gang = self.free_gang, which
+        self.members[slot].gang = self.members[slot].mate = -1
+
+    cdef int32_t lead(self, int32_t slot) noexcept nogil:
+        """The slot that stands for the pod's entry in the waiting line: its own, or the last of its gang."""
+        return self.gangs[self.members[slot].gang].last if self.members[slot].gang >= 0 else slot
+
+    cdef int32_t first(self, int32_t slot) noexcept nogil:
+        """The first slot of the pod's entry."""
+        return self.gangs[self.members[slot].gang].first if self.members[slot].gang >= 0 else slot
+
+    cdef int32_t next(self, int32_t slot) noexcept nogil:
+        """The slot behind this one in its entry, or -1."""
+        return self.members[slot].mate

@@ -1,0 +1,20 @@
+# Who may try when: the rules of the waiting line.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.backfill cimport Backfill, Reservation
+from fastsim_ext.regulated cimport Regulated
+
+cdef class Waiting(Regulated):
+    cdef Backfill backfill
+    cdef int64_t walks                   # so far
+    cdef bint barred(self, int32_t slot) noexcept nogil
+    cdef void bar(self, int32_t over) noexcept nogil
+    cdef int32_t front(self, int32_t until) noexcept nogil
+    cdef bint fresh(self, int32_t slot, int64_t upto) noexcept nogil
+    cdef bint in_order(self) except -1 nogil
+    cdef int32_t following(self, int32_t slot, int64_t upto) noexcept nogil
+    cdef int32_t oldest(self) noexcept nogil
+    cdef bint by_share(self) except -1 nogil
+    cdef bint easy(self) except -1 nogil
+    cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil
+    cdef bint conservative(self, int32_t only) except -1 nogil
+    cdef int settle_promised(self, int32_t slot, const Reservation* place) except -1 nogil

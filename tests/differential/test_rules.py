@@ -1,0 +1,47 @@
+"""Everything that is off by default: the compiled engine and its twin agree on every bit of random runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fastsim.plan import BACKFILL, QUEUES, ScoreTerm
+from tests.differential.test_online import Narrow, assert_all_same, both, emptiest
+from tests.strategies import Scenario, ruled
+
+RULED = 40
+"""Random scenarios for each queue rule per run of the test suite."""
+exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@given(data=st.data())
+@settings(exhaustive, max_examples=RULED)
+def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
+    assert_all_same(*both(data.draw(ruled(queues=(queue,)))))
+
+
+@pytest.mark.parametrize("queue", BACKFILL)
+@given(data=st.data())
+@settings(exhaustive, max_examples=RULED)
+def test_backfilling_equals_the_twin_in_long_lines(queue: str, data: st.DataObject) -> None:
+    assert_all_same(*both(data.draw(ruled(queues=(queue,), crowded=True))))
+
+
+@given(ruled(), st.integers(1, 7))
+@settings(exhaustive, max_examples=40)
+def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
+    narrow = Narrow.from_arrow(scenario.workload.table())
+    assert isinstance(narrow, Narrow)
+    narrow.rows_each = rows
+    assert_all_same(both(replace(scenario, workload=narrow))[0], both(scenario)[1])
+
+
+@given(ruled())
+@settings(exhaustive, max_examples=40)
+def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
+    terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)
+    assert_all_same(*both(replace(scenario, plan=replace(scenario.plan, terms=terms))))

@@ -1,0 +1,192 @@
+"""What must hold for every run with rules: nothing is used twice, gangs stay together, quotas and promises are kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import hypothesis.strategies as st
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fastsim.conditions import conditions_of, eligible, node_labels
+from fastsim.engine import OnlineOptions, run_online
+from fastsim.plan import QUEUES
+from fastsim.reference import ARRIVAL, ReferenceEngine
+from fastsim.reference_line import reserved_for
+from fastsim.reference_nodes import WHOLE
+from fastsim.regime import OFF
+from fastsim.result import Result
+from fastsim.workload import Workload
+from tests.property.test_runs import Rows, holding, intervals
+from tests.strategies import Scenario, ruled
+
+some = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+LINES = tuple(queue for queue in QUEUES if queue != "drop")
+
+
+def run(scenario: Scenario) -> Result:
+    s = scenario
+    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
+    return run_online(s.cluster, s.workload, s.plan, s.typical, options)
+
+
+def instants(held: Rows) -> list[float]:
+    return sorted({row["start_s"] for row in held})
+
+
+def summed(rows: Rows) -> Counter[str]:
+    """All amounts of the further resources of some pods or nodes."""
+    return Counter({name: sum(dict(row.get("extra_resources") or ()).get(name, 0) for row in rows)
+                    for name in ("nic", "fpga")})  # fmt: skip
+
+
+@some
+@given(ruled())
+def test_no_resource_of_any_kind_is_ever_over_allocated(scenario: Scenario) -> None:
+    held = intervals(scenario, run(scenario))
+    nodes = scenario.cluster.nodes.to_pylist()
+    for t_s in instants(held):
+        now = holding(held, t_s)
+        for position, node in enumerate(nodes):
+            here = [row for row in now if row["node_id"] == position]
+            assert sum(row["cpu_milli"] for row in here) <= node["cpu_milli"]
+            assert sum(row["memory_mib"] for row in here) <= node["memory_mib"]
+            assert node["max_pods"] is None or len(here) <= node["max_pods"]
+            assert summed(here) <= summed([node])
+            for device in range(node["num_gpu"]):
+                on = [row for row in here if device in row["gpu_ids"]]
+                assert sum(row["gpu_milli"] for row in on) <= WHOLE
+                memory = sum(row.get("gpu_memory_mib") or 0 for row in on)
+                assert node["gpu_memory_mib"] is None or memory <= node["gpu_memory_mib"]
+
+
+@some
+@given(ruled())
+def test_pods_run_where_they_may(scenario: Scenario) -> None:
+    held = intervals(scenario, run(scenario))
+    nodes = scenario.cluster.nodes.to_pylist()
+    for row in held:
+        node, asked = nodes[row["node_id"]], conditions_of(row)
+        assert eligible(asked, node_labels(node))
+        if asked.max_per_node is not None:
+            before = [other for other in holding(held, row["start_s"]) if other["node_id"] == row["node_id"]
+                      and other.get("group") == asked.group and other["start_s"] < row["start_s"]]  # fmt: skip
+            assert len(before) < asked.max_per_node
+
+
+@some
+@given(ruled(queues=("drop", "fifo", "fifo_skip", "priority_skip", "drf")))
+def test_members_of_a_gang_start_together_every_time(scenario: Scenario) -> None:
+    table = scenario.workload.table().to_pylist()
+    result = run(scenario)
+    first = dict(zip(result.jobs["pod_id"], result.jobs["start_s"], strict=True))
+    gangs: dict[tuple[int, int], list[list[int]]] = {}
+    for row in table:
+        if (row.get("gang_size") or 1) > 1 and row["pod_id"] in first:
+            lists = gangs.setdefault((row["job_id"], row["gang_size"]), [])
+            if not lists or len(lists[-1]) == row["gang_size"]:
+                lists.append([])
+            lists[-1].append(row["pod_id"])
+    for (_, size), complete in gangs.items():
+        for members in complete:
+            starts = {first[pod] for pod in members}
+            assert len(starts) == 1 and (len(members) == size or starts == {None})
+
+
+@some
+@given(ruled())
+def test_quotas_are_never_exceeded(scenario: Scenario) -> None:
+    held = intervals(scenario, run(scenario))
+    for t_s in instants(held):
+        now = holding(held, t_s)
+        for tenant in {row.get("tenant") for row in now}:
+            mine = [row for row in now if row.get("tenant") == tenant]
+            amounts = (sum(row["cpu_milli"] for row in mine), sum(row["memory_mib"] for row in mine),
+                       sum(row["num_gpu"] * row["gpu_milli"] for row in mine))  # fmt: skip
+            assert all(amount <= most for amount, most in zip(amounts, scenario.regime.limits(tenant), strict=True))
+
+
+@some
+@given(ruled(queues=LINES))
+def test_time_on_nodes_is_work_plus_lost_work_plus_restarts(scenario: Scenario) -> None:
+    durations = {row["pod_id"]: row.get("duration_s") for row in scenario.workload.table().to_pylist()}
+    result = run(scenario)
+    stays = result.placements.filter(pl.col("node_id").is_not_null()).with_columns(
+        span=pl.col("end_s") - pl.col("start_s")
+    )
+    for job in result.jobs.filter(pl.col("state") == "finished").rows(named=True):
+        spans = stays.filter(pl.col("pod_id") == job["pod_id"]).sort("attempt")["span"].to_list()
+        restarts = sum(min(span, scenario.regime.restart_s) for span in spans[1:])
+        # Times are differences of sums of a dozen numbers up to about 100, so they are off by some 1e-13.
+        assert sum(spans) == pytest.approx(durations[job["pod_id"]] + job["lost_work_s"] + restarts, abs=1e-9)
+        assert job["attempts"] == len(spans)
+
+
+@some
+@given(ruled(queues=("easy",), crowded=True))
+def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario: Scenario) -> None:
+    """Estimates are exact here, all pods end, and no node goes."""
+    rows = [row | {"est_duration_s": None, "duration_s": row["duration_s"] or 4.0}
+            for row in scenario.workload.table().to_pylist()]  # fmt: skip
+    workload = Workload.from_arrow(pa.Table.from_pylist(rows, scenario.workload.schema))
+    s = replace(scenario, workload=workload, regime=OFF, until_s=None)
+    engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, None)
+    promised: dict[int, float] = {}
+    while engine.step(float("inf")):
+        if engine.line and not engine.freed:
+            place = reserved_for(engine, engine.line[0])
+            if place is not None:
+                promised.setdefault(engine.line[0].lead.pod_id, place.start_s)
+    jobs = run(s).jobs
+    starts = dict(zip(jobs["pod_id"], jobs["start_s"], strict=True))
+    assert all(starts[pod] is not None and starts[pod] <= t_s for pod, t_s in promised.items())
+
+
+@some
+@given(ruled(queues=("fifo",), crowded=True))
+def test_a_strict_line_keeps_the_order_inside_every_tenant(scenario: Scenario) -> None:
+    s = replace(scenario, regime=replace(OFF, quotas=scenario.regime.quotas))
+    table = {row["pod_id"]: row for row in s.workload.table().to_pylist()}
+    if any((row.get("gang_size") or 1) > 1 for row in table.values()):
+        return
+    jobs = run(s).jobs.filter(pl.col("reason") != "too_large").rows(named=True)
+    for tenant in {row.get("tenant") for row in table.values()}:
+        starts = [job["start_s"] for job in jobs if table[job["pod_id"]].get("tenant") == tenant]
+        started = [start for start in starts if start is not None]
+        assert starts[: len(started)] == started == sorted(started)
+
+
+@some
+@given(ruled(), st.integers(0, 3))
+def test_the_same_seed_gives_the_same_failures(scenario: Scenario, seed: int) -> None:
+    one, other = (run(replace(scenario, seed=seed)) for _ in range(2))
+    assert one.timeline.equals(other.timeline) and one.summary.equals(other.summary)
+
+
+def amounts_after(engine: ReferenceEngine) -> dict[str | None, list[int]]:
+    """What the running pods of each tenant hold in sum, recomputed."""
+    sums: dict[str | None, list[Any]] = {}
+    for pod in engine.running.values():
+        held = sums.setdefault(pod.tenant, [0, 0, 0])
+        request = pod.request
+        held[0] += request.cpu_milli
+        held[1] += request.memory_mib
+        held[2] += request.num_gpu * request.gpu_milli
+    return sums
+
+
+@some
+@given(ruled())
+def test_the_twin_keeps_its_books_after_every_event(scenario: Scenario) -> None:
+    s = scenario
+    engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, s.sample_s, None, s.regime)
+    while engine.step(float("inf") if s.until_s is None else s.until_s):
+        used = {tenant: list(held) for tenant, held in engine.tenants.used.items() if any(held)}
+        assert used == {tenant: held for tenant, held in amounts_after(engine).items() if any(held)}
+        assert engine.tally.running == len(engine.running)
+        known = engine.pods[: len(engine.pods) - sum(event.kind == ARRIVAL for event in engine.events)]
+        assert engine.tally.pending == sum(pod.reason == "pending" for pod in known)
