@@ -323,7 +323,7 @@ cdef class Indexed(Selector):
         cdef int dear = self.table.dear
         cdef int64_t raw
         cdef int32_t* most = NULL
-        if self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
+        if not self.plainly and self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
             most = self.table.most_points(dear, pod)
             self.want_bound(pod, count, most == NULL)
         if most == NULL:

@@ -162,6 +162,19 @@ def test_a_search_that_finds_nothing_knows_why(pod: Any, reason: str) -> None:
     assert kept.select.searches > 1
 
 
+def test_an_equal_total_before_the_best_wins_although_its_bound_is_no_higher() -> None:
+    made = cluster(num_gpu=[1] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[105.0] * 3)
+    plan = OnlinePlan((ScoreTerm("pwr"),))
+    kept, plain = KeptDecision(made, plan, EAGER), Decision(made, plan)
+    for decision in (kept, plain):
+        # With 64,000 milli-CPU left, 900 more wake a socket of 105 W, of which the bound knows nothing.
+        decision.table.nodes.load(0, 64_000, 64, [1000], {})  # 105 W of the device and the socket; bound: the device
+        decision.table.nodes.load(1, 70_000, 64, [1000], {})  # the device, as the bound says
+        decision.table.nodes.load(2, 64_000, 64, [500], {0: 1})  # the socket; bound: nothing
+        assert asked(decision, decision.pod(1, 200, 900)) == (1, "")
+    assert (kept.select.searches, kept.select.looked_at) == (1, 3)
+
+
 def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
     made = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[1.0, 1.125, 1500.0])
     plan = OnlinePlan((ScoreTerm("pwr", weight=1000, normalise="min_max_0"), ScoreTerm("gpu_packing")))
@@ -184,6 +197,18 @@ def test_the_smallest_points_may_be_equal_once_they_are_stretched() -> None:
     for decision in (KeptDecision(made, plan, COLUMNS), Decision(made, plan)):
         # Minus 1,000 W and minus 1,001 W both become 0 where the best has 100.
         assert [asked(decision, decision.pod(8, 1000) if k == 0 else 0)[0] for k in range(5)] == [0] * 5
+
+
+def test_what_rules_hide_of_a_node_is_worked_out_plainly() -> None:
+    rows = [{"pod_id": k, "submit_s": float(k), "cpu_milli": 100 + k, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 200,
+             "gpu_memory_mib": 4000} for k in range(40)]  # fmt: skip
+    workload, made = Workload.from_arrow(pa.Table.from_pylist(rows)), cluster(num_gpu=[4] * 4)
+    plan = OnlinePlan((ScoreTerm("fgd"), ScoreTerm("best_fit", normalise="min_max_0")))
+    nodes = []
+    for name in ("scan", "index"):
+        with spelled(name, COLUMNS):
+            nodes.append(played(made, workload, plan, TypicalPods.of(workload), OnlineOptions()).placements)
+    assert nodes[0].equals(nodes[1]) and nodes[0]["node_id"].n_unique() > 1
 
 
 @pytest.mark.parametrize("weight", [50, 100, -100])
