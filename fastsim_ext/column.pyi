@@ -21,4 +21,4 @@ class ColumnTable:
     def restart(self, memo: Memo) -> None:
         """Forget all columns and keep points in another memo from now on."""
     def verify(self) -> int:
-        """Every column says of every node what it would say if it were made now."""
+        """Every column says of every node what it would say if it were made now, from points worked out anew."""

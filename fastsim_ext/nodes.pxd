@@ -4,8 +4,8 @@ from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
-    int64_t nodes_used           # nodes with a device in use or CPU taken
-    int64_t gpus_of_used_nodes, gpus_used        # gpus_used: devices not fully free
+    int64_t nodes_used, gpus_of_used_nodes       # nodes with a device in use or CPU taken; all their devices
+    int64_t gpus_used            # devices not fully free
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
@@ -16,7 +16,7 @@ cdef class TypicalTable:
     cdef const int32_t[::1] milli, num, level, level_milli
     cdef const uint64_t[::1] models
     cdef const double[::1] freq
-    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level; so is ``small``
+    cdef int32_t[::1] fit        # scratch of the kernels, one entry a level
     cdef int64_t[::1] small
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
@@ -27,22 +27,22 @@ cdef class NodeTable:
     # capacity, by node
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores
-    cdef int64_t[::1] cpu_left, mem_left     # from here on the state, by node
-    cdef int32_t[::1] pods
+    # state, by node
+    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw     # the power follows from the rest
+    cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
     # what follows from the state of one node, refreshed when it changes
     cdef double[::1] frag, before  # frag: NaN until asked for; before: the same, not summed in the given order
     cdef int64_t[:, ::1] frag__nk
-    cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
     cdef bint watched            # whether somebody reads the list of changes
-    cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
-    cdef int n_changed, n_full   # nodes in ``changed``; nodes that hold as many pods as they may
+    cdef int n_changed
+    cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil
