@@ -1,7 +1,7 @@
 """Whole runs of up to ten million pods, each in a process of its own: pods per CPU second and peak memory.
 
-The workloads have the openb mix of nodes and pods, Poisson arrivals, durations up to two days, offered load 1.0 and a warm
-start; they are generated once into a folder and streamed from Parquet, and placements are streamed out.
+The workloads have the openb mix of nodes and pods, Poisson arrivals, durations up to two days, offered load 1.0 and a
+warm start; they are generated once into a folder and streamed from Parquet, and placements are streamed out.
 """
 
 from __future__ import annotations
