@@ -29,11 +29,12 @@ HABITS = {
 }  # fmt: skip
 """When scores are kept from one decision to the next; no result depends on any of these numbers.
 
-After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those of
-a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
+After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those
+of a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
 change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
-(``miss_ns``) for each node it comes across that can (cannot) host the pod. Up to ``few_classes`` pod classes may each have a place in the memo, which takes up to ``memo_bytes``;
-all columns together take up to ``columns_bytes``, but ``least_columns`` are always allowed.
+(``miss_ns``) for each node it comes across that can (cannot) host the pod. Up to ``few_classes`` pod classes may each
+have a place in the memo, which takes up to ``memo_bytes``; all columns together take up to ``columns_bytes``, but
+``least_columns`` are always allowed.
 """
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""

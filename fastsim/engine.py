@@ -194,7 +194,7 @@ class OnlineRun:
         tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
         key = memo_key(self.kinds, plan, self.nodes.width, tags, self.target_key)
-        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), HABITS["memo_bytes"])
+        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), int(HABITS["memo_bytes"]))
         return self.memo[1]
 
     def _loop(self) -> Online:

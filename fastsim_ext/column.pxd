@@ -4,7 +4,7 @@ from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport Memo
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.tree cimport Tree
-from fastsim_ext.types cimport Node, Pod
+from fastsim_ext.types cimport Pod
 
 cdef enum:
     TERMS = 8            # most terms of a plan
@@ -34,24 +34,22 @@ cdef class ColumnTable:
     cdef Memo memo
     cdef const int32_t[::1] kernel, normalise, dim, norm, kind
     cdef const int64_t[::1] weight
-    cdef int32_t[::1] state_of          # by node: its state in the memo, or -1
-    cdef int64_t generation             # of the memo's states
+    cdef int64_t generation      # of the memo's states
+    cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
     cdef Column* columns
-    cdef Detail* details
+    cdef Detail* details                # of the columns
     cdef Family* families
     cdef int32_t** worth         # by column // WIDE: n_nodes rows of WIDE
     cdef uint8_t* gone           # by node: whether its columns say that it is not there
     cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
-    cdef readonly int n_columns, n_used, n_families, n_terms, limit
+    cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear   # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
-    cdef readonly int dear              # where stretched, the fragmentation term, of which there may be bounds; or -1
     cdef int32_t state(self, int n) except -1 nogil
     cdef int revalue(self, int n) except -1 nogil
     cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int value(self, int32_t c, int n) except -1 nogil
     cdef int plant(self, int32_t c) except -1 nogil
-    cdef int absent(self, int n) noexcept nogil
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil

@@ -14,10 +14,11 @@ class ColumnTable:
     n_families: int
     n_terms: int
     limit: int
+    dear: int
     stretched: bool
     bounded: bool
     def __init__(self, nodes: NodeTable, plan: Mapping[str, Any], memo: Memo, kind: Any, state: Any) -> None: ...
     def restart(self, memo: Memo) -> None:
         """Forget all columns and keep points in another memo from now on."""
     def verify(self) -> int:
-        """Every column says of every node what it would say if it were made now."""
+        """Every column says of every node what it would say if it were made now, from points worked out anew."""

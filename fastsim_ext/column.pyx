@@ -42,6 +42,22 @@ cdef inline void note(Detail* detail, int term, int n, int normalise, int64_t ra
         tree_put(&detail.low[term], n, detail.low[term].cells[n], <int32_t> opposite)
 
 
+cdef inline int64_t stretched_total(const Detail* detail, int n, int n_terms, const int32_t* normalise,
+                                    const int64_t* weight) noexcept nogil:
+    """The total of a node that fits, between the extremes the column was last stretched with."""
+    cdef int term
+    cdef int64_t raw
+    cdef int64_t total = 0
+    for term in range(n_terms):
+        raw = detail.high[term].cells[n]
+        if normalise[term] != NORM_NONE:
+            # Points beyond the extremes are new, so all totals will be made again; until then any will do.
+            raw = min(max(raw, detail.least[term]), detail.most[term])
+            raw = stretch(raw, detail.least[term], detail.most[term], normalise[term])
+        total += weight[term] * raw
+    return total
+
+
 cdef inline int misfit(const Node* node, const Pod* pod, bint fits, int pods, int max_pods) noexcept nogil:
     """The first check a node fails for a pod, as a Reason, or 0; ``fits`` says whether its devices do."""
     if pod.num_gpu > 0:
@@ -148,7 +164,13 @@ cdef class ColumnTable:
         if self.n_used == 0:
             return 0
         if not self.nodes.present[n]:
-            return self.absent(n)
+            self.gone[n] = 1
+            for f in range(WORDS):
+                self.fitted[n * WORDS + f] = 0
+            for c in range(self.n_columns):
+                if self.columns[c].cells != NULL:
+                    self.enter(c, n, UNFIT + NO_NODE)
+            return 0
         node = self.nodes.at(n)
         figures = self.memo.figures(self.state(n), 0)
         for g in range(node.num_gpu):
@@ -187,18 +209,6 @@ cdef class ColumnTable:
         self.gone[n] = 0
         return 0
 
-    cdef int absent(self, int n) noexcept nogil:
-        """Enter for every column that node ``n`` is not there."""
-        cdef int32_t c
-        cdef int w
-        self.gone[n] = 1
-        for w in range(WORDS):
-            self.fitted[n * WORDS + w] = 0
-        for c in range(self.n_columns):
-            if self.columns[c].cells != NULL:
-                self.enter(c, n, UNFIT + NO_NODE)
-        return 0
-
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil:
         """Put what node ``n`` is worth in its places."""
         cdef Detail* detail = &self.details[c]
@@ -226,7 +236,9 @@ cdef class ColumnTable:
                 note(detail, term, n, self.normalise[term], figure[term], -figure[term])
             else:
                 sum += self.weight[term] * figure[term]
-        return self.stretched_total(detail, n) if self.stretched and detail.most_cpu < 0 else sum
+        if self.stretched and detail.most_cpu < 0:
+            return stretched_total(detail, n, self.n_terms, &self.normalise[0], &self.weight[0])
+        return sum
 
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil:
         """Raw points of one term, worked out; the groups' view and the offers are made when first needed."""
@@ -240,27 +252,13 @@ cdef class ColumnTable:
         return points_viewed(self.kernel[term], &detail.pod, &self.nodes.target.typical, self.dim[term],
                              self.norm[term], view)
 
-    cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil:
-        """The total of a node that fits, between the extremes the column was last stretched with."""
-        cdef int term
-        cdef int64_t raw
-        cdef int64_t total = 0
-        for term in range(self.n_terms):
-            raw = detail.high[term].cells[n]
-            if self.normalise[term] != NORM_NONE:
-                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
-                raw = min(max(raw, detail.least[term]), detail.most[term])
-                raw = stretch(raw, detail.least[term], detail.most[term], self.normalise[term])
-            total += self.weight[term] * raw
-        return total
-
     cdef void stretch_again(self, int32_t c) noexcept nogil:
         """Make the totals true for the extremes of now."""
         cdef Detail* detail = &self.details[c]
         cdef int32_t* cells = self.columns[c].cells
         cdef int term, n
         cdef bint same = True
-        cdef int64_t most, least
+        cdef int64_t most, least, total
         for term in range(self.n_terms):
             if self.normalise[term] == NORM_NONE:
                 continue
@@ -273,7 +271,8 @@ cdef class ColumnTable:
             return
         for n in range(self.nodes.count):
             if cells[n] > WORST:
-                cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> self.stretched_total(detail, n)
+                total = stretched_total(detail, n, self.n_terms, &self.normalise[0], &self.weight[0])
+                cells[n] = self.columns[c].worth[<int64_t> n * WIDE] = <int32_t> total
         tree_sum_up(&detail.total)
 
     cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil:
@@ -412,6 +411,7 @@ cdef class ColumnTable:
                 view.node, view.groups, view.n_offers = &node, NULL, 0
                 figure = self.memo.figures(self.state(n), self.columns[c].lane)
                 for term in range(self.n_terms):
-                    raw = self.points(term, &self.details[c], n, &view)
-                    assert figure[term] == raw, f"column {c}, node {n}, term {term}: kept {figure[term]}, not {raw}"
+                    if figure[term] != UNKNOWN:
+                        raw = self.points(term, &self.details[c], n, &view)
+                        assert figure[term] == raw, f"column {c}, node {n}, term {term}: {figure[term]}, not {raw}"
         return 0

@@ -11,3 +11,6 @@ cdef struct Habit:
 cdef void habit_charge(Habit* habit, int64_t now, double window, double cost) noexcept nogil
 cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept nogil
 cdef bint habit_settled(const Habit* habit) noexcept nogil
+
+cdef class HabitRecord:
+    cdef Habit habit

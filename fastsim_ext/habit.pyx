@@ -28,3 +28,20 @@ cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept 
 cdef bint habit_settled(const Habit* habit) noexcept nogil:
     """Whether there were questions enough to believe in it."""
     return habit.heat > (QUESTIONS - 0.5) * habit.toll
+
+
+cdef class HabitRecord:
+    """One habit, for eyes in Python."""
+
+    def charge(self, int64_t now, double window, double cost):
+        """One more question, see ``habit_charge``."""
+        habit_charge(&self.habit, now, window, cost)
+
+    def rate(self, int64_t now, double window):
+        """Nanoseconds for each change of a node, see ``habit_rate``."""
+        return habit_rate(&self.habit, now, window)
+
+    @property
+    def settled(self):
+        """Whether there were questions enough."""
+        return bool(habit_settled(&self.habit))

@@ -16,7 +16,7 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.tree cimport tree_first, tree_next, tree_top
-from fastsim_ext.types cimport BEST_FIT, FGD, FULL, NORM_NONE, PICK_FGD, PYTHON, RANDOM, Node, Pod
+from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
 cdef enum:
@@ -150,7 +150,6 @@ cdef class Indexed(Selector):
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
         cdef Habit* habit
-        cdef bint often
         if cls >= self.class_room:
             self.know(self.work.n_classes)
         habit = &self.classes[cls]
@@ -324,7 +323,7 @@ cdef class Indexed(Selector):
         cdef int dear = self.table.dear
         cdef int64_t raw
         cdef int32_t* most = NULL
-        if self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
+        if not self.plainly and self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
             most = self.table.most_points(dear, pod)
             self.want_bound(pod, count, most == NULL)
         if most == NULL:

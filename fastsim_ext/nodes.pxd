@@ -4,8 +4,7 @@ from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
-    int64_t nodes_used           # nodes with a device in use or CPU taken
-    int64_t gpus_of_used_nodes
+    int64_t nodes_used, gpus_of_used_nodes       # nodes with a device in use or CPU taken; all their devices
     int64_t gpus_used            # devices not fully free
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
@@ -29,21 +28,19 @@ cdef class NodeTable:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores
     # state, by node
-    cdef int64_t[::1] cpu_left, mem_left
-    cdef int32_t[::1] pods
+    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw     # the power follows from the rest
+    cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
     # what follows from the state of one node, refreshed when it changes
     cdef double[::1] frag, before  # frag: NaN until asked for; before: the same, not summed in the given order
     cdef int64_t[:, ::1] frag__nk
-    cdef int64_t[::1] cpu_mw, gpu_mw
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
     cdef bint watched            # whether somebody reads the list of changes
-    cdef int32_t[::1] changed, free  # nodes that changed since it was read, each once; by node: milli-GPU left
     cdef int n_changed
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1

@@ -16,7 +16,7 @@ class NodeTable:
     count: int
     width: int
     n_tags: int
-    n_full: int
+
     def __init__(self, columns: Mapping[str, Any], target: TypicalTable) -> None: ...
     def enter_all(self) -> None:
         """Count the nodes that are present from the start."""

@@ -27,10 +27,10 @@ from fastsim_ext.index import Indexed
 
 Habits = dict[str, float]
 EAGER: Habits = {
-    "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1,
+    "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
     "memo_bytes": 1,
 }  # fmt: skip
-"""A column for every class at its third question; the memo forgets after every few states."""
+"""A column for every class at its fourth question; the memo forgets after every few states."""
 
 
 def habits() -> SearchStrategy[Habits]:

@@ -44,6 +44,7 @@ SHARED = {
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
     "fastsim_ext/frag.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/habit.pyx": f"{UNIT}/test_index.py",  # when the index makes columns and gives them up
     "fastsim_ext/pack.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/power.pyx": "tests/differential/test_scores.py",
 }

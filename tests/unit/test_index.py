@@ -21,10 +21,10 @@ from tests.spellings import played, spelled
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import LOOP, Decision
 
-EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4}
-"""A bound where there can be one, at the second question, and a column where there can be none, at the third."""
-COLUMNS = EAGER | {"search_ns": 1}
-"""A column for every class at its third question."""
+EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 64, "long_window_changes": 64, "sweep_changes": 4}
+"""A bound where there can be one, at the first question, and a column for a class that has asked some times."""
+COLUMNS = EAGER | {"few_classes": 0}
+"""The same, without places in the memo for classes that have no column."""
 
 
 class KeptDecision(Decision):
@@ -73,6 +73,8 @@ PLANS = {
         ScoreTerm("pwr", weight=3, normalise="min_max_100"),
         ScoreTerm("best_fit", normalise="min_max_0"),
     ),
+    "fgd and a stretched one": (ScoreTerm("fgd", weight=2), ScoreTerm("best_fit", normalise="min_max_0")),
+    "fragments and a stretched one": (ScoreTerm("fgd", weight=-2), ScoreTerm("best_fit", normalise="min_max_0")),
     "simon": (ScoreTerm("simon"),),
 }
 
@@ -92,14 +94,14 @@ def test_it_answers_as_a_look_at_every_node_does(name: str, habits: dict[str, An
     assert kept.select.built > 0 and kept.select.attempts == plain.select.attempts == 90
 
 
-def test_a_class_has_a_column_from_its_third_question_on() -> None:
+def test_a_class_has_a_column_from_its_fourth_question_on() -> None:
     decision = KeptDecision(t4(20), OnlinePlan((ScoreTerm("simon"),)), COLUMNS)
     cls, built, scans = decision.pod(1, 100), [], []
-    for _ in range(4):
+    for _ in range(5):
         decision.placed(cls)
         built.append(decision.select.built)
         scans.append(decision.select.scans)
-    assert built == [0, 0, 1, 1] and scans == [1, 2, 2, 2]
+    assert built == [0, 0, 0, 1, 1] and scans == [1, 2, 3, 3, 3]
 
 
 def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
@@ -108,9 +110,9 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
     for cpu in (10, 20, 30, 40):
         decision.placed(decision.pod(1, 100, cpu))
         found.append((decision.select.built, decision.select.searches))
-    assert found == [(0, 0), (1, 1), (1, 2), (1, 3)]
+    assert found == [(1, 1), (1, 2), (1, 3), (1, 4)]
     # A search need not look at a node whose bound is below what it has found.
-    assert decision.select.looked_at < 3 * 20
+    assert decision.select.looked_at < 4 * 20
 
 
 def test_a_column_that_nobody_asks_for_is_given_up() -> None:
@@ -131,9 +133,9 @@ def test_there_are_no_more_columns_than_fit() -> None:
         t4(3, gpus=8), OnlinePlan((ScoreTerm("simon"),)), COLUMNS | {"columns_bytes": 0, "least_columns": 2}
     )
     classes = [decision.pod(1, milli) for milli in (100, 200, 300, 400)]
-    for _ in range(4):
+    for _ in range(6):
         for cls in classes:
-            decision.placed(cls)
+            asked(decision, cls)
     assert (decision.select.table.limit, decision.select.table.n_used) == (2, 2)
 
 
@@ -160,6 +162,19 @@ def test_a_search_that_finds_nothing_knows_why(pod: Any, reason: str) -> None:
     assert kept.select.searches > 1
 
 
+def test_an_equal_total_before_the_best_wins_although_its_bound_is_no_higher() -> None:
+    made = cluster(num_gpu=[1] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[105.0] * 3)
+    plan = OnlinePlan((ScoreTerm("pwr"),))
+    kept, plain = KeptDecision(made, plan, EAGER), Decision(made, plan)
+    for decision in (kept, plain):
+        # With 64,000 milli-CPU left, 900 more wake a socket of 105 W, of which the bound knows nothing.
+        decision.table.nodes.load(0, 64_000, 64, [1000], {})  # 105 W of the device and the socket; bound: the device
+        decision.table.nodes.load(1, 70_000, 64, [1000], {})  # the device, as the bound says
+        decision.table.nodes.load(2, 64_000, 64, [500], {0: 1})  # the socket; bound: nothing
+        assert asked(decision, decision.pod(1, 200, 900)) == (1, "")
+    assert (kept.select.searches, kept.select.looked_at) == (1, 3)
+
+
 def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
     made = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[1.0, 1.125, 1500.0])
     plan = OnlinePlan((ScoreTerm("pwr", weight=1000, normalise="min_max_0"), ScoreTerm("gpu_packing")))
@@ -182,6 +197,18 @@ def test_the_smallest_points_may_be_equal_once_they_are_stretched() -> None:
     for decision in (KeptDecision(made, plan, COLUMNS), Decision(made, plan)):
         # Minus 1,000 W and minus 1,001 W both become 0 where the best has 100.
         assert [asked(decision, decision.pod(8, 1000) if k == 0 else 0)[0] for k in range(5)] == [0] * 5
+
+
+def test_what_rules_hide_of_a_node_is_worked_out_plainly() -> None:
+    rows = [{"pod_id": k, "submit_s": float(k), "cpu_milli": 100 + k, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 200,
+             "gpu_memory_mib": 4000} for k in range(40)]  # fmt: skip
+    workload, made = Workload.from_arrow(pa.Table.from_pylist(rows)), cluster(num_gpu=[4] * 4)
+    plan = OnlinePlan((ScoreTerm("fgd"), ScoreTerm("best_fit", normalise="min_max_0")))
+    nodes = []
+    for name in ("scan", "index"):
+        with spelled(name, COLUMNS):
+            nodes.append(played(made, workload, plan, TypicalPods.of(workload), OnlineOptions()).placements)
+    assert nodes[0].equals(nodes[1]) and nodes[0]["node_id"].n_unique() > 1
 
 
 @pytest.mark.parametrize("weight", [50, 100, -100])

@@ -129,7 +129,8 @@ def test_a_trial_leaves_no_trace() -> None:
     assert decision.online.trial(cls) == -1
     decision.online.discard(slot)
     assert decision.online.state() == before and decision.outcomes() == []
-    assert all(np.array_equal(state[name], column) for name, column in decision.table.columns.items())
+    for name, column in decision.table.columns.items():  # what nobody has asked for yet is NaN
+        assert np.array_equal(state[name], column, equal_nan=column.dtype.kind == "f"), name
     assert decision.online.verify() == 0
 
 
@@ -185,7 +186,7 @@ def test_the_checked_loop_stops_at_the_event_after_the_damage(checked: int) -> N
     if not checked:
         assert decision.online.advance(9) == DONE
         return
-    with pytest.raises(AssertionError, match="totals drifted"):
+    with pytest.raises(AssertionError, match="pods hold"):
         decision.online.advance(9)
 
 
