@@ -53,7 +53,6 @@ cdef class ColumnTable:
     cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
     cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
     cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil
-    cdef int64_t stretched_total(self, const Detail* detail, int n) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil

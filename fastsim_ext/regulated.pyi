@@ -21,9 +21,3 @@ class Regulated(Online):
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
     def feed_members(self, tenant: Any, group: Any, preemptible: Any, est: Any, job: Any, gang: Any) -> None:
         """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""
-    def evict(self, slot: int) -> None:
-        """As an Online does, and the pod leaves its tenant's and group's counts."""
-    def discard(self, slot: int) -> None:
-        """As an Online does, and the pod leaves its tenant's and group's counts."""
-    def verify(self) -> int:
-        """As an Online does, and that of the demand and of the tenants."""
