@@ -85,6 +85,7 @@ def test_a_checkpoint_before_the_first_pod_has_left_can_be_continued(tmp_path: P
     first = JournalTables(NAMES, out, work)
     first.outcomes(moved, None)
     kept = first.durable()
+    first.drop()
     second = JournalTables(NAMES, out, work, kept)
     written(second, 3, 2)
     second.close()
