@@ -283,25 +283,6 @@ cdef class Indexed(Selector):
         return points_raw(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)
 
-    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
-        """List the nodes that can host the pod; how far the others got matters only if there is none."""
-        cdef int n, g, fit, count = 0
-        for n in range(self.nodes.count):
-            if (self.nodes.cpu_left[n] < pod.cpu or self.nodes.mem_left[n] < pod.mem or not self.nodes.present[n]
-                    or self.nodes.pods[n] >= self.nodes.max_pods[n]):
-                continue
-            if pod.num_gpu > 0:
-                if pod.models != 0 and (self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
-                    continue
-                fit = 0
-                for g in range(self.nodes.num_gpu[n]):
-                    fit += self.nodes.gpu_left__ng[n, g] >= pod.milli
-                if fit < pod.num_gpu:
-                    continue
-            self.feasible__f[count] = n
-            count += 1
-        return count if count > 0 else Selector.feasible(self, pod, stage)
-
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
         """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
         cdef int family = self.table.family_of(pod.num_gpu, pod.milli)

@@ -27,6 +27,7 @@ cdef class Selector:
     cpdef int verify(self) except -1
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
+    cdef int furthest(self, const Pod* pod) noexcept nogil
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
     cdef int add_term(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil

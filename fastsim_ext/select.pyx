@@ -111,21 +111,36 @@ cdef class Selector:
         return 0
 
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
-        """List the nodes that can host the pod; ``stage`` is the furthest check any node failed."""
-        cdef int n, reason, count = 0
-        cdef Node node
-        stage[0] = NO_NODE
+        """List the nodes that can host the pod; if there is none, ``stage`` is the furthest check any node failed."""
+        cdef int n, g, fit, count = 0
         for n in range(self.nodes.count):
-            if not self.nodes.present[n]:
+            if (self.nodes.cpu_left[n] < pod.cpu or self.nodes.mem_left[n] < pod.mem or not self.nodes.present[n]
+                    or self.nodes.pods[n] >= self.nodes.max_pods[n]):
                 continue
-            node = self.nodes.at(n)
-            reason = misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n])
-            if reason == 0:
-                self.feasible__f[count] = n
-                count += 1
-            else:
-                stage[0] = max(stage[0], reason)
+            if pod.num_gpu > 0:
+                if pod.models != 0 and (self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
+                    continue
+                fit = 0
+                for g in range(self.nodes.num_gpu[n]):
+                    fit += self.nodes.gpu_left__ng[n, g] >= pod.milli
+                if fit < pod.num_gpu:
+                    continue
+            self.feasible__f[count] = n
+            count += 1
+        if count == 0:
+            stage[0] = self.furthest(pod)
         return count
+
+    cdef int furthest(self, const Pod* pod) noexcept nogil:
+        """The furthest check that any node failed for the pod, as a Reason."""
+        cdef int n
+        cdef int stage = NO_NODE
+        cdef Node node
+        for n in range(self.nodes.count):
+            if self.nodes.present[n]:
+                node = self.nodes.at(n)
+                stage = max(stage, misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n]))
+        return stage
 
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
         """Sum weight times normalised points over the terms, for every feasible node."""
