@@ -76,8 +76,8 @@ def test_a_run_in_the_loop(tmp_path: Path) -> None:
 
 def test_a_run_between_two_breaths_of_the_compiled_loop(tmp_path: Path) -> None:
     pods = tmp_path / "w.parquet"
-    Workload.synth("openb", pods=400_000, seed=1, arrivals="order", durations="forever").write(pods)
-    words = ["run", "--cluster", "openb", "--workload", str(pods), "--policy", "fgd", "--out", "out"]
+    Workload.synth("openb", pods=1_000_000, seed=1, arrivals="order", durations="forever").write(pods)
+    words = ["run", "--cluster", "openb", "--workload", str(pods), "--policy", "random", "--out", "out"]
     code, err = interrupted(words, tmp_path, tmp_path / "never", patience_s=2.5)
     assert (code, err.splitlines()[-1]) == (130, "fastsim: interrupted, nothing written")
     assert [path.name for path in tmp_path.iterdir()] == ["w.parquet"]
