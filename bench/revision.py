@@ -48,7 +48,9 @@ def worktree(revision: str, root: Path) -> Iterator[Path]:
 
 def _called(command: list[str], folder: Path, codes: Sequence[int] = (0,)) -> str:
     """What a command printed; the checkout comes before any installed fastsim."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    # Under pytest-xdist its variables would tell the inner run that it is a worker, where nothing is timed.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = str(folder)
     environment.pop("FASTSIM_CHECKED", None)
     done = subprocess.run(
         command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
