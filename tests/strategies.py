@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,12 @@ from fastsim.regime import OFF, Regime
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
+
+
+def scenarios_per_run(many: int) -> int:
+    """How many random scenarios a test tries: a fifth in the quick suite, because the checked build is slow."""
+    return many // 5 if os.environ.get("FASTSIM_QUICK") else many
+
 
 MODELS = ("T4", "G2", "V100M16", "Odd")
 """Models of the random clusters; the last one draws a fraction of a watt more when used."""

@@ -23,11 +23,11 @@ from fastsim.result import Result
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced
-from tests.strategies import DETERMINISTIC, Scenario, scenarios
+from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_run
 
-SCENARIOS = 300
+SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
-SPELLINGS = 2000
+SPELLINGS = scenarios_per_run(2000)
 """And those in which only the two spellings are compared."""
 
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 
 from fastsim.plan import BACKFILL, QUEUES, ScoreTerm
 from tests.differential.test_online import Narrow, assert_all_same, both, emptiest
-from tests.strategies import Scenario, ruled
+from tests.strategies import Scenario, ruled, scenarios_per_run
 
-RULED = 40
+RULED = scenarios_per_run(40)
 """Random scenarios for each queue rule per run of the test suite."""
 exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -25,14 +25,23 @@ from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
 from tests.differential.test_online import Narrow, assert_same
 from tests.spellings import EAGER, Habits, habits, played, spelled
-from tests.strategies import DETERMINISTIC, POD_SCHEMA, Scenario, ruled, scenarios, typicals, workloads
+from tests.strategies import (
+    DETERMINISTIC,
+    POD_SCHEMA,
+    Scenario,
+    ruled,
+    scenarios,
+    scenarios_per_run,
+    typicals,
+    workloads,
+)
 
 TABLES = ("stages", "placements", "jobs", "timeline")
-SCENARIOS = 150
+SCENARIOS = scenarios_per_run(150)
 """Random scenarios per run of the test suite."""
-SPELLINGS = 250
+SPELLINGS = scenarios_per_run(250)
 """And those in which only the two spellings of a decision are compared."""
-CROWDS = 60
+CROWDS = scenarios_per_run(60)
 """And for each policy on crowded nodes."""
 RATIOS = (1.0, 1.0, 1.0, 0.3, 0.5, 0.05, 0.0)
 """Shares of the running pods to evict."""
