@@ -36,6 +36,8 @@ change; it saves a look at all nodes, ``look_ns`` each, or a search below a boun
 have a place in the memo, which takes up to ``memo_bytes``; all columns together take up to ``columns_bytes``, but
 ``least_columns`` are always allowed.
 """
+REMEMBERED = ("fgd", "dot_product")
+"""Kernels whose points cost more to work out than to look up."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -178,7 +180,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     return {
         "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
         "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
-        "open": np.array(open_, np.int32), "share": share, "count": count, "cpu_only": cpu_only,
+        "open": np.array(open_, np.int32), "share": share, "count": count.astype(np.float64), "cpu_only": cpu_only,
+        "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
 
@@ -189,7 +192,9 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
     def code(names: tuple[str, ...], field: str) -> Any:
         return np.array([names.index(getattr(term, field)) for term in plan.terms], np.int32)
 
+    dear = np.array([term.kernel in REMEMBERED for term in plan.terms], bool)
     return {
+        "figure": np.where(dear, np.cumsum(dear) - 1, -1).astype(np.int32),
         "kernel": code(KERNELS, "kernel"), "normalise": code(NORMALISERS, "normalise"),
         "dim": code(DIMS, "dim"), "norm": code(NORMS, "norm"),
         "weight": np.array([term.weight for term in plan.terms], np.int64),

@@ -14,6 +14,7 @@ import polars as pl
 from fastsim.background import Background, Inline
 from fastsim.columns import (
     HABITS,
+    REMEMBERED,
     ModelIds,
     change_columns,
     largest_points,
@@ -145,7 +146,6 @@ class OnlineRun:
             options.saving.take_over_nodes(self.columns)
         self.scorers = UserScorers(plan, self.columns, self.classes)
         self.memo: tuple[str, Memo] | None = None
-        self.kinds, self.kind = node_kinds(self.columns)
         self.nodes = NodeTable(self.columns, self._target(typical))
         self.work = WorkTable()
         self.select = self._selector(plan_columns(plan, len(cluster)))
@@ -179,23 +179,27 @@ class OnlineRun:
         seed = self.options.seed % 2**64
         if not indexable(self.plan, self.columns):
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
-        terms |= {"memo": self._lent(), "kind": self.kind, "state": np.full(len(self.kind), -1, np.int32)}
+        memo, kind = self._lent()
+        terms |= {"memo": memo, "kind": kind, "state": np.full(len(kind), -1, np.int32)}
         return Indexed(self.nodes, self.work, terms, seed, self.scorers)
 
     def _target(self, typical: TypicalPods) -> TypicalTable:
         """What fragmentation is measured against from now on."""
         columns = typical_columns(typical, self.ids)
         self.target_key = memo_key(columns)  # now, because the table also writes to them
+        self.target_cpus = columns["groups"]["cpu"]
         return TypicalTable(columns)
 
-    def _lent(self) -> Memo:
-        """A memo for points as they follow from this run's nodes, plan and typical pods."""
+    def _lent(self) -> tuple[Memo, Any]:
+        """A memo for points as they follow from this run's nodes, plan and typical pods; the kind of every node."""
         self.give_back()
-        tags = self.nodes.n_tags if any(term.kernel == "gpu_clustering" for term in self.plan.terms) else 0
-        plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms]
-        key = memo_key(self.kinds, plan, self.nodes.width, tags, self.target_key)
-        self.memo = key, MEMOS.lend(key, self.nodes.width, tags, len(plan), int(HABITS["memo_bytes"]))
-        return self.memo[1]
+        plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in REMEMBERED]
+        coarse = {kernel for kernel, _, _ in plan} == {"fgd"}
+        kinds, kind = ("", self.columns["model"]) if coarse else node_kinds(self.columns)
+        cpus = self.target_cpus if coarse else None
+        key = memo_key(kinds, plan, self.nodes.width, self.target_key)
+        self.memo = key, MEMOS.lend(key, self.nodes.width, len(plan), int(HABITS["memo_bytes"]), cpus)
+        return self.memo[1], kind
 
     def _loop(self) -> Online:
         """The plain loop, or the one that keeps rules where there are any."""
@@ -313,7 +317,7 @@ class OnlineRun:
         self.typical = typical
         self.nodes.retarget(self._target(typical))
         if isinstance(self.select, Indexed):
-            self.select.restart(self._lent())
+            self.select.restart(self._lent()[0])
 
     def note_stage(self, tag: str) -> None:
         """Remember the state of now under a name."""

@@ -1,30 +1,21 @@
 # What every node is worth to one pod class, kept for many classes and corrected node by node.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport Memo
+from fastsim_ext.needs cimport TERMS, Needs
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.tree cimport Tree
+from fastsim_ext.tally cimport Tally
+from fastsim_ext.tree cimport Grove, Tree
 from fastsim_ext.types cimport Pod
 
-cdef enum:
-    TERMS = 8            # most terms of a plan
-    UNFIT = -1073741824  # plus a Reason: the node cannot host the class
-    WORST = -536870912   # every total is above this, every UNFIT below
-
-cdef struct Column:      # what the loop over the columns of a node reads: one cache line
-    int64_t cpu, mem     # of the class: milli-CPU, MiB
-    uint64_t models
-    int32_t* worth       # by node, WIDE apart: totals, or UNFIT plus a Reason
-    int32_t* cells       # the leaves of its tree, NULL: not in use
-    int32_t lane, after  # in the memo; the next column of its family, or -1
-
-cdef struct Detail:      # the rest
+cdef struct Column:
     Pod pod              # what it is valued for
     int64_t most_cpu     # of a bound: no pod from pod.cpu to here is worth more; -1: exact
-    int32_t owner, family               # whoever asked for it
-    Tree total
-    Tree[TERMS] high, low               # by term: points, and minus points, where totals are stretched
-    int64_t[TERMS] most, least          # the extremes that totals were stretched with
+    bint used
+    int32_t owner, family, lane, after  # whoever asked for it; ...; in the memo; the next of its family, or -1
+    (int32_t*)[TERMS] points    # where totals are stretched: raw points by node, placed as its tree is
+    Tally* tallies              # how often each occurs, by term
+    int64_t[TERMS] most, least  # the extremes that totals were stretched with
 
 cdef struct Family:      # columns that ask for the same devices
     int32_t num, milli, first    # first: its first column, or -1
@@ -32,28 +23,38 @@ cdef struct Family:      # columns that ask for the same devices
 cdef class ColumnTable:
     cdef NodeTable nodes
     cdef Memo memo
-    cdef const int32_t[::1] kernel, normalise, dim, norm, kind
+    cdef const int32_t[::1] kernel, normalise, dim, norm, kind, figure     # figure: of a term in the memo, or -1
     cdef const int64_t[::1] weight
     cdef int64_t generation      # of the memo's states
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
+    cdef int32_t wide            # columns of one grove
+    cdef Grove* groves           # by column // wide: trees of totals, or of UNFIT plus a Reason
+    cdef Grove* points           # the same and by term: raw points
+    cdef Tree* trees             # by column
     cdef Column* columns
-    cdef Detail* details                # of the columns
     cdef Family* families
-    cdef int32_t** worth         # by column // WIDE: n_nodes rows of WIDE
-    cdef uint8_t* gone           # by node: whether its columns say that it is not there
-    cdef uint64_t* fitted        # by node: families whose devices it could serve, as WORDS of bits
+    cdef Needs* needs
+    cdef int32_t* place          # by column: where its figures begin in a row of the memo
+    cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
+    cdef int32_t* fresh          # ... whether raw points changed
+    cdef int32_t* raw            # ... raw points, also by term
     cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear   # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
     cdef int32_t state(self, int n) except -1 nogil
-    cdef int revalue(self, int n) except -1 nogil
-    cdef int32_t* most_points(self, int term, const Pod* pod) noexcept nogil
-    cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
-    cdef int value(self, int32_t c, int n) except -1 nogil
-    cdef int plant(self, int32_t c) except -1 nogil
-    cdef void enter(self, int32_t c, int n, int64_t total) noexcept nogil
-    cdef int64_t total(self, int32_t c, int n, int32_t* figures, View* view) noexcept nogil
-    cdef int64_t points(self, int term, const Detail* detail, int n, View* view) noexcept nogil
+    cdef int changed(self, int n) except -1 nogil
+    cdef int revalue(self, int n, int first, int last) except -1 nogil
+    cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
+    cdef void fill(self, int term, int n, int32_t* figures, View* view) noexcept nogil
+    cdef void add_up(self, int first, int last) noexcept nogil
+    cdef void note(self, int term, int n, int first, int last) noexcept nogil
+    cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil
+    cdef void enter(self, int n, int first, int last) noexcept nogil
+    cdef int64_t stretched_total(self, const Column* column, int64_t place) noexcept nogil
+    cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil
+    cdef int32_t most_points(self, const Pod* pod) noexcept nogil
+    cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
+    cdef int plant(self, int32_t c) except -1 nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil
     cpdef int verify(self) except -1

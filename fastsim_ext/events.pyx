@@ -6,12 +6,20 @@ from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
 
+cdef enum:
+    FAN = 4
+
+
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
     return a.t < b.t or (a.t == b.t and a.seq < b.seq)
 
 
 cdef class DepartureHeap:
-    """A binary heap by (time, sequence); the soonest departure is ``items[0]``."""
+    """A heap by (time, sequence); the soonest departure is ``items[0]``.
+
+    Each departure has FAN others below it, side by side, so a heap of many is shallow and few of its places are
+    far apart in memory.
+    """
 
     def __dealloc__(self):
         free(self.items)
@@ -53,7 +61,7 @@ cdef class DepartureHeap:
         self.scheduled += 1
         self.size += 1
         while i > 0:
-            up = (i - 1) // 2
+            up = (i - 1) // FAN
             if not sooner(&new, &self.items[up]):
                 break
             self.items[i] = self.items[up]
@@ -64,16 +72,16 @@ cdef class DepartureHeap:
     cdef void pop(self) noexcept nogil:
         """Drop the soonest departure."""
         cdef int64_t i = 0
-        cdef int64_t child
+        cdef int64_t child, other, end
         cdef Departure last
         self.size -= 1
         last = self.items[self.size]
-        while True:
-            child = 2 * i + 1
-            if child >= self.size:
-                break
-            if child + 1 < self.size and sooner(&self.items[child + 1], &self.items[child]):
-                child += 1
+        while FAN * i + 1 < self.size:
+            child = FAN * i + 1
+            end = min(child + FAN, self.size)
+            for other in range(child + 1, end):
+                if sooner(&self.items[other], &self.items[child]):
+                    child = other
             if not sooner(&self.items[child], &last):
                 break
             self.items[i] = self.items[child]
@@ -85,5 +93,5 @@ cdef class DepartureHeap:
         """No departure is later than its children."""
         cdef int64_t i
         for i in range(1, self.size):
-            assert not sooner(&self.items[i], &self.items[(i - 1) // 2]), f"heap order broken at {i}"
+            assert not sooner(&self.items[i], &self.items[(i - 1) // FAN]), f"heap order broken at {i}"
         return 0

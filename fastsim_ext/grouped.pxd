@@ -14,7 +14,9 @@ cdef struct Groups:            # the target workload by device request; _rg: CPU
     const int32_t* num         # devices a group asks for
     const int32_t* open__mg    # -1 if group g may use model m - 1 (row 0: no model), else 0
     const double* share__rg    # share of the workload
-    const int64_t* count__rg   # the same as an exact integer
+    const double* count__rg    # the same as an exact count
+    const int64_t* opens__mr   # count of all groups that may use model m - 1
+    int64_t with_gpu           # count of all groups
     const int64_t* cpu_only    # by rank: count of pods without devices
     double all                 # sum of all shares
     int32_t* scratch           # LEVELS rows of n

@@ -11,8 +11,8 @@ from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
 from fastsim_ext.frag cimport frag_amount, frag_growth, frag_points
 from fastsim_ext.types cimport (
-    FULL, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, Node, Pod,
-    Typical,
+    FULL, MAX_GPUS, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU,
+    Node, Pod, Typical,
 )
 
 cdef enum:
@@ -140,37 +140,37 @@ cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, E
 
 
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
-    """Free milli-GPU by FragClass in counts of the target workload, exactly as if summed pod by pod."""
+    """Free milli-GPU by FragClass in counts of the target workload, exactly as if summed pod by pod.
+
+    The sums are of whole numbers below 2**53, which floats hold exactly.
+    """
     cdef const Groups* groups = view.groups
-    cdef int rank = view.rank
     cdef int top = groups.n_ranks - 1
-    cdef const int64_t* ok = groups.count__rg + <int64_t> rank * groups.n
-    cdef const int64_t* every = groups.count__rg + <int64_t> top * groups.n
-    cdef int64_t q1 = 0
-    cdef int64_t q2 = 0
-    cdef int64_t q2_small = 0
-    cdef int64_t q3_count = 0
-    cdef int64_t q4 = 0
-    cdef int64_t closed = 0
+    cdef const double* ok = groups.count__rg + <int64_t> view.rank * groups.n
+    cdef const double* every = groups.count__rg + <int64_t> top * groups.n
+    cdef const int64_t* opens = groups.opens__mr + <int64_t> (view.node.model + 1) * groups.n_ranks
+    cdef double served = 0.0         # pods whose devices the node has
+    cdef double served_ok = 0.0      # and whose CPU
+    cdef double small = 0.0          # milli of theirs on devices with less than they ask for
+    cdef double fits
     cdef int64_t free = view.free
-    cdef int64_t fits, opens
+    cdef int64_t q1, q2, q3, q4, q2_small
     cdef int j
     for j in range(groups.n):
-        opens = -view.open[j]
-        fits = opens & (view.fit[j] >= groups.num[j])
-        closed += every[j] * (1 - opens)
-        q1 += (every[j] - ok[j]) * (opens - fits)
-        q2 += ok[j] * (opens - fits)
-        q2_small += ok[j] * view.small[j] * fits
-        q3_count += ok[j] * fits
-        q4 += (every[j] - ok[j]) * fits
+        fits = <double> (-view.open[j] & (view.fit[j] >= groups.num[j]))
+        served += every[j] * fits
+        served_ok += ok[j] * fits
+        small += ok[j] * fits * view.small[j]
+    q3, q4, q2_small = <int64_t> served_ok, <int64_t> (served - served_ok), <int64_t> small
+    q2 = opens[view.rank] - q3
+    q1 = opens[top] - opens[view.rank] - q4
     out__k[Q1_LACK_BOTH] = q1 * free
     out__k[Q2_LACK_GPU] = q2 * free + q2_small
-    out__k[Q3_SATISFIED] = q3_count * free - q2_small
+    out__k[Q3_SATISFIED] = q3 * free - q2_small
     out__k[Q4_LACK_CPU] = q4 * free
-    out__k[XL_SATISFIED] = groups.cpu_only[rank] * free
-    out__k[XR_LACK_CPU] = (groups.cpu_only[top] - groups.cpu_only[rank]) * free
-    out__k[NO_ACCESS] = closed * free
+    out__k[XL_SATISFIED] = groups.cpu_only[view.rank] * free
+    out__k[XR_LACK_CPU] = (groups.cpu_only[top] - groups.cpu_only[view.rank]) * free
+    out__k[NO_ACCESS] = (groups.with_gpu - opens[top]) * free
 
 
 cdef inline void offer_whole(View* view, int count) noexcept nogil:
@@ -287,29 +287,40 @@ cdef double exact_amount(View* view, int64_t cpu_left, int rank, const Typical* 
     return kept.frag
 
 
+cdef int exact_points(View* view, const Pod* pod, uint64_t gpus, int rank, const Typical* typical) noexcept nogil:
+    """Points of taking the devices ``gpus``, summed in the given order."""
+    cdef const Node* node = view.node
+    cdef double before = exact_amount(view, node.cpu_left, view.rank, typical)
+    cdef int32_t[MAX_GPUS] left
+    cdef int g
+    if gpus == 0:
+        return frag_points(before, exact_amount(view, node.cpu_left - pod.cpu, rank, typical))
+    memcpy(&left[0], node.gpu_left, node.width * sizeof(int32_t))
+    for g in range(node.num_gpu):
+        if (gpus >> g) & 1:
+            left[g] -= pod.milli
+    return frag_points(before, frag_amount(node.cpu_left - pod.cpu, &left[0], node, typical))
+
+
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil:
     """FGD points of placing ``pod`` on the node of the view, and the devices; always those of ``frag_growth``."""
     cdef Node exact
     cdef int offer, points, best = -1
     cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
     gpus[0] = 0
+    if (pod.num_gpu == 0 and pod.cpu == 0) or (pod.num_gpu > 1 and pod.milli != FULL):
+        exact = view.node[0]
+        exact.frag = exact_amount(view, exact.cpu_left, view.rank, typical)
+        return frag_growth(&exact, pod, typical, gpus)
+    grouped_offers(view, pod.num_gpu, pod.milli)
     if pod.num_gpu == 0:
-        grouped_offers(view, 0, 0)
-        best = grouped_best(view, pod)
-    elif pod.num_gpu == 1 or pod.milli == FULL:
-        grouped_offers(view, pod.num_gpu, pod.milli)
-        for offer in range(view.n_offers):
-            points = grouped_points(grouped_saved(view, offer, rank))
-            if points < 0:
-                best = -1
-                break
-            if points > best:
-                best = points
-                gpus[0] = view.offer_gpus[offer]
-    if best >= 0:
-        return best
-    exact = view.node[0]
-    exact.frag = exact_amount(view, exact.cpu_left, view.rank, typical)
-    if pod.num_gpu == 0 and pod.cpu > 0:
-        return frag_points(exact.frag, exact_amount(view, exact.cpu_left - pod.cpu, rank, typical))
-    return frag_growth(&exact, pod, typical, gpus)
+        points = grouped_best(view, pod)
+        return points if points >= 0 else exact_points(view, pod, 0, rank, typical)
+    for offer in range(view.n_offers):
+        points = grouped_points(grouped_saved(view, offer, rank))
+        if points < 0:
+            points = exact_points(view, pod, view.offer_gpus[offer], rank, typical)
+        if points > best:
+            best = points
+            gpus[0] = view.offer_gpus[offer]
+    return best

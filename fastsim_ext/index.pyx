@@ -8,14 +8,15 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from fastsim_ext.column cimport UNFIT, WORST, ColumnTable, Detail
+from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo
+from fastsim_ext.needs cimport UNFIT, WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
-from fastsim_ext.tree cimport tree_first, tree_next, tree_top
+from fastsim_ext.tree cimport Tree, tree_place, tree_first, tree_next, tree_top
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
@@ -107,9 +108,9 @@ cdef class Indexed(Selector):
         if c >= 0:
             if self.table.stretched:
                 self.table.stretch_again(c)
-            top = tree_top(&self.table.details[c].total)
+            top = tree_top(&self.table.trees[c])
             if top > WORST:
-                at = tree_first(&self.table.details[c].total, top)
+                at = tree_first(&self.table.trees[c], top)
             elif self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
@@ -130,7 +131,7 @@ cdef class Indexed(Selector):
         for i in range(self.nodes.n_changed):
             n = self.nodes.changed[i]
             self.nodes.listed[n] = 0
-            self.table.revalue(n)
+            self.table.changed(n)
         self.changes += self.nodes.n_changed
         self.nodes.n_changed = 0
         if self.changes >= self.next_sweep:
@@ -221,8 +222,8 @@ cdef class Indexed(Selector):
 
         ``reason`` is then how far the furthest node got, or -1 if only a look at all nodes can tell.
         """
-        cdef const Detail* bound = &self.table.details[c]
-        cdef int32_t top = tree_top(&bound.total)
+        cdef const Tree* bound = &self.table.trees[c]
+        cdef int32_t top = tree_top(bound)
         cdef int32_t best_at = -1
         cdef int32_t first, at
         cdef int furthest = top - UNFIT if top <= WORST else 0
@@ -231,18 +232,18 @@ cdef class Indexed(Selector):
         self.searches += 1
         self.cost += self.search_ns
         if top > WORST:
-            first = tree_first(&bound.total, top)
+            first = tree_first(bound, top)
             total = self.worth(first, pod, &furthest)
             if total > WORST:
                 best, best_at = total, first
-            at = tree_next(&bound.total, 0, <int32_t> (best + (best_at < 0)))
+            at = tree_next(bound, 0, <int32_t> (best + (best_at < 0)))
             while at >= 0:
                 if at != first:
                     total = self.worth(at, pod, &furthest)
                     if total > best or (total == best and at < best_at):
                         best, best_at = total, at
                 # Behind the best node so far an equal total would lose the tie.
-                at = tree_next(&bound.total, at + 1, <int32_t> (best + (at >= best_at)))
+                at = tree_next(bound, at + 1, <int32_t> (best + (at >= best_at)))
         # A node that fails the bound fails the pod no later, and without named models no earlier.
         reason[0] = furthest
         if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= WORST else furthest < NO_CPU)):
@@ -303,19 +304,21 @@ cdef class Indexed(Selector):
         cdef int best = 0
         cdef int dear = self.table.dear
         cdef int64_t raw
-        cdef int32_t* most = NULL
+        cdef int32_t most = -1
+        cdef const int32_t* points
         if not self.plainly and self.table.stretched and dear >= 0 and self.lane_for(cls) < 0:
-            most = self.table.most_points(dear, pod)
-            self.want_bound(pod, count, most == NULL)
-        if most == NULL:
+            most = self.table.most_points(pod)
+            self.want_bound(pod, count, most < 0)
+        if most < 0:
             return Selector.rank(self, cls, pod, count)
+        points = self.table.columns[most].points[dear]
         for f in range(count):
             self.total__f[f] = 0
         for term in range(self.kernel.shape[0]):
             if term != dear:
                 self.add_term(term, cls, pod, count)
         for f in range(count):
-            raw = most[self.feasible__f[f]]
+            raw = points[tree_place(self.feasible__f[f], self.table.trees[most].step)]
             self.raw__f[f] = self.total__f[f] + self.weight[dear] * (raw + 1 if raw > WORST else 100)
             if self.raw__f[f] > self.raw__f[best]:
                 best = f
@@ -337,13 +340,13 @@ cdef class Indexed(Selector):
         cdef int32_t* figure
         if self.plainly or self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
             return Selector.score(self, term, cls, pod, count)
-        lane = self.lane_for(cls)
+        lane = self.lane_for(cls) if self.table.figure[term] >= 0 else -1
         for f in range(count):
             n = self.feasible__f[f]
             if lane < 0:
                 self.raw__f[f] = self.fresh_points(term, n, pod)
                 continue
-            figure = self.table.memo.figures(self.table.state(n), lane) + term
+            figure = self.table.memo.figures(self.table.state(n), lane) + self.table.figure[term]
             if figure[0] == UNKNOWN:
                 figure[0] = <int32_t> self.fresh_points(term, n, pod)
             self.raw__f[f] = figure[0]
@@ -382,9 +385,9 @@ cdef class Indexed(Selector):
         cdef Habit* habit
         cdef double kept
         for c in range(self.table.n_columns):
-            if self.table.columns[c].cells == NULL:
+            if not self.table.columns[c].used:
                 continue
-            owner = self.table.details[c].owner
+            owner = self.table.columns[c].owner
             habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
             kept = habit_rate(habit, self.changes, self.window if owner >= 0 else self.long_window)
             if kept < self.upkeep_ns / 4:

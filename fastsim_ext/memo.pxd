@@ -5,21 +5,31 @@ from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 cdef enum:
     UNKNOWN = -2147483648    # a figure nobody has worked out yet
 
+    STRIP = 7                # marks are found by strips of 128 milli-CPU
+    STRIPS = 1024            # the last one has no end
+
 cdef class Memo:
-    cdef readonly int words      # int32 words of a state: kind, CPU left (2), milli of each device, pods by tag
-    cdef readonly int width      # device words; the rest are pods by tag
+    cdef readonly int words      # int32 words of a state: kind, CPU left (2), milli of each device
+    cdef readonly int width      # device words
+    cdef bint coarse             # whether states are told apart only as far as fragmentation does
+    cdef const int64_t[::1] cpus         # CPU requests of the target workload
+    cdef int64_t* marks                  # where CPU left begins to satisfy more, rising
+    cdef int64_t n_marks
+    cdef int64_t[STRIPS + 2] strip_start   # marks below each strip
     cdef readonly int each       # figures of one pod class
     cdef readonly int n_lanes    # pod classes
     cdef int lane_room
     cdef Pod* lanes
     cdef readonly int64_t n_states, forgotten, most_bytes
-    cdef readonly int64_t generation     # counts how often everything was forgotten
+    cdef readonly int64_t generation     # counts how often numbers of states lost their meaning
     cdef int64_t state_room, mask
     cdef int32_t* keys                   # n_states rows of words
     cdef int32_t* rows                   # n_states rows of each * lane_room figures
     cdef int32_t* table                  # open addressing: state + 1, or 0
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
+    cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil
+    cdef int mark(self, int64_t taken) except -1 nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
     cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil

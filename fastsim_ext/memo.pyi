@@ -1,9 +1,14 @@
 """What was worked out about a node's state, kept for whoever meets that state again."""
 
 from collections.abc import Sequence
+from typing import Any
 
 class Memo:
-    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take."""
+    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take.
+
+    With ``cpus``, the distinct CPU requests of a target workload in rising order (milli-CPU), states that
+    fragmentation for that workload cannot tell apart are one.
+    """
 
     words: int
     width: int
@@ -13,12 +18,12 @@ class Memo:
     forgotten: int
     most_bytes: int
     generation: int
-    def __init__(self, width: int, tags: int, each: int, most_bytes: int) -> None: ...
+    def __init__(self, width: int, each: int, most_bytes: int, cpus: Any = None) -> None: ...
     @property
     def bytes(self) -> int:
         """Memory of keys, rows and table, in bytes."""
-    def number(self, kind: int, cpu_left: int, gpu_left: Sequence[int], tags: Sequence[int]) -> int:
-        """The number of a state, new or known: kind of node, milli-CPU left, milli of each device, pods by tag."""
+    def number(self, kind: int, cpu_left: int, gpu_left: Sequence[int]) -> int:
+        """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
     def place(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int) -> int:
         """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
     def figure(self, state: int, place: int, term: int) -> int | None:

@@ -2,12 +2,15 @@
 
 Points of a node for a pod class follow from the node's kind, the CPU and devices it has left and the
 class. Equal states get one number; a row of figures belongs to it, a few for each pod class that asks
-often. When the rows would take more memory than allowed, everything is forgotten and collected anew,
-so what is kept is what was met lately.
+often. Fragmentation asks less of a state: it does not tell one order of the devices from another, nor
+two amounts of CPU that satisfy the same requests, now and after any of the classes came.
+
+When the rows would take more memory than allowed, everything is forgotten and collected anew, so what
+is kept is what was met lately.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
@@ -28,11 +31,29 @@ cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
     return h
 
 
-cdef class Memo:
-    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take."""
+cdef inline void sort(int32_t* values, int count) noexcept nogil:
+    """Put a few numbers in falling order."""
+    cdef int i, j
+    cdef int32_t value
+    for i in range(1, count):
+        value = values[i]
+        j = i
+        while j > 0 and values[j - 1] < value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
 
-    def __init__(self, int width, int tags, int each, int64_t most_bytes):
-        self.width, self.words, self.each, self.most_bytes = width, 3 + width + tags, each, most_bytes
+
+cdef class Memo:
+    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take.
+
+    With ``cpus``, the distinct CPU requests of a target workload in rising order (milli-CPU), states that
+    fragmentation for that workload cannot tell apart are one.
+    """
+
+    def __init__(self, int width, int each, int64_t most_bytes, const int64_t[::1] cpus=None):
+        self.width, self.words, self.each, self.most_bytes = width, 3 + width, each, most_bytes
+        self.cpus, self.coarse = cpus, cpus is not None
         self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         if self.lanes == NULL:
             raise MemoryError()
@@ -44,24 +65,22 @@ cdef class Memo:
         free(self.keys)
         free(self.rows)
         free(self.table)
+        free(self.marks)
 
     @property
     def bytes(self):
         """Memory of keys, rows and table, in bytes."""
         return self.state_room * (4 * self.words + 4 * self.each * self.lane_room + 8)
 
-    def number(self, int32_t kind, int64_t cpu_left, gpu_left, tags):
-        """The number of a state, new or known: kind of node, milli-CPU left, milli of each device, pods by tag."""
+    def number(self, int32_t kind, int64_t cpu_left, gpu_left):
+        """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
         cdef Node node
         cdef int32_t[MAX_GPUS] left
-        cdef int32_t[MAX_GPUS + 1] pods
-        if len(gpu_left) != self.width or len(tags) != self.words - 3 - self.width:
-            raise ValueError(f"a state has {self.width} devices and {self.words - 3 - self.width} tags")
+        if len(gpu_left) != self.width:
+            raise ValueError(f"a state has {self.width} devices")
         for i in range(len(gpu_left)):
             left[i] = gpu_left[i]
-        for i in range(len(tags)):
-            pods[i] = tags[i]
-        node.cpu_left, node.gpu_left, node.tags = cpu_left, &left[0], &pods[0]
+        node.cpu_left, node.gpu_left, node.num_gpu = cpu_left, &left[0], self.width
         return self.state(kind, &node)
 
     def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
@@ -90,6 +109,7 @@ cdef class Memo:
         """The number of the state a node is in, new or known."""
         cdef int32_t* key
         cdef int64_t at
+        cdef int64_t cpu = self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
         if self.n_states == self.state_room:
             if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
                 self.reserve(2 * self.state_room)
@@ -97,9 +117,10 @@ cdef class Memo:
                 self.forget()
         key = self.keys + self.n_states * self.words
         key[0] = kind
-        memcpy(&key[1], &node.cpu_left, sizeof(int64_t))
+        memcpy(&key[1], &cpu, sizeof(int64_t))
         memcpy(&key[3], node.gpu_left, self.width * sizeof(int32_t))
-        memcpy(&key[3 + self.width], node.tags, (self.words - 3 - self.width) * sizeof(int32_t))
+        if self.coarse:
+            sort(&key[3], node.num_gpu)
         at = <int64_t> (mixed(key, self.words) & <uint64_t> self.mask)
         while self.table[at] != 0:
             if memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words * sizeof(int32_t)) == 0:
@@ -122,6 +143,10 @@ cdef class Memo:
             return -1
         if self.n_lanes == self.lane_room:
             self.widen(2 * self.lane_room)
+        if self.coarse:
+            if self.n_lanes == 0:
+                self.mark(0)
+            self.mark(pod.cpu)
         self.lanes[self.n_lanes] = pod[0]
         self.n_lanes += 1
         return self.n_lanes - 1
@@ -129,6 +154,56 @@ cdef class Memo:
     cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil:
         """The figures of a pod class in a state."""
         return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
+
+    cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil:
+        """The least CPU left that satisfies the same requests, now and after any of the classes; -1: none."""
+        cdef int64_t strip = min(cpu_left >> STRIP, STRIPS)
+        cdef int64_t low = self.strip_start[strip]
+        cdef int64_t high = self.strip_start[strip + 1]
+        cdef int64_t middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.marks[middle] <= cpu_left:
+                low = middle + 1
+            else:
+                high = middle
+        return self.marks[low - 1] if low > 0 else -1
+
+    cdef int mark(self, int64_t taken) except -1 nogil:
+        """Tell apart from now on whether requests are satisfied after so much CPU was taken.
+
+        What is known stays true: a row belongs to the lower end of its range, and the classes it knows
+        cannot tell the parts of that range apart. But nodes may now be in another state than they were.
+        """
+        cdef int64_t n = self.cpus.shape[0]
+        cdef int64_t* merged = <int64_t*> malloc((self.n_marks + n + 1) * sizeof(int64_t))
+        cdef int64_t i = 0
+        cdef int64_t j = 0
+        cdef int64_t count = 0
+        cdef int64_t value
+        if merged == NULL:
+            with gil:
+                raise MemoryError()
+        while i < self.n_marks or j < n:
+            if j == n or (i < self.n_marks and self.marks[i] <= self.cpus[j] + taken):
+                value = self.marks[i]
+                i += 1
+            else:
+                value = self.cpus[j] + taken
+                j += 1
+            if count == 0 or merged[count - 1] != value:
+                merged[count] = value
+                count += 1
+        self.generation += count > self.n_marks
+        free(self.marks)
+        self.marks, self.n_marks = merged, count
+        j = 0
+        for i in range(STRIPS + 1):
+            while j < count and self.marks[j] < i << STRIP:
+                j += 1
+            self.strip_start[i] = j
+        self.strip_start[STRIPS + 1] = count
+        return 0
 
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
         """Room for so many states, or for fewer if with so many pod classes they would take too much."""

@@ -23,8 +23,7 @@ cdef class TypicalTable:
     cdef object kept             # the arrays behind ``groups``
 
 cdef class NodeTable:
-    cdef readonly int count, width, n_tags
-    # capacity, by node
+    cdef readonly int count, width, n_tags     # capacity, by node:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores
     # state, by node
@@ -46,6 +45,7 @@ cdef class NodeTable:
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil
+    cdef void expect(self, int n) noexcept nogil
     cdef Node exactly(self, int n) noexcept nogil
     cdef void list_change(self, int n) noexcept nogil
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil

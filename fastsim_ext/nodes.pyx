@@ -15,6 +15,17 @@ from fastsim_ext.power cimport power_cpu, power_gpu
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define fastsim_prefetch(at) __builtin_prefetch(at)
+    #else
+    #define fastsim_prefetch(at) ((void) (at))
+    #endif
+    """
+    void prefetch "fastsim_prefetch"(const void* at) noexcept nogil
+
+
 cdef class TypicalTable:
     """The target workload as columns; see types.pxd for their units."""
 
@@ -47,7 +58,8 @@ cdef class TypicalTable:
         cdef const int32_t[::1] num = columns["num"]
         cdef const int32_t[:, ::1] open__mg = columns["open"]
         cdef const double[:, ::1] share__rg = columns["share"]
-        cdef const int64_t[:, ::1] count__rg = columns["count"]
+        cdef const double[:, ::1] count__rg = columns["count"]
+        cdef const int64_t[:, ::1] opens__mr = columns["opens"]
         cdef int32_t[:, ::1] scratch = columns["scratch"]
         self.kept = columns
         self.groups.n, self.groups.n_ranks = num.shape[0], cpu.shape[0] + 1
@@ -56,7 +68,8 @@ cdef class TypicalTable:
         self.groups.num, self.groups.cpu_only = &num[0], &cpu_only[0]
         self.groups.open__mg, self.groups.scratch = &open__mg[0, 0], &scratch[0, 0]
         self.groups.share__rg, self.groups.count__rg = &share__rg[0, 0], &count__rg[0, 0]
-        self.groups.all = columns["all"]
+        self.groups.all, self.groups.with_gpu = columns["all"], columns["with_gpu"]
+        self.groups.opens__mr = &opens__mr[0, 0]
 
 
 cdef class NodeTable:
@@ -177,6 +190,26 @@ cdef class NodeTable:
         node.frag = self.frag[n]
         return node
 
+    cdef void expect(self, int n) noexcept nogil:
+        """Node ``n`` will be asked for soon: of large clusters, most of it is not in the cache."""
+        cdef int i
+        if n < 0:
+            return
+        for i in range(0, <int> sizeof(Node), 64):
+            prefetch(<char*> &self.records[n] + i)
+        prefetch(&self.gpu_left__ng[n, 0])
+        prefetch(&self.tags__nt[n, 0])
+        prefetch(&self.frag__nk[n, 0])
+        prefetch(&self.exacts[n * EXACTS])
+        prefetch(&self.cpu_left[n])
+        prefetch(&self.mem_left[n])
+        prefetch(&self.pods[n])
+        prefetch(&self.max_pods[n])
+        prefetch(&self.cpu_mw[n])
+        prefetch(&self.gpu_mw[n])
+        for i in range(0, 3 * self.target.groups.n, 16):
+            prefetch(self.looks + <int64_t> n * 3 * self.target.groups.n + i)
+
     cdef Node exactly(self, int n) noexcept nogil:
         """As ``at``, with the node's fragmentation summed in the given order."""
         cdef Node* node = &self.records[n]
@@ -250,35 +283,39 @@ cdef class NodeTable:
 
     cdef void refresh(self, int n) noexcept nogil:
         """Recompute what follows from the state of node ``n``."""
-        cdef Node node = self.at(n)
+        cdef const Node* node = &self.records[n]
         cdef View view
-        self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
-        self.gpu_mw[n] = power_gpu(&node)
+        self.cpu_mw[n] = power_cpu(node, node.cpu_left)
+        self.gpu_mw[n] = power_gpu(node)
         self.frag[n] = self.records[n].frag = NAN
-        grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
+        grouped_view(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
                      self.exacts + n * EXACTS, &view)
         self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)
 
     cdef void weigh(self, int n, int64_t sign) noexcept nogil:
-        """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
-        cdef Node node = self.at(n)
-        cdef int k, idle = device_idle_count(&node)
+        """Add (``sign`` 1) or remove (-1) node ``n``, as it was last refreshed, from the totals."""
+        cdef const Node* node = &self.records[n]
+        cdef Totals* total = &self.total
+        cdef const int64_t* frag = &self.frag__nk[n, 0]
+        cdef int64_t idle = device_idle_count(node)
         cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
-        self.total.nodes_used += sign * used
-        self.total.gpus_of_used_nodes += sign * used * node.num_gpu
-        self.total.gpus_used += sign * (node.num_gpu - idle)
-        self.total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
-        self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
-        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node))
-        self.total.cpu_cap += sign * node.cpu_cap
-        self.total.mem_cap += sign * node.mem_cap
-        self.total.gpu_cap += sign * node.num_gpu * FULL
+        cdef int64_t gpu_cap = <int64_t> node.num_gpu * FULL
+        cdef int k
+        total.nodes_used += sign * used
+        total.gpus_of_used_nodes += sign * used * node.num_gpu
+        total.gpus_used += sign * (node.num_gpu - idle)
+        total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
+        total.mem_alloc += sign * (node.mem_cap - node.mem_left)
+        total.gpu_alloc += sign * (gpu_cap - self.free[n])
+        total.cpu_cap += sign * node.cpu_cap
+        total.mem_cap += sign * node.mem_cap
+        total.gpu_cap += sign * gpu_cap
         for k in range(FRAG_CLASSES):
-            self.total.frag[k] += sign * self.frag__nk[n, k]
-        self.total.cpu_mw += sign * self.cpu_mw[n]
-        self.total.gpu_mw += sign * self.gpu_mw[n]
+            total.frag[k] += sign * frag[k]
+        total.cpu_mw += sign * self.cpu_mw[n]
+        total.gpu_mw += sign * self.gpu_mw[n]
 
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node."""
@@ -306,6 +343,7 @@ cdef class NodeTable:
             assert power == (self.cpu_mw[n], self.gpu_mw[n]), f"node {n}: cached power is not {power} mW"
             for k in range(FRAG_CLASSES):
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
+            assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
             self.weigh(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0

@@ -31,6 +31,7 @@ cdef class Online:
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
         self.next_sample = self.area_from = -INFINITY
+        self.expected = -1
 
     def __dealloc__(self):
         free(self.rows)
@@ -247,10 +248,13 @@ cdef class Online:
         return TIRED
 
     cdef void skip_void_departures(self) noexcept nogil:
-        """Drop departures of pods that left earlier."""
+        """Drop departures of pods that left earlier, and have the node of the next one at hand."""
         while (self.departures.size > 0
                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
+        if self.departures.size > 0 and self.departures.items[0].slot != self.expected:
+            self.expected = self.departures.items[0].slot     # a hint: no result depends on it
+            self.nodes.expect(self.work.slots[self.expected].node)
 
     cdef bint wants_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""

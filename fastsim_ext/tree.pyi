@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 class Maxima:
-    """A tree that Python can hold, for a list of numbers."""
+    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove."""
 
-    def __init__(self, values: Sequence[int]) -> None: ...
+    def __init__(self, values: Sequence[int], beside: int = 0) -> None: ...
     def put(self, at: int, value: int) -> None:
         """Write the number at a position."""
     def top(self) -> int:

@@ -187,7 +187,7 @@ class Kept(Compiled):
 def indexed(nodes: NodeTable, work: WorkTable, plan: OnlinePlan, memo: Memo | None = None) -> Indexed:
     """A selector that keeps scores, for nodes that are all of one kind."""
     if memo is None:
-        memo = Memo(nodes.width, nodes.n_tags, len(plan.terms), 10**6)
+        memo = Memo(nodes.width, len(plan.terms), 10**6)
     kept = {"memo": memo, "kind": np.zeros(nodes.count, np.int32), "state": np.full(nodes.count, -1, np.int32)}
     return Indexed(nodes, work, plan_columns(plan, nodes.count) | kept, 0, None)
 

@@ -129,5 +129,5 @@ def deeds(select: Indexed, memo: Any) -> dict[str, int]:
     return {
         "runs": 1, "built": select.built, "searches": select.searches, "scans": select.scans,
         "dropped": select.built - table.n_used, "stretched": table.stretched * select.built,
-        "forgotten": int(memo[1].generation > 0),
+        "forgotten": int(memo[1].forgotten > 0),
     }  # fmt: skip

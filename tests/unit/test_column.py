@@ -77,7 +77,7 @@ def test_all_is_forgotten_for_another_target() -> None:
     decision = filled()
     table = decision.select.table
     decision.table.nodes.retarget(decision.table.target(THIRDS))
-    memo = Memo(decision.table.nodes.width, decision.table.nodes.n_tags, 1, 10**6)
+    memo = Memo(decision.table.nodes.width, 1, 10**6)
     decision.select.restart(memo)
     assert (table.n_used, table.n_columns, table.n_families) == (0, 0, 0)
     for cls in range(5):
@@ -91,9 +91,9 @@ def test_memory_bounds_the_number_of_columns() -> None:
         plan = OnlinePlan((ScoreTerm("fgd", normalise="min_max_0"),) * terms)
         return KeptDecision(t4(count), plan, habits).select.table.limit
 
-    # Five bytes for each node and tree, and five for the row: one tree, or one and two for each stretched term.
-    assert limit(100, 1, columns_bytes=100_000) == 100_000 // (5 * 2 * 100)
-    assert limit(100, 2, columns_bytes=100_000) == 100_000 // (5 * 6 * 100)
+    # Five bytes for each node and row: that of totals, and one for each term where totals are stretched.
+    assert limit(100, 1, columns_bytes=100_000) == 100_000 // (5 * 100)
+    assert limit(100, 2, columns_bytes=100_000) == 100_000 // (5 * 3 * 100)
     assert limit(100, 1, columns_bytes=0) == HABITS["least_columns"]
     assert limit(1, 1, columns_bytes=2**40) == 256
 

@@ -37,8 +37,8 @@ class KeptDecision(Decision):
         super().__init__(cluster, plan, **options)
 
     def _join(self, options: dict[str, Any]) -> None:
-        nodes, terms = self.table.nodes, len(self.plan["weight"])
-        self.memo = Memo(nodes.width, nodes.n_tags, terms, 10**6)
+        nodes, figures = self.table.nodes, int(self.plan["figure"].max()) + 1
+        self.memo = Memo(nodes.width, figures, 10**6)
         _, kind = node_kinds(self.table.columns)
         kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
         self.select = Indexed(nodes, self.work, self.plan | kept, self.seed, None)

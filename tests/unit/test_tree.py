@@ -27,7 +27,7 @@ def assert_same(tree: Maxima, plain: list[int]) -> None:
 def test_a_tree_answers_as_a_list_does(count: int, data: st.DataObject) -> None:
     few = data.draw(st.lists(values, min_size=1, max_size=6))
     plain = [few[i * i % len(few)] for i in range(count)]
-    tree = Maxima(plain)
+    tree = Maxima(plain, beside=data.draw(st.integers(0, 3)))
     assert_same(tree, plain)
     for _ in range(data.draw(st.integers(0, 12))):
         at, value = data.draw(st.integers(0, count - 1)), data.draw(st.one_of(values, st.sampled_from(few)))
