@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,10 @@ from fastsim.tabular import replacing
 
 SUFFIX = ".checkpoint"
 STATE = "state.npz"
+PARTS = ("*.arrows", "*.f8", f".{STATE}.*.partial")
+"""What else is in a working folder: journals, waiting times, a state that was being written."""
+WAITS = ("wait", "jct", "lost")
+"""Values that a run keeps beside its tables, eight bytes each."""
 VERSION = 1
 """Layout of the state file; another one is refused."""
 
@@ -78,6 +83,21 @@ class Checkpoint:
             raise ResultError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
         return cls(meta, arrays)
 
+    def parts(self) -> dict[str, int]:
+        """The files that belong to the state, and how many bytes of each count."""
+        tables, waits = self.meta["tables"].values(), self.meta["waits"]
+        sizes = {file: size for segments in tables for file, size in segments}
+        return sizes | {f"{name}.f8": 8 * waits[name] for name in WAITS}
+
+    def check_parts(self, folder: Path) -> None:
+        """ResultError if one of them is missing in this folder, or has lost its end."""
+        for name, size in self.parts().items():
+            path = folder / name
+            found = path.stat().st_size if path.is_file() else None
+            if found is None or found < size:
+                told = "no such file" if found is None else f"{found} bytes"
+                raise ResultError(f"{path}: found {told}, expected at least {size} bytes, as its checkpoint says")
+
 
 def working_folder(out: Path) -> Path:
     """Where a run to this folder keeps its checkpoint; the working folder itself is taken for what it is."""
@@ -89,9 +109,10 @@ def unfinished(out: Path, keeping: Keeping, taken_over: bool, overwrite: bool) -
     """The working folder of a run: removed when the run is complete, kept when there is something to go on from."""
     folder = working_folder(out)
     if folder.exists() and not taken_over:
-        if not overwrite:
+        _refuse_strangers(folder)
+        if (folder / STATE).exists() and not overwrite:
             raise ResultError(f"{folder}: an unfinished run is there; resume it or overwrite it")
-        shutil.rmtree(folder)
+        shutil.rmtree(folder)  # one that was killed before its first checkpoint is no loss
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     try:
@@ -102,3 +123,12 @@ def unfinished(out: Path, keeping: Keeping, taken_over: bool, overwrite: bool) -
         raise
     if not keeping.keep or not (folder / STATE).exists():
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """ResultError if the folder, which is about to be replaced, holds anything that no run wrote."""
+    known = (STATE, *PARTS)
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
+    strange = [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]
+    if strange:
+        raise ResultError(f"{folder}: found {strange[0]}, expected the checkpoint of a run or no such folder")

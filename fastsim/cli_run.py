@@ -1,4 +1,4 @@
-"""Verbs that run or look at runs: run, resume, demo, compare."""
+"""Verbs that run or look at runs: run, resume, fork, demo, compare."""
 
 from __future__ import annotations
 
@@ -45,16 +45,18 @@ OURS = ("run.json", "report.html")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
+@click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(
-    scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, as_json: bool, **options: Any
-) -> None:
+    scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """Place a workload on a cluster and sum up what happened."""
     from fastsim import show, simulation
     from fastsim.progress import progress_bar
     from fastsim.spec import Scenario
 
-    keeping = None if checkpoint is None else _keeping(checkpoint)
+    keeping = _keeping(checkpoint, keep_checkpoint)
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
     out = out or (Path(base.out) if base.out else None)
@@ -79,6 +81,30 @@ def resume(folder: Path, force: bool, as_json: bool) -> None:
     with _resumable(folder), progress_bar("pods") as progress:
         result = resuming.resume(folder, progress=progress, overwrite=force)
     click.echo(show.result_json(result) if as_json else show.summary_text(result, folder), nl=as_json)
+
+
+@click.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--at", "at_s", type=float, metavar="S", help="Seconds of simulated time.  [default: the checkpoint's]")
+@click.option("--policy", metavar="P", help="Another policy from then on.")
+@click.option("--queue", metavar="Q", help="Another rule for pods that fit nowhere.")
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node from then on.")
+@click.option("--seed", type=int, help="Another seed.")
+@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the fork.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Play another future of a run that kept its checkpoint; RUN is its folder."""
+    from fastsim import resuming, show
+    from fastsim.progress import progress_bar
+
+    changes = {name: value for name, value in options.items() if value is not None}
+    _check_folder(out, force)
+    with _resumable(out), progress_bar("pods") as progress:
+        result = resuming.fork(folder, out, at_s=at_s, progress=progress, overwrite=force, **changes)
+    click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
 
 
 @click.command()
@@ -122,13 +148,17 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     click.echo(show.table_json(comparison.table) if as_json else show.demo_text(comparison.table, folder), nl=as_json)
 
 
-def _keeping(text: str) -> Any:
+def _keeping(text: str | None, keep: bool) -> Any:
     """A number of pods, or seconds of work such as '60s'."""
     from fastsim.checkpoint import Keeping
     from fastsim.errors import ScenarioError
 
+    if text is None:
+        if keep:
+            raise ScenarioError("--keep-checkpoint", "no --checkpoint", "how often one is written, such as 60s")
+        return None
     try:
-        found = Keeping(wall_s=float(text[:-1])) if text.endswith("s") else Keeping(pods=int(text))
+        found = Keeping(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Keeping(int(text), keep=keep)
         found.check()
     except (ValueError, ScenarioError):
         expected = "a number of pods such as 100000, or seconds such as 60s"

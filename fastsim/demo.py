@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastsim.lock import held
 from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
@@ -45,7 +46,7 @@ def played(
 
 def saved(comparison: Comparison, folder: Path) -> Path:
     """Write report, picture and every run to a folder, which appears complete or not at all."""
-    with replacing_folder(folder) as partial:
+    with held(folder, overwrite=True), replacing_folder(folder) as partial:
         for name, result in zip(comparison.names, comparison.results, strict=True):
             result.save(partial / "runs" / name.replace("*", "").replace(" ", ""))
         comparison.table.write_csv(partial / "table.csv")

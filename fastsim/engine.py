@@ -25,7 +25,7 @@ from fastsim.columns import (
     typical_columns,
 )
 from fastsim.errors import InputError, PolicyError, ScenarioError
-from fastsim.feeding import NO_ARRIVALS, Arrivals, arrivals, with_last
+from fastsim.feeding import Arrivals, arrivals, stream
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
@@ -224,15 +224,7 @@ class OnlineRun:
         batches = self.workload.batches(BATCH_ROWS) if self.saving is None else self.saving.batches(self.workload)
         if self.saving is not None:
             self.saving.take_over(self, batches)
-        fed = False
-        for batch, last in with_last(batches):
-            fed = True
-            self.scribe.do(self.recorder.arrivals, batch)
-            self.online.feed(*self.number(batch), last)
-            self._advance()
-        if not fed:  # nodes may still come and go
-            self.online.feed(*NO_ARRIVALS, True)
-            self._advance()
+        stream(self, batches)
         closing_stages(self)
         self.online.finish()
         self.drain()
@@ -265,7 +257,7 @@ class OnlineRun:
             if self.rules is not None and self.ruled is not None:
                 self.rules.add_rules(self.ruled, first, self.classes, rows["models"])
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
         status = TIRED
         while status not in (DONE, WANT_ARRIVALS):

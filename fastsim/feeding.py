@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastsim.engine import OnlineRun
+
 
 class Arrivals(NamedTuple):
     """Columns of one batch; durations are NaN for ever, times are seconds."""
@@ -43,6 +45,29 @@ def pieces(batches: Iterator[pa.RecordBatch], every: int = 0, at: int = 0) -> It
             batch = batch.slice(piece.num_rows)
             row += piece.num_rows
             yield piece
+
+
+def arrived_by(batches: Iterator[pa.RecordBatch], time_s: float) -> Iterator[pa.RecordBatch]:
+    """The batches up to the last row that arrives at this time or earlier."""
+    for batch in batches:
+        rows = int(np.searchsorted(_floats(batch, "submit_s"), time_s, side="right"))
+        if rows:
+            yield batch.slice(0, rows)
+        if rows < batch.num_rows:
+            return
+
+
+def stream(run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
+    """Feed a run all that still arrives, and let it go on until nothing more happens."""
+    fed = False
+    for batch, last in with_last(batches):
+        fed = True
+        run.scribe.do(run.recorder.arrivals, batch)
+        run.online.feed(*run.number(batch), last)
+        run.advance()
+    if not fed:  # nodes may still come and go
+        run.online.feed(*NO_ARRIVALS, True)
+        run.advance()
 
 
 def with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:

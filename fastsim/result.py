@@ -18,6 +18,7 @@ import polars as pl
 
 from fastsim.errors import ResultError
 from fastsim.frames import ROW, LateFrames
+from fastsim.lock import held
 from fastsim.recording import arrow
 from fastsim.summary import frag_milli, summary_frame
 from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -119,8 +120,7 @@ class Result:
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write the run to a folder, which appears complete or not at all."""
         target = Path(folder)
-        refuse_folder_in_use(target, overwrite)
-        with replacing_folder(target) as partial:
+        with held(target, overwrite), replacing_folder(target) as partial:
             self._write(partial)
         return target
 
@@ -152,12 +152,6 @@ class Result:
         for name in FRAMES:
             open_parquet(frames.path(name)).close()  # a damaged file is found now, not later
         return cls(frames, **known)
-
-
-def refuse_folder_in_use(target: Path, overwrite: bool) -> None:
-    """ResultError if there is something already, unless it may be overwritten."""
-    if target.exists() and not overwrite and (not target.is_dir() or any(target.iterdir())):
-        raise ResultError(f"{target}: exists already; choose another folder or overwrite it")
 
 
 def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim import simulation
 from fastsim.checkpoint import SUFFIX, Checkpoint, Keeping, unfinished, working_folder
 from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.feeding import arrived_by, stream
+from fastsim.lock import held
 from fastsim.spec import Scenario
 
 if TYPE_CHECKING:
@@ -26,20 +30,24 @@ def resume(
     """Go on with the run to this folder from its last checkpoint; its tables are as if it had never stopped.
 
     ``objects`` are those parts of the scenario that were objects in memory and not texts (``cluster``, ``workload``,
-    ``policy``, ...); whether they are the same is checked.
+    ``policy``, ...); whether they are the same is checked. A run that another process is at work on is refused.
     """
     out = _target(Path(folder))
-    taken = Checkpoint.read(working_folder(out))
-    scenario = _scenario(taken, out, objects)
-    _sweep(out, taken)
-    keeping = Keeping(**taken.meta["keeping"])
-    return simulation.run(scenario, progress, overwrite, keeping, taken)
+    work = working_folder(out)
+    Checkpoint.read(work)  # a lock would be of no use where there is nothing
+    with held(out, overwrite):
+        taken = Checkpoint.read(work)
+        taken.check_parts(work)
+        scenario = _scenario(taken, out, objects)
+        shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.former"), ignore_errors=True)
+        return simulation.run(scenario, progress, overwrite, Keeping(**taken.meta["keeping"]), taken)
 
 
 def fork(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
+    at_s: float | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
     **changes: Any,
@@ -47,7 +55,9 @@ def fork(
     """Another run from the checkpoint beside this folder, to a folder of its own: a shared past, then the changes.
 
     ``changes`` may name another policy, queue, gpu_pick, seed, until_s (seconds), inflation or retarget, and gives the
-    parts of the scenario that were objects in memory. The checkpoint stays as it is.
+    parts of the scenario that were objects in memory. They count from the checkpoint on, or from ``at_s`` seconds of
+    simulated time: everything up to then happens as in the run, once more from the beginning if the checkpoint is of
+    a later time. The checkpoint stays as it is.
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     taken = Checkpoint.read(source)
@@ -55,26 +65,84 @@ def fork(
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
-    scenario = _scenario(taken, target, objects, changes)
+    if working_folder(target) == source:
+        raise ScenarioError("fork: out", str(target), "another folder than that of the run")
+    _check_time(at_s, taken)
+    before, after = _scenario(taken, target, objects), _scenario(taken, target, objects, changes)
+    after.check()
     keeping = Keeping(**(taken.meta["keeping"] | {"keep": False}))
-    with unfinished(target, keeping, False, overwrite) as work:
-        shutil.copytree(source, work, dirs_exist_ok=True)
-        taken = Checkpoint(taken.meta | _forked(taken, scenario), taken.arrays)
-        taken.write(work)
+    with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
         try:
-            return simulation.run(scenario, progress, overwrite, keeping, taken)
+            if at_s is None or taken.meta["loop"]["now"] <= at_s:
+                _copy_parts(taken, source, work)
+            begun = taken if at_s is None else _played(before, at_s, taken, work, progress)
+            # Only now is there something to go on from: killed earlier, this was no run yet.
+            begun = Checkpoint(begun.meta | _forked(taken, begun, after, at_s), begun.arrays)
+            begun.write(work)
+            return simulation.run(after, progress, overwrite, keeping, begun)
         except FastsimError:
             shutil.rmtree(work, ignore_errors=True)
             raise
 
 
-def _forked(taken: Checkpoint, scenario: Scenario) -> dict[str, Any]:
+def _check_time(at_s: float | None, taken: Checkpoint) -> None:
+    """ScenarioError if the past up to this time cannot be played."""
+    if at_s is None:
+        return
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not math.isfinite(at_s):
+        raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
+    now = taken.meta["loop"]["now"]
+    if at_s < now and taken.meta["forked_from"] is not None:
+        expected = f"{now!r} or more, the time of the checkpoint: what was before is the past of another run"
+        raise ScenarioError("fork: at_s", repr(at_s), expected)
+
+
+def _copy_parts(taken: Checkpoint, source: Path, work: Path) -> None:
+    """Put copies of what belongs to a checkpoint into another working folder."""
+    taken.check_parts(source)
+    for name in taken.parts():
+        try:
+            shutil.copyfile(source / name, work / name)
+        except OSError as error:
+            raise ResultError(f"{work / name}: cannot be written: {error.strerror or error}") from error
+    taken.check_parts(work)
+
+
+def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, progress: Progress | None) -> Checkpoint:
+    """The state at a time, in seconds, of the run that the checkpoint was taken of; its rows are in ``work``."""
+    from fastsim.engine import OnlineRun
+    from fastsim.saving import Saving
+
+    taken = Checkpoint(taken.meta | {"may_change": ["until_s"]}, taken.arrays)
+    start = taken if taken.meta["loop"]["now"] <= at_s else None
+    made = simulation.prepared(scenario, progress=progress)
+    end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
+    saving = Saving(work, Keeping(), taken.meta["scenario"], start)
+    options = replace(made.options, until_s=end_s, folder=work, saving=saving)
+    run = OnlineRun(made.cluster, made.workload, made.plan, made.typical, options)
+    try:
+        saving.compare(run, taken)
+        batches = arrived_by(saving.batches(made.workload), end_s)
+        saving.take_over(run, batches)
+        stream(run, batches)
+        run.scribe.close()
+        return saving.secured(saving.state(run), run.recorder)
+    finally:
+        run.scribe.drop()
+        run.recorder.drop()
+        run.give_back()
+
+
+def _forked(taken: Checkpoint, begun: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:
     """What the first checkpoint of a fork says of where it comes from."""
-    loop = taken.meta["loop"]
-    past = {"scenario": taken.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": loop["now"]}
+    from fastsim.saving import FORK_MAY_CHANGE
+
+    loop = begun.meta["loop"]
+    at_s = loop["now"] if at_s is None else at_s
+    past = {"scenario": taken.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": at_s}
     before = taken.meta["forked_from"]
     return {
-        "scenario": scenario.written(), "fork": True,
+        "scenario": scenario.written(), "may_change": FORK_MAY_CHANGE,
         "forked_from": past if before is None else past | {"forked_from": before},
     }  # fmt: skip
 
@@ -95,9 +163,3 @@ def _scenario(taken: Checkpoint, out: Path, objects: dict[str, Any], changes: di
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint knows it")
     given = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(given, str(out))
-
-
-def _sweep(out: Path, taken: Checkpoint) -> None:
-    """Remove what the stopped process left half-written."""
-    for kind in ("partial", "former"):
-        shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.{kind}"), ignore_errors=True)

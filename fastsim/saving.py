@@ -36,6 +36,7 @@ BATCH_ROWS = 16_384
 SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule")
 """What must be as it was for the same bytes."""
 FORK_MAY_CHANGE = ("plan", "seed", "until_s")
+"""What may be different in the run that goes on; checkpoints of a fork say so."""
 
 
 class Saving:
@@ -89,10 +90,14 @@ class Saving:
 
     def write(self, state: Checkpoint, recorder: Recorder) -> None:
         """Write a state, now that everything the loop wrote until then has reached the recorder."""
+        self.secured(state, recorder).write(self.folder)
+
+    def secured(self, state: Checkpoint, recorder: Recorder) -> Checkpoint:
+        """The state with what belongs to it, which is in files from now on."""
         tables = recorder.tables
         assert isinstance(tables, JournalTables)
         kept = {"tables": tables.durable(), "waits": recorder.waits.durable(), "sha256": recorder.checksum.hexdigest()}
-        Checkpoint(state.meta | kept, state.arrays).write(self.folder)
+        return Checkpoint(state.meta | kept, state.arrays)
 
     def spent(self, spent: Mapping[str, float]) -> dict[str, float]:
         """Seconds of this start and of those before it."""
@@ -141,7 +146,7 @@ class Saving:
         """Read the pods that had arrived, compare them with those of the checkpoint, and restore the tables."""
         if self.taken is None:
             return
-        self._compare(run)
+        self.compare(run, self.taken)
         meta, arrays = self.taken.meta, self.taken.arrays
         where, rows = run.workload.name, int(meta["loop"]["arrived"])
         while run.pods < rows:
@@ -157,14 +162,14 @@ class Saving:
         run.online.restore(meta["loop"])
         run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], kept) for tag, row, kept in meta["stages"]]
 
-    def _compare(self, run: OnlineRun) -> None:
-        assert self.taken is not None
-        then, now = self.taken.meta["decided"], self._decisions(run)
+    def compare(self, run: OnlineRun, taken: Checkpoint) -> None:
+        """ScenarioError if this run decides otherwise than the one of the checkpoint did."""
+        then, now = taken.meta["decided"], self._decisions(run)
         for name in SAME:
-            if then[name] != _as_read(now[name]) and not (self.taken.meta.get("fork") and name in FORK_MAY_CHANGE):
+            if then[name] != _as_read(now[name]) and name not in taken.meta.get("may_change", ()):
                 raise ScenarioError(f"{self.folder}: {name}", _short(now[name]), f"{_short(then[name])}, as before")
-        if now["plan"]["queue"] == "drop" and self.taken.meta["line"]["waiting"]:
-            found = f"{self.taken.meta['line']['waiting']} waiting pods"
+        if now["plan"]["queue"] == "drop" and taken.meta["line"]["waiting"]:
+            found = f"{taken.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
 
 

@@ -42,7 +42,6 @@ FASTSIM = """@software{fastsim,
   author = {{The fastsim authors}}
 }"""
 
-
 NOT_HONOURED = ("min_replicas", "max_replicas")
 """Pod columns that ask for more than the online engine looks at so far."""
 
@@ -182,20 +181,21 @@ def played(
 ) -> tuple[Result, list[Message]]:
     """The result of one scenario and what its user should be told: workers have nobody to tell.
 
-    ``keeping`` says how often checkpoints are written, ``start`` is the one to go on from.
+    ``keeping`` says how often checkpoints are written; ``start`` is one to go on from, whose folder its giver holds.
     """
     from fastsim.engine import run_online
+    from fastsim.lock import held
     from fastsim.oversize import Oversized
-    from fastsim.result import FolderFrames, refuse_folder_in_use
+    from fastsim.result import FolderFrames
     from fastsim.saving import begun
 
     scenario.check()
     out = None if scenario.out is None else Path(scenario.out).absolute()
-    if out is not None:
-        refuse_folder_in_use(out, overwrite)
-    made = prepared(scenario, progress=progress)
-    oversized = Oversized(made.cluster)
     with ExitStack() as stack:
+        if out is not None and start is None:
+            stack.enter_context(held(out, overwrite))
+        made = prepared(scenario, progress=progress)
+        oversized = Oversized(made.cluster)
         saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
         folder = None if out is None else stack.enter_context(replacing_folder(out))
         options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)

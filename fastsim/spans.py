@@ -8,6 +8,7 @@ by piece, and a percentile needs only two ranks, which counting by leading bits 
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -56,6 +57,12 @@ class Spans:
         self._stored += self._held_count
         self._held, self._held_count = [], 0
         self._file.flush()
+
+    def secure(self) -> None:
+        """Put what is held in memory aside where a loss of power does not reach it."""
+        self.store()
+        assert self._file is not None
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Give the file back; the values are gone."""

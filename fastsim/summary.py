@@ -43,7 +43,7 @@ class Waits:
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""
         for spans in (self.wait, self.jct, self.lost):
-            spans.store()
+            spans.secure()
         counts = {name: spans.count for name, spans in (("wait", self.wait), ("jct", self.jct), ("lost", self.lost))}
         return counts | {"preemptions": self.preemptions or 0}
 

@@ -139,6 +139,47 @@ def test_other_verbs_refuse_too(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "--nodes" in refused(tmp_path, capsys, "import", "openb", pods, "--nodes", "--drop", "x", "-o", output)
 
 
+FORKS: dict[str, tuple[tuple[str, ...], str]] = {
+    "policy": (("--policy", "fdg"), "did you mean 'fgd'"),
+    "queue": (("--queue", "lifo"), "lifo"),
+    "pick": (("--gpu-pick", "none"), "none"),
+    "seed": (("--seed", "-4"), "seed"),
+    "until": (("--until", "nan"), "until_s"),
+    "time": (("--at", "nan"), "at_s"),
+    "time_text": (("--at", "noon"), "noon"),
+    "past": (("--cluster", "openb:9"), "--cluster"),
+    "several": (("--policy", "fdg", "--queue", "lifo"), "2 mistakes"),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that kept its checkpoint."""
+    folder = tmp_path_factory.mktemp("kept")
+    parquet(folder / "w.parquet")
+    given = ("--cluster", "openb:5", "--workload", folder / "w.parquet", "--out", folder / "run")
+    assert exit_code([str(word) for word in ("run", *given, "--checkpoint", "1", "--keep-checkpoint")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("case", sorted(FORKS))
+def test_wrong_forks(case: str, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words, part = FORKS[case]
+    capsys.readouterr()
+    assert part in refused(kept, capsys, "fork", kept / "run", "-o", kept / "other", *words)
+
+
+def test_wrong_folders_of_forks(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--out" in refused(kept, capsys, "fork", kept / "run")
+    assert "exists already" in refused(kept, capsys, "fork", kept / "run", "-o", kept / "run")
+    assert "another folder" in refused(kept, capsys, "fork", kept / "run", "-o", kept / "run", "--force")
+    for verb in (("fork", tmp_path / "none", "-o", tmp_path / "other"), ("resume", tmp_path / "none")):
+        assert exit_code([str(word) for word in verb]) == 1
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1 and "found no state.npz, expected the checkpoint of a run" in line
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_without_a_run_is_a_failed_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["compare", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1

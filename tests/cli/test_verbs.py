@@ -58,6 +58,43 @@ def test_a_stopped_run_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert called("resume", tmp_path / "none") == 1
 
 
+def test_a_kept_checkpoint_is_forked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pods, base = tmp_path / "pods.parquet", tmp_path / "base"
+    Workload.synth("openb", pods=400, seed=2, arrivals="order", durations="forever").write(pods)
+    words = ("run", "--cluster", "openb:20", "--workload", pods, "--out", base)
+    assert called(*words, "--keep-checkpoint") == 2
+    assert "--keep-checkpoint: found no --checkpoint" in capsys.readouterr().err
+    assert called(*words, "--checkpoint", 300, "--keep-checkpoint") == 0
+    changes = ("--queue", "fifo", "--gpu-pick", "worst", "--seed", 7, "--until", 380, "--inflation", 1.1)
+    capsys.readouterr()
+    assert called("fork", base, "--at", 120, "--policy", "pwr", *changes, "-o", tmp_path / "a", "--json") == 0
+    told, saved = json.loads(capsys.readouterr().out), Result.load(tmp_path / "a")
+    assert told["provenance"] == saved.provenance and saved.provenance["policy"] == "pwr"
+    past, options = saved.provenance["forked_from"], saved.provenance["options"]
+    assert (past["scenario"]["policy"], past["pods"], past["at_s"]) == ("fgd", 121, 120.0)
+    assert (options["seed"], options["until_s"], options["inflation"]["ratio"]) == (7, 380.0, 1.1)
+    assert (saved.provenance["plan"]["queue"], saved.provenance["plan"]["gpu_pick"]) == ("fifo", "worst")
+    assert called("fork", base, "--out", tmp_path / "b") == 0
+    assert f"saved to {tmp_path / 'b'}" in capsys.readouterr().out
+    assert Result.load(tmp_path / "b").placements.equals(Result.load(base).placements)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"pods.parquet", "base", "base.checkpoint", "a", "b"}
+
+
+def test_an_interrupted_fork_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pods, base, out = tmp_path / "pods.parquet", tmp_path / "base", tmp_path / "other"
+    Workload.synth("openb", pods=400, seed=2).write(pods)
+    words = ("--cluster", "openb:20", "--workload", pods, "--checkpoint", 300, "--keep-checkpoint", "--out", base)
+    assert called("run", *words) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fastsim.engine.closing_stages", _interrupt)
+        assert called("fork", base, "--at", 9, "--policy", "pwr", "-o", out) == 130
+    assert capsys.readouterr().err.endswith(f"fastsim: interrupted; go on with: fastsim resume {out}\n")
+    assert called("resume", out) == 0 and Result.load(out).provenance["policy"] == "pwr"
+    assert called("fork", base, "--at", 9, "--policy", "pwr", "-o", tmp_path / "whole") == 0
+    assert Result.load(tmp_path / "whole").jobs.equals(Result.load(out).jobs)
+
+
 def _interrupt(_: object) -> None:
     raise KeyboardInterrupt
 

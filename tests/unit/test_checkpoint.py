@@ -76,6 +76,38 @@ def test_an_unfinished_run_is_not_overwritten_by_accident(tmp_path: Path) -> Non
         assert not (folder / STATE).exists()
 
 
+def test_a_run_killed_before_its_first_checkpoint_is_in_nobodys_way(tmp_path: Path) -> None:
+    left = _made(tmp_path / "run.checkpoint")
+    for name in ("jobs.0.arrows", "wait.f8", ".state.npz.12.partial"):
+        (left / name).touch()
+    with unfinished(tmp_path / "run", Keeping(), False, False) as folder:
+        assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, overwrite: bool) -> None:
+    other = _made(tmp_path / "run.checkpoint")
+    (other / "weights.pt").touch()
+    expected = r"found weights\.pt, expected the checkpoint of a run or no such folder"
+    with pytest.raises(ResultError, match=expected), unfinished(tmp_path / "run", Keeping(), False, overwrite):
+        pass
+    assert (other / "weights.pt").exists()
+
+
+def test_parts_must_be_as_long_as_the_checkpoint_says(tmp_path: Path) -> None:
+    kept = {"tables": {"jobs": [("jobs.0.arrows", 5)]}, "waits": {"wait": 2, "jct": 0, "lost": 0, "preemptions": 0}}
+    taken = Checkpoint(kept, {})
+    for name, size in taken.parts().items():
+        (tmp_path / name).write_bytes(bytes(size + 1))
+    taken.check_parts(tmp_path)
+    (tmp_path / "wait.f8").write_bytes(bytes(15))
+    with pytest.raises(ResultError, match=r"wait\.f8: found 15 bytes, expected at least 16"):
+        taken.check_parts(tmp_path)
+    (tmp_path / "jobs.0.arrows").unlink()
+    with pytest.raises(ResultError, match=r"jobs\.0\.arrows: found no such file"):
+        taken.check_parts(tmp_path)
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     return folder

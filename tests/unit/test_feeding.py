@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.feeding import NO_ARRIVALS, arrivals, pieces, with_last
+from fastsim.feeding import NO_ARRIVALS, arrivals, arrived_by, pieces, with_last
 
 
 def batches(*sizes: int) -> list[pa.RecordBatch]:
@@ -30,6 +30,14 @@ def test_batches_are_cut_where_asked_and_no_row_is_lost(every: int, at: int, end
     rows = [piece["row"].to_pylist() for piece in found]
     assert [row[-1] + 1 for row in rows] == sorted(set(ends))
     assert [number for row in rows for number in row] == list(range(12))
+
+
+@pytest.mark.parametrize(("time_s", "count"), [(-1.0, 0), (0.0, 1), (4.0, 5), (4.5, 5), (5.0, 7), (99.0, 9)])
+def test_batches_end_with_the_last_row_that_has_arrived(time_s: float, count: int) -> None:
+    times = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 8.0, 9.0]
+    parts = [pa.record_batch({"submit_s": times[:5]}), pa.record_batch({"submit_s": times[5:]})]
+    found = [row for batch in arrived_by(iter(parts), time_s) for row in batch["submit_s"].to_pylist()]
+    assert found == times[:count]
 
 
 def test_the_last_batch_is_known_as_such() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,11 +12,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import fastsim as fs
 from fastsim.checkpoint import STATE, working_folder
+from fastsim.lock import held
 from fastsim.result import FRAMES
 from fastsim.workload import Workload
 
@@ -138,6 +141,91 @@ def test_a_fork_that_is_interrupted_goes_on_as_a_fork(tmp_path: Path) -> None:
         fs.fork(tmp_path / "base", tmp_path / "other", policy="pwr", progress=interrupt)
     resumed = fs.resume(tmp_path / "other")
     assert resumed.placements.equals(whole.placements) and resumed.provenance == whole.provenance
+
+
+def waiting(out: Path, **options: Any) -> fs.Result:
+    """A run of 600 pods that come, wait and go on few nodes, with samples and an eviction on the way."""
+    pods = out.with_name("pods.parquet")
+    cluster = fs.Cluster.scaled(nodes=9)
+    Workload.synth("openb", pods=600, seed=4, load=1.5, cluster=cluster).write(pods)
+    given = {"queue": "fifo-skip", "sample_s": 200.0, "deschedule": ("frag_one_pod:0.1@10000",), **options}
+    return fs.simulate("openb:9", str(pods), "best_fit", out=out, **given)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1000.0])
+def test_a_fork_at_any_time_shares_the_past_until_then(tmp_path: Path, share: float) -> None:
+    base = waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
+    at_s = share * float(np.max(base.jobs["submit_s"].to_numpy()))
+    left = sorted((path.name, path.read_bytes()) for path in (tmp_path / "base.checkpoint").iterdir())
+    same = fs.fork(tmp_path / "base", tmp_path / "same", at_s=at_s)
+    other = fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s, policy="random", queue="fifo")
+    assert sorted((path.name, path.read_bytes()) for path in (tmp_path / "base.checkpoint").iterdir()) == left
+    assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
+    past = pl.col("t_s") <= at_s
+    assert other.timeline.filter(past).equals(base.timeline.filter(past)) and base.timeline.filter(past).height > 1
+    started = pl.col("start_s") <= at_s
+    early = [run.placements.filter(started).select("pod_id", "start_s", "node_id", "gpu_ids") for run in (base, other)]
+    assert early[0].sort("pod_id", "start_s").equals(early[1].sort("pod_id", "start_s"))
+    assert other.placements.equals(base.placements) == (share > 1)
+    assert other.provenance["forked_from"]["at_s"] == at_s
+    assert not list(tmp_path.glob(".*")) and not working_folder(tmp_path / "other").exists()
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+def test_times_that_no_fork_can_begin_at(tmp_path: Path) -> None:
+    waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
+    for at_s in (float("nan"), float("inf"), "5", True):
+        with pytest.raises(fs.ScenarioError, match=r"fork: at_s: found .*, expected seconds of simulated time"):
+            fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s)  # type: ignore[arg-type]
+    with pytest.raises(fs.ScenarioError, match=r"fork: out: found .*, expected another folder"):
+        fs.fork(tmp_path / "base", tmp_path / "base", overwrite=True)
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # while the past is played, there is nothing to go on from
+        fs.fork(tmp_path / "base", tmp_path / "other", at_s=1.0, policy="pwr", progress=interrupt)
+    assert {path.name for path in tmp_path.iterdir()} == {"base", "base.checkpoint", "pods.parquet"}
+    with pytest.raises(KeyboardInterrupt):
+        fs.fork(tmp_path / "base", tmp_path / "other", policy="pwr", progress=interrupt)
+    with pytest.raises(fs.ScenarioError, match="the past of another run"):  # that fork has a past before its own
+        fs.fork(tmp_path / "other", tmp_path / "third", at_s=1.0)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+def test_a_run_that_is_at_work_is_left_alone(tmp_path: Path) -> None:
+    simulated(tmp_path / "run", **KEPT)
+    shutil.rmtree(tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()}
+    told = r"run: found process \d+ at work on it, expected a folder that no other run writes to"
+    with held(tmp_path / "run", False):
+        with pytest.raises(fs.ResultError, match=told):
+            fs.resume(tmp_path / "run", overwrite=True)
+        with pytest.raises(fs.ResultError, match=told):
+            fs.resume(tmp_path / "run.checkpoint")
+        with pytest.raises(fs.ResultError, match=told):
+            simulated(tmp_path / "run", overwrite=True)
+        with pytest.raises(fs.ResultError, match=told):
+            simulated(tmp_path / "run", overwrite=True, checkpoint_pods=9)
+        with pytest.raises(fs.ResultError, match=told):
+            fs.fork(tmp_path / "run", tmp_path / "other").save(tmp_path / "run")
+    assert {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()} == before
+    fs.resume(tmp_path / "run")
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
+    simulated(tmp_path / "run", **KEPT)
+    shutil.rmtree(tmp_path / "run")
+    (journal,) = (tmp_path / "run.checkpoint").glob("timeline.*")
+    journal.write_bytes(journal.read_bytes()[:9])
+    told = r"timeline\.0\.arrows: found 9 bytes, expected at least \d+ bytes"
+    with pytest.raises(fs.ResultError, match=told):
+        fs.resume(tmp_path / "run")
+    with pytest.raises(fs.ResultError, match=told):
+        fs.fork(tmp_path / "run", tmp_path / "other")
+    assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
 
 
 def test_what_decided_the_past_cannot_change(tmp_path: Path) -> None:

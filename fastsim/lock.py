@@ -1,0 +1,130 @@
+"""One process at a time writes to a folder: a lock of the operating system, which lets go when its holder ends.
+
+The lock is a hidden file beside the folder, because the folder itself appears only when it is complete. What counts
+is not that the file exists but that a living process holds it, so one that was killed leaves nothing to clear up.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fastsim.errors import ResultError
+
+UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+"""Answers of file systems that have no locks; a run there goes without one."""
+HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+BYTE = 1 << 30
+"""The place that is locked where locks are of bytes: beyond the process id, so that it can be read."""
+
+
+@contextmanager
+def held(folder: Path, overwrite: bool) -> Iterator[None]:
+    """Nobody else writes to this folder meanwhile; ResultError if somebody does, or if there is something already."""
+    refuse_folder_in_use(folder, overwrite)
+    path = lock_file(folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = _taken(path)
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    if lock < 0:
+        found = f"process {_holder(path)} at work on it"
+        raise ResultError(f"{folder}: found {found}, expected a folder that no other run writes to; wait for its end")
+    try:
+        refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
+        _sweep(folder)
+        yield
+    finally:
+        _release(lock, path)
+
+
+def lock_file(folder: Path) -> Path:
+    """The file that stands for the right to write to this folder."""
+    plain = folder.absolute()
+    return plain.with_name(f".{plain.name}.lock")
+
+
+def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
+    """ResultError if there is something already, unless it may be overwritten."""
+    if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
+        raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
+
+
+def _taken(path: Path) -> int:
+    """The descriptor of the locked file, or -1 if another process holds it."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(file)
+            if _is_still(file, path):
+                with suppress(OSError):  # a full disk: then the holder has no name
+                    os.ftruncate(file, 0)
+                    os.write(file, str(os.getpid()).encode())
+                return file
+        except OSError as error:
+            os.close(file)
+            if error.errno in HELD:
+                return -1
+            raise
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)  # the one before has just removed it: this name is another file by now
+
+
+def _lock(file: int) -> None:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(file, BYTE, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            os.lseek(file, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+
+
+def _is_still(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text().strip() or "(unknown)"
+    except (OSError, ValueError):
+        return "(unknown)"
+
+
+def _release(file: int, path: Path) -> None:
+    # Removed while it is held, so that nobody can lock a file that is about to go; Windows removes no open file.
+    if sys.platform != "win32":
+        with suppress(OSError):
+            path.unlink()
+    os.close(file)
+    if sys.platform == "win32":
+        with suppress(OSError):
+            path.unlink()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that were killed left half-written: whoever might still write holds the lock."""
+    half = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.partial")
+    with suppress(OSError):  # a folder that may not be listed
+        for path in list(folder.parent.iterdir()):
+            if half.fullmatch(path.name):
+                shutil.rmtree(path, ignore_errors=True)
