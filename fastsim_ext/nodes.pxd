@@ -4,8 +4,8 @@ from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
-    int64_t nodes_used, gpus_of_used_nodes       # nodes with a device in use or CPU taken; all their devices
-    int64_t gpus_used            # devices not fully free
+    int64_t nodes_used, gpus_of_used_nodes       # nodes with a GPU in use or CPU taken; all their GPUs
+    int64_t gpus_used            # devices not fully free, and partitioned GPUs that the instances in use fill
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
@@ -26,9 +26,9 @@ cdef class NodeTable:
     cdef readonly int count, width, n_tags
     # capacity, by node
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
-    cdef const int32_t[::1] num_gpu, model, max_pods, cores
+    cdef const int32_t[::1] num_gpu, model, max_pods, cores, mig_gpus         # mig_gpus: partitioned, not in num_gpu
     # state, by node
-    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw     # the power follows from the rest
+    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw, mig_used    # power follows; mig_used: milli of instances
     cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
-from fastsim_ext.power cimport power_cpu, power_gpu
+from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 
@@ -68,6 +68,7 @@ cdef class NodeTable:
         self.cpu_idle_mw, self.cpu_peak_mw = columns["cpu_idle_mw"], columns["cpu_peak_mw"]
         self.num_gpu, self.model = columns["num_gpu"], columns["model"]
         self.max_pods, self.cores = columns["max_pods"], columns["cores"]
+        self.mig_gpus, self.mig_used = columns["mig_gpus"], columns["mig_used"]
         self.cpu_left, self.mem_left, self.pods = columns["cpu_left"], columns["mem_left"], columns["pods"]
         self.gpu_left__ng, self.tags__nt = columns["gpu_left"], columns["tags"]
         self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
@@ -224,6 +225,7 @@ cdef class NodeTable:
         self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
         self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
+        self.mig_used[n] -= sign * pod.mig
         self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
             memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
@@ -253,7 +255,7 @@ cdef class NodeTable:
         cdef Node node = self.at(n)
         cdef View view
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
-        self.gpu_mw[n] = power_gpu(&node)
+        self.gpu_mw[n] = power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
         grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
                      self.exacts + n * EXACTS, &view)
@@ -265,16 +267,18 @@ cdef class NodeTable:
         """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
         cdef Node node = self.at(n)
         cdef int k, idle = device_idle_count(&node)
-        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
+        cdef int64_t parted = self.mig_gpus[n]
+        cdef int64_t parts = self.mig_used[n]
+        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap or parts > 0
         self.total.nodes_used += sign * used
-        self.total.gpus_of_used_nodes += sign * used * node.num_gpu
-        self.total.gpus_used += sign * (node.num_gpu - idle)
+        self.total.gpus_of_used_nodes += sign * used * (node.num_gpu + parted)
+        self.total.gpus_used += sign * (node.num_gpu - idle + (parts + FULL - 1) // FULL)
         self.total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
         self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
-        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node))
+        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node) + parts)
         self.total.cpu_cap += sign * node.cpu_cap
         self.total.mem_cap += sign * node.mem_cap
-        self.total.gpu_cap += sign * node.num_gpu * FULL
+        self.total.gpu_cap += sign * (node.num_gpu + parted) * FULL
         for k in range(FRAG_CLASSES):
             self.total.frag[k] += sign * self.frag__nk[n, k]
         self.total.cpu_mw += sign * self.cpu_mw[n]
@@ -293,6 +297,7 @@ cdef class NodeTable:
             assert 0 <= self.cpu_left[n] <= self.cpu_cap[n], f"node {n}: cpu_left {self.cpu_left[n]}"
             assert 0 <= self.mem_left[n] <= self.mem_cap[n], f"node {n}: mem_left {self.mem_left[n]}"
             assert 0 <= self.pods[n] <= self.max_pods[n], f"node {n}: pods {self.pods[n]}"
+            assert 0 <= self.mig_used[n] <= FULL * self.mig_gpus[n], f"node {n}: {self.mig_used[n]} milli of instances"
             for g in range(self.width):
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
             node = self.from_columns(n)
@@ -302,7 +307,8 @@ cdef class NodeTable:
             assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
             frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
                          &classes[0])
-            power = (power_cpu(&node, node.cpu_left), power_gpu(&node))
+            power = (power_cpu(&node, node.cpu_left),
+                     power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n]))
             assert power == (self.cpu_mw[n], self.gpu_mw[n]), f"node {n}: cached power is not {power} mW"
             for k in range(FRAG_CLASSES):
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
