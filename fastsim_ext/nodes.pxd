@@ -4,8 +4,7 @@ from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
-    int64_t nodes_used, gpus_of_used_nodes       # nodes with a GPU in use or CPU taken; all their GPUs
-    int64_t gpus_used            # devices not fully free, and partitioned GPUs that the instances in use fill
+    int64_t nodes_used, gpus_of_used_nodes, gpus_used    # with a GPU in use or CPU taken; all their GPUs; those in use
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
@@ -40,7 +39,7 @@ cdef class NodeTable:
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
-    cdef bint watched            # whether somebody reads the list of changes
+    cdef bint watched, parted    # whether somebody reads the list of changes; whether any GPU is partitioned
     cdef int n_changed
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
@@ -56,5 +55,6 @@ cdef class NodeTable:
     cdef void bring(self, int n) noexcept nogil
     cdef void withdraw(self, int n) noexcept nogil
     cdef void weigh(self, int n, int64_t sign) noexcept nogil
+    cdef void weigh_parts(self, int n, int64_t sign, bint used) noexcept nogil
     cdef void refresh(self, int n) noexcept nogil
     cpdef int verify(self) except -1

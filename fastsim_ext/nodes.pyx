@@ -76,6 +76,8 @@ cdef class NodeTable:
         self.changed, self.listed = columns["changed"], columns["listed"]
         self.before, self.free = columns["before"], columns["free"]
         self.count = self.cpu_cap.shape[0]
+        for n in range(self.count):
+            self.parted = self.parted or self.mig_gpus[n] > 0
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
@@ -225,7 +227,8 @@ cdef class NodeTable:
         self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
         self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
-        self.mig_used[n] -= sign * pod.mig
+        if pod.mig > 0:
+            self.mig_used[n] -= sign * pod.mig
         self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
             memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
@@ -255,7 +258,9 @@ cdef class NodeTable:
         cdef Node node = self.at(n)
         cdef View view
         self.cpu_mw[n] = power_cpu(&node, node.cpu_left)
-        self.gpu_mw[n] = power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n])
+        self.gpu_mw[n] = power_gpu(&node)
+        if self.parted:
+            self.gpu_mw[n] += power_mig(&node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
         grouped_view(&node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
                      self.exacts + n * EXACTS, &view)
@@ -267,22 +272,30 @@ cdef class NodeTable:
         """Add (``sign`` 1) or remove (-1) node ``n`` from the totals."""
         cdef Node node = self.at(n)
         cdef int k, idle = device_idle_count(&node)
-        cdef int64_t parted = self.mig_gpus[n]
-        cdef int64_t parts = self.mig_used[n]
-        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap or parts > 0
+        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
+        if self.parted:
+            used = used or self.mig_used[n] > 0
+            self.weigh_parts(n, sign, used)
         self.total.nodes_used += sign * used
-        self.total.gpus_of_used_nodes += sign * used * (node.num_gpu + parted)
-        self.total.gpus_used += sign * (node.num_gpu - idle + (parts + FULL - 1) // FULL)
+        self.total.gpus_of_used_nodes += sign * used * node.num_gpu
+        self.total.gpus_used += sign * (node.num_gpu - idle)
         self.total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
         self.total.mem_alloc += sign * (node.mem_cap - node.mem_left)
-        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node) + parts)
+        self.total.gpu_alloc += sign * (node.num_gpu * FULL - device_free_milli(&node))
         self.total.cpu_cap += sign * node.cpu_cap
         self.total.mem_cap += sign * node.mem_cap
-        self.total.gpu_cap += sign * (node.num_gpu + parted) * FULL
+        self.total.gpu_cap += sign * node.num_gpu * FULL
         for k in range(FRAG_CLASSES):
             self.total.frag[k] += sign * self.frag__nk[n, k]
         self.total.cpu_mw += sign * self.cpu_mw[n]
         self.total.gpu_mw += sign * self.gpu_mw[n]
+
+    cdef void weigh_parts(self, int n, int64_t sign, bint used) noexcept nogil:
+        """Add or remove the partitioned GPUs of node ``n``."""
+        self.total.gpus_of_used_nodes += sign * used * self.mig_gpus[n]
+        self.total.gpus_used += sign * ((self.mig_used[n] + FULL - 1) // FULL)
+        self.total.gpu_alloc += sign * self.mig_used[n]
+        self.total.gpu_cap += sign * self.mig_gpus[n] * FULL
 
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node."""
