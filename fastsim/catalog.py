@@ -43,7 +43,7 @@ class Catalog:
 
     @classmethod
     def default(cls) -> Catalog:
-        """The models of the openb cluster and their published watts."""
+        """The models of the openb cluster and their published watts, and further ones that can be partitioned."""
         return _default()
 
     @classmethod

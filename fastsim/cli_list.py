@@ -7,7 +7,7 @@ import json
 
 import click
 
-KINDS = ("policies", "clusters", "workloads", "importers")
+KINDS = ("policies", "clusters", "workloads", "importers", "mig")
 IMPORTERS = {"openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023"}
 
 
@@ -48,6 +48,12 @@ def describe(policy: str, as_json: bool) -> None:
 def _listed(kind: str) -> dict[str, str]:
     if kind == "importers":
         return IMPORTERS
+    if kind == "mig":
+        from fastsim.mig import profiles
+
+        return {
+            f"{model} {name}": profile.text for model, known in profiles().items() for name, profile in known.items()
+        }
     if kind == "policies":
         from fastsim.policies import registry
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from fastsim import node_types
+from fastsim import mig, node_types
 from fastsim.catalog import Catalog
 from fastsim.csv_table import csv_line, map_text, read_csv
 from fastsim.errors import InputError, ScenarioError
-from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, watts
+from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, offered, watts
 from fastsim.streams import shuffled_order
 from fastsim.tabular import content_checksum, parquet_table, replacing, write_parquet
 
@@ -64,7 +64,10 @@ class Cluster:
         cls, *, nodes: int, gpu: str | None = None, gpus: int = 8, cpu_milli: int = 96_000, memory_mib: int = 393_216,
         catalog: Catalog | None = None, **columns: Any,
     ) -> Cluster:  # fmt: skip
-        """`nodes` equal nodes with `gpus` devices of model `gpu` (none if `gpu` is None); further columns by name."""
+        """`nodes` equal nodes with `gpus` devices of model `gpu` (none if `gpu` is None); further columns by name.
+
+        `mig` partitions them: `"3g.40gb+2g.20gb+2g.20gb"` all alike, or a list with one layout for each GPU.
+        """
         shape = {"gpu_model": gpu, "num_gpu": gpus if gpu else 0, "cpu_milli": cpu_milli, "memory_mib": memory_mib}
         return cls.mix([(nodes, {"name": "node", **shape, **columns})], catalog=catalog, name="uniform")
 
@@ -116,7 +119,7 @@ class Cluster:
 
     @property
     def total_gpus(self) -> int:
-        """Devices of all nodes, absent or present."""
+        """Devices of all nodes, absent or present, whole or partitioned."""
         return int(pc.sum(self.nodes["num_gpu"]).as_py())
 
     @property
@@ -128,6 +131,20 @@ class Cluster:
     def total_cpu_milli(self) -> int:
         """CPU capacity of all nodes, thousandths of a virtual CPU."""
         return int(pc.sum(self.nodes["cpu_milli"]).as_py())
+
+    @property
+    def offered(self) -> pa.Table:
+        """The nodes as pods see them: whole GPUs as `num_gpu`, instances of the others as `extra_resources`."""
+        return self._offered[0]
+
+    @property
+    def partitioned_gpus(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """How many GPUs of each node are partitioned."""
+        return self._offered[1]
+
+    @cached_property
+    def _offered(self) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:
+        return offered(self.nodes)
 
     @cached_property
     def watts(self) -> pa.Table:
@@ -198,6 +215,8 @@ def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
         raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
     kind = NODE_SCHEMA.field(column).type
     try:
+        if column == "mig":
+            return pa.array([mig.layout_text(layout) for layout in values], kind)
         if pa.types.is_map(kind):
             return pa.array(values, kind)
         # Through the natural type first: only a cast refuses to cut 1.5 down to 1.

@@ -60,7 +60,7 @@ class ModelIds:
 
 def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     """Capacity, power and an empty state for every node, in position order."""
-    table = cluster.nodes
+    table = cluster.offered
     n = table.num_rows
     num_gpu = _ints(table, "num_gpu", np.int32)
     width = max(LANES, -(-int(num_gpu.max(initial=0)) // LANES) * LANES)
@@ -69,6 +69,7 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     cpu, mem = _ints(table, "cpu_milli", np.int64), _ints(table, "memory_mib", np.int64)
     return {
         "cpu_cap": cpu, "mem_cap": mem, "num_gpu": num_gpu,
+        "mig_gpus": cluster.partitioned_gpus, "mig_used": np.zeros(n, np.int64),
         "model": _model_numbers(table, ids),
         "max_pods": _ints(table, "max_pods", np.int32, missing=np.iinfo(np.int32).max),
         **power_columns(cluster),

@@ -6,8 +6,11 @@ the label, ``NotIn`` and ``DoesNotExist`` are content without it. The label ``na
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from fastsim import mig
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """How a constraint compares a node's label with its values."""
@@ -37,17 +40,16 @@ class Conditions(NamedTuple):
 
 NONE = Conditions()
 """A pod that asks for nothing further."""
-COLUMNS = ("gpu_memory_mib", "extra_resources", "pinned_node", "constraints", "group", "max_per_node")
+COLUMNS = ("gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node")
 """The pod columns that conditions are made of."""
 
 
 def conditions_of(row: Mapping[str, Any]) -> Conditions:
     """The conditions in a row of a pod table; amounts of zero ask for nothing."""
     limit = row.get("max_per_node") if row.get("group") is not None else None
-    extra = sorted((name, amount) for name, amount in row.get("extra_resources") or () if amount)
     return Conditions(
         gpu_memory_mib=(row.get("gpu_memory_mib") or 0) if row["num_gpu"] else 0,
-        extra_resources=tuple(extra),
+        extra_resources=further(row.get("extra_resources"), row.get("mig")),
         pinned_node=row.get("pinned_node"),
         constraints=tuple(
             Constraint(item["key"], item["op"], tuple(item["values"] or ())) for item in row.get("constraints") or ()
@@ -55,6 +57,14 @@ def conditions_of(row: Mapping[str, Any]) -> Conditions:
         group=row["group"] if limit is not None else None,
         max_per_node=limit,
     )
+
+
+def further(amounts: Any, instances: str | None) -> tuple[tuple[str, int], ...]:
+    """Amounts of resources and a text of MIG instances as one list by name; instances go by their short names."""
+    sums: Counter[str] = Counter()
+    for name, amount in [*(amounts or ()), *(mig.request(instances) if instances else ())]:
+        sums[mig.resource_name(name)] += amount
+    return tuple(sorted((name, amount) for name, amount in sums.items() if amount))
 
 
 def node_labels(row: Mapping[str, Any]) -> dict[str, str]:

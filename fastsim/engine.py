@@ -253,7 +253,7 @@ class OnlineRun:
             cpu, mem, num_gpu, milli = (
                 np.ascontiguousarray(rows[name]) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
             )
-            self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]])
+            self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]], self.classes.mig_milli(rows))
             if self.rules is not None and self.ruled is not None:
                 self.rules.add_rules(self.ruled, first, self.classes, rows["models"])
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim import mig
 from fastsim.catalog import Catalog
 from fastsim.errors import InputError
 from fastsim.tabular import fresh_dictionary
@@ -34,6 +35,7 @@ NODE_SCHEMA = pa.schema(
         pa.field("remove_s", pa.float64()),  # seconds; null = stays for ever
         pa.field("labels", pa.map_(pa.string(), pa.string())),  # what constraints of pods look at
         pa.field("extra_resources", pa.map_(pa.string(), pa.int64())),  # further capacity by name, additive
+        pa.field("mig", pa.string()),  # how its GPUs are partitioned, see fastsim.mig; null = they are whole
     ]
 )
 """The full node table; every column after `num_gpu` may be null."""
@@ -61,6 +63,7 @@ def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa
             raise InputError(f"{where(row)}: {column}", nodes[column][row].as_py(), expected)
     _unique_names(nodes, where)
     _known_models(nodes, where, catalog)
+    _possible_layouts(nodes, where)
     return nodes
 
 
@@ -84,6 +87,8 @@ def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
         return _default_column(field, table.num_rows)
     column = table[field.name].combine_chunks()
     try:
+        if field.name == "mig":
+            column = pa.array([mig.layout_text(layout) for layout in column.to_pylist()], pa.string())
         cast = fresh_dictionary(column, field.type)
     except (pa.ArrowException, ValueError, KeyError, TypeError):
         row = _unconvertible(column, field.type)
@@ -130,16 +135,18 @@ def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
     for name in ("add_s", "remove_s"):
         yield name, pc.invert(pc.is_finite(nodes[name])), "a finite number of seconds; null = never"
     yield "remove_s", pc.less_equal(nodes["remove_s"], nodes["add_s"]), "later than add_s"
-    yield "labels", _maps(nodes["labels"], lambda value: value is None), "a text for every label"
-    bad = _maps(nodes["extra_resources"], lambda value: value is None or not 0 <= value <= _LIMIT)
+    yield "labels", _maps(nodes["labels"], lambda name, value: value is None), "a text for every label"
+    bad = _maps(nodes["extra_resources"], lambda name, value: value is None or not 0 <= value <= _LIMIT)
     yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
+    parts = _maps(nodes["extra_resources"], lambda name, value: mig.resource_name(name).startswith(mig.PREFIX))
+    yield "extra_resources", parts, "no instances of GPUs; the column mig says how GPUs are partitioned"
 
 
-def _maps(column: Any, wrong: Callable[[Any], bool]) -> Any:
-    """Mask of the rows in whose map a value is wrong or a key stands twice."""
+def _maps(column: Any, wrong: Callable[[str, Any], bool]) -> Any:
+    """Mask of the rows in whose map an entry is wrong or a key stands twice."""
     rows = column.to_pylist() if column.null_count < len(column) else [None] * len(column)
     return pa.array([
-        row is not None and (any(wrong(value) for _, value in row) or len(dict(row)) < len(row)) for row in rows
+        row is not None and (any(wrong(*entry) for entry in row) or len(dict(row)) < len(row)) for row in rows
     ], pa.bool_())  # fmt: skip
 
 
@@ -173,6 +180,36 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
                 do = f"extend the catalogue or fill {', '.join(own)}"
                 models = ", ".join(sorted(filter(None, known)))
                 raise InputError(f"{where(row)}: {column}", repr(nodes[column][row].as_py()), f"one of: {models}", do)
+
+
+def _possible_layouts(nodes: pa.Table, where: Where) -> None:
+    """InputError unless every layout suits the GPUs of its node."""
+    texts = nodes["mig"].to_pylist() if nodes["mig"].null_count < len(nodes) else []
+    seen = set()
+    for row, text in enumerate(texts):
+        key = text, nodes["num_gpu"][row].as_py(), nodes["gpu_model"][row].as_py()
+        if text is not None and key not in seen:
+            mig.refuse(f"{where(row)}: mig", *key)
+            seen.add(key)
+
+
+def offered(nodes: pa.Table) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:
+    """The nodes as pods see them, and how many GPUs of each are partitioned.
+
+    A partitioned GPU is not among `num_gpu`; its instances are among the `extra_resources`.
+    """
+    rows = len(nodes)
+    if nodes["mig"].null_count == rows:
+        return nodes, np.zeros(rows, np.int32)
+    num_gpu = nodes["num_gpu"].to_pylist()
+    found = [mig.instances(text, count) for text, count in zip(nodes["mig"].to_pylist(), num_gpu, strict=True)]
+    parted = np.array([count for count, _ in found], np.int32)
+    own = nodes["extra_resources"].to_pylist()
+    amounts = [[*(amounts or ()), *more] or None for amounts, (_, more) in zip(own, found, strict=True)]
+    for name, values in (("num_gpu", np.array(num_gpu) - parted), ("extra_resources", amounts)):
+        field = NODE_SCHEMA.field(name)
+        nodes = nodes.set_column(NODE_SCHEMA.get_field_index(name), field, pa.array(values, field.type))
+    return nodes, parted
 
 
 def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:

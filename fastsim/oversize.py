@@ -54,7 +54,7 @@ class Oversized:
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
     names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
-    distinct = cluster.nodes.group_by(names, use_threads=False).aggregate([])
+    distinct = cluster.offered.group_by(names, use_threads=False).aggregate([])
     found = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
     return sorted(found, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
 

@@ -73,9 +73,14 @@ class Fragmentation:
 
 
 def gpu_power(node: Node) -> int:
-    """Milliwatts of all devices: idle power if nobody uses a device, else its peak power."""
-    idle = len(node.idle_devices)
-    return node.shape.gpu_idle_mw * idle + node.shape.gpu_peak_mw * (len(node.gpu_free) - idle)
+    """Milliwatts of all devices: idle power if nobody uses a device, else its peak power.
+
+    Of partitioned GPUs, the share that instances in use have of them draws peak power, the rest idle power.
+    """
+    shape, idle = node.shape, len(node.idle_devices)
+    unused = shape.mig_gpus * WHOLE - node.mig_used
+    parts = (shape.gpu_idle_mw * unused + shape.gpu_peak_mw * node.mig_used) // WHOLE
+    return shape.gpu_idle_mw * idle + shape.gpu_peak_mw * (len(node.gpu_free) - idle) + parts
 
 
 def cpu_power(node: Node) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fastsim.conditions import eligible
+from fastsim.mig import gpu_milli
 from fastsim.plan import PodRequest
 
 WHOLE = 1000
@@ -37,6 +38,8 @@ class Shape(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()
     gpu_memory_mib: int | None = None
     extra: tuple[tuple[str, int], ...] = ()
+    mig_gpus: int = 0
+    """Partitioned GPUs, besides the ``num_gpu`` whole ones."""
 
 
 class Node(NamedTuple):
@@ -59,6 +62,11 @@ class Node(NamedTuple):
     def gpu_total(self) -> int:
         """Free milli-GPU of all devices together."""
         return sum(self.gpu_free)
+
+    @property
+    def mig_used(self) -> int:
+        """Milli-GPU of the instances in use."""
+        return gpu_milli(self.extra_used)
 
     @property
     def idle_devices(self) -> list[int]:
@@ -84,6 +92,11 @@ def shares(pod: PodRequest) -> bool:
 def demand(pod: PodRequest) -> int:
     """Milli-GPU the pod takes on all its devices."""
     return pod.num_gpu * pod.gpu_milli
+
+
+def demand_with_instances(pod: PodRequest) -> int:
+    """The same with what it takes of partitioned GPUs, which scores do not look at."""
+    return demand(pod) + gpu_milli(pod.conditions.extra_resources)
 
 
 def tag(pod: PodRequest) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.plan import PodRequest
 from fastsim.reference_frag import Fragmentation
-from fastsim.reference_nodes import WHOLE, Node, demand, given_back, taken
+from fastsim.reference_nodes import WHOLE, Node, demand, demand_with_instances, given_back, taken
 from fastsim.reference_tables import Outcome, stage_row
 from fastsim.typical import TypicalPods
 
@@ -173,9 +173,9 @@ def affordable(
     """The first clones, as many as the cluster could hold by its sums together with all that was asked before."""
     present = [node.shape for node in nodes if node is not None]
     cpu = sum(shape.cpu_milli for shape in present) - sum(request.cpu_milli for request in asked)
-    gpu = sum(shape.num_gpu * WHOLE for shape in present) - sum(map(demand, asked))
+    gpu = sum((shape.num_gpu + shape.mig_gpus) * WHOLE for shape in present) - sum(map(demand_with_instances, asked))
     for count, request in enumerate(clones):
-        cpu, gpu = cpu - request.cpu_milli, gpu - demand(request)
+        cpu, gpu = cpu - request.cpu_milli, gpu - demand_with_instances(request)
         if cpu < 0 or gpu < 0:
             return list(clones[:count])
     return list(clones)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastsim.conditions import conditions_of, node_labels
 from fastsim.plan import PodRequest
 from fastsim.reference_frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
-from fastsim.reference_nodes import WHOLE, Node, Shape, demand
+from fastsim.reference_nodes import WHOLE, Node, Shape, demand_with_instances
 from fastsim.typical import PodBatches
 
 if TYPE_CHECKING:
@@ -148,10 +148,11 @@ class ReferenceRun:
 
 def shapes(cluster: Cluster) -> list[Shape]:
     """The nodes in position order; what a node says of its power goes before its models' catalogue entry."""
-    return [_shape(row, cluster) for row in cluster.nodes.to_pylist()]
+    rows, partitioned = cluster.offered.to_pylist(), cluster.partitioned_gpus.tolist()
+    return [_shape(row, cluster, gpus) for row, gpus in zip(rows, partitioned, strict=True)]
 
 
-def _shape(row: dict[str, Any], cluster: Cluster) -> Shape:
+def _shape(row: dict[str, Any], cluster: Cluster, mig_gpus: int) -> Shape:
     def milliwatts(column: str, model: Any, name: str) -> int:
         watts = row[column] if row[column] is not None else getattr(model, name) if model else 0.0
         return round(1000 * watts)
@@ -165,7 +166,7 @@ def _shape(row: dict[str, Any], cluster: Cluster) -> Shape:
         cpu_idle_mw=milliwatts("cpu_idle_w", cpu, "idle_w"), cpu_peak_mw=milliwatts("cpu_peak_w", cpu, "peak_w"),
         cpu_cores_per_socket=row["cpu_cores_per_socket"] or cpu.cores_per_socket,
         labels=tuple(node_labels(row).items()), gpu_memory_mib=row["gpu_memory_mib"],
-        extra=tuple(row["extra_resources"] or ()),
+        extra=tuple(row["extra_resources"] or ()), mig_gpus=mig_gpus,
     )  # fmt: skip
 
 
@@ -201,18 +202,18 @@ def timeline_row(
     classes = [sum(column) for column in zip(*map(frag.counted, nodes), strict=True)] or [0] * len(CLASSES)
     kept = max(frag.typical.kept, 1)
     cpu_mw, gpu_mw = sum(map(cpu_power, nodes)), sum(map(gpu_power, nodes))
-    used = [node for node in nodes if _active_devices(node) or node.cpu_free < node.shape.cpu_milli]
+    used = [node for node in nodes if _active_gpus(node) or node.cpu_free < node.shape.cpu_milli]
     return {
         "t_s": t_s, "event_seq": sequence, "event": event, "pod_id": pod_id,
         "pods_running": tally.running, "pods_pending": tally.pending, "pods_finished": tally.finished,
         "pods_unplaced": tally.unplaced, "pods_lost": tally.lost,
-        "active_nodes": len(used), "active_node_gpus": sum(node.shape.num_gpu for node in used),
-        "active_gpus": sum(map(_active_devices, nodes)),
+        "active_nodes": len(used), "active_node_gpus": sum(node.shape.num_gpu + node.shape.mig_gpus for node in used),
+        "active_gpus": sum(map(_active_gpus, nodes)),
         "cpu_milli_alloc": sum(node.shape.cpu_milli - node.cpu_free for node in nodes),
         "memory_mib_alloc": sum(node.shape.memory_mib - node.memory_free for node in nodes),
-        "gpu_milli_alloc": sum(node.shape.num_gpu * WHOLE - node.gpu_total for node in nodes),
+        "gpu_milli_alloc": sum(node.shape.num_gpu * WHOLE - node.gpu_total + node.mig_used for node in nodes),
         "cpu_milli_capacity": sum(node.shape.cpu_milli for node in nodes),
-        "gpu_milli_capacity": sum(node.shape.num_gpu * WHOLE for node in nodes),
+        "gpu_milli_capacity": sum((node.shape.num_gpu + node.shape.mig_gpus) * WHOLE for node in nodes),
         "arrived_cpu_milli": tally.arrived_cpu_milli, "arrived_gpu_milli": tally.arrived_gpu_milli,
         **{name: milli / kept for name, milli in zip(CLASSES, classes, strict=True)},
         "frag_milli": (sum(classes) - classes[Q3]) / kept,
@@ -220,8 +221,9 @@ def timeline_row(
     }  # fmt: skip
 
 
-def _active_devices(node: Node) -> int:
-    return len(node.gpu_free) - len(node.idle_devices)
+def _active_gpus(node: Node) -> int:
+    """Devices in use, and as many partitioned GPUs as the instances in use would fill."""
+    return len(node.gpu_free) - len(node.idle_devices) - (-node.mig_used // WHOLE)
 
 
 def placement_rows(pod: Outcome, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -258,4 +260,4 @@ def stage_row(stage: str, row: dict[str, Any]) -> dict[str, Any]:
 def arrived(tally: Tally, request: PodRequest) -> None:
     """Count the demand of a pod that has arrived, placed or not."""
     tally.arrived_cpu_milli += request.cpu_milli
-    tally.arrived_gpu_milli += demand(request)
+    tally.arrived_gpu_milli += demand_with_instances(request)

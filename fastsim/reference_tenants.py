@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastsim.plan import PodRequest
-from fastsim.reference_nodes import WHOLE, Node, demand
+from fastsim.reference_nodes import WHOLE, Node, demand_with_instances
 from fastsim.reference_tables import Outcome
 from fastsim.regime import Regime
 
@@ -15,7 +15,7 @@ Amounts = tuple[int, int, int]
 
 def amounts(request: PodRequest) -> Amounts:
     """What a pod adds to its tenant's use."""
-    return request.cpu_milli, request.memory_mib, demand(request)
+    return request.cpu_milli, request.memory_mib, demand_with_instances(request)
 
 
 def capacity(nodes: Sequence[Node | None]) -> Amounts:
@@ -23,7 +23,7 @@ def capacity(nodes: Sequence[Node | None]) -> Amounts:
     shapes = [node.shape for node in nodes if node is not None]
     return (
         sum(shape.cpu_milli for shape in shapes), sum(shape.memory_mib for shape in shapes),
-        sum(shape.num_gpu * WHOLE for shape in shapes),
+        sum((shape.num_gpu + shape.mig_gpus) * WHOLE for shape in shapes),
     )  # fmt: skip
 
 

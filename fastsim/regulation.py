@@ -67,7 +67,7 @@ class Regulation:
         self.tenants, self.groups = Numbers(), Numbers()
         self._weighed: list[str | None] = []
         self._changes: Iterator[Change] = merged(cluster, regime.outages, seed)
-        self._nodes = cluster.nodes.to_pylist()
+        self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
         self.extras = sorted({name for row in self._nodes for name, _ in row["extra_resources"] or ()})
         if len(self.extras) > MAX_EXTRA:

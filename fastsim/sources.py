@@ -4,7 +4,8 @@ Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an e
 
 ================  ==========================================================================================
 cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · ``uniform?nodes=8&gpu=T4&gpus=4``
-                  · ``mix?g2=10&t4=4&seed=1`` · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
+                  · ``uniform?nodes=8&gpu=A100&mig=7*1g.10gb`` (partitioned) · ``mix?g2=10&t4=4&seed=1``
+                  · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models
 workload          ``synth:openb?pods=1000&seed=1`` · a Parquet file · an openb pod list (CSV);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
@@ -34,7 +35,7 @@ PRESETS = {
     "openb": "1,213 nodes with 6,212 GPUs of seven models, as published with the openb traces",
     "openb-all": "openb with its 310 nodes without GPUs",
     "openb:NODES": "openb's mix of nodes in another size, interleaved by seed=0",
-    "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216",
+    "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216, mig=",
     "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
 }
 """Cluster texts that need no file, and what they are."""

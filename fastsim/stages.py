@@ -104,7 +104,7 @@ def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
     """How many of the drawn clones fit before total CPU or GPU demand would exceed the cluster's capacity."""
     rows = run.classes.rows()
     cpu = rows["cpu_milli"][class_of]
-    gpu = (rows["num_gpu"].astype(np.int64) * rows["gpu_milli"])[class_of]
+    gpu = (rows["num_gpu"].astype(np.int64) * rows["gpu_milli"] + run.classes.mig_milli(rows))[class_of]
     total = run.nodes.totals()
     fits = (cpu.sum() + cpu[drawn].cumsum() <= total["cpu_cap"]) & (gpu.sum() + gpu[drawn].cumsum() <= total["gpu_cap"])
     return int(np.argmin(fits)) if not fits.all() else len(drawn)

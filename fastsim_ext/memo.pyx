@@ -85,7 +85,7 @@ cdef class Memo:
 
     def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
         """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
-        cdef Pod pod = Pod(cpu, mem, num_gpu, milli, models)
+        cdef Pod pod = Pod(cpu, mem, num_gpu, milli, models, 0)
         return self.lane(&pod)
 
     def figure(self, int64_t state, int64_t place, int64_t term):

@@ -4,8 +4,7 @@ from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
-    int64_t nodes_used, gpus_of_used_nodes       # nodes with a device in use or CPU taken; all their devices
-    int64_t gpus_used            # devices not fully free
+    int64_t nodes_used, gpus_of_used_nodes, gpus_used    # with a GPU in use or CPU taken; all their GPUs; those in use
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
@@ -25,9 +24,9 @@ cdef class TypicalTable:
 cdef class NodeTable:
     cdef readonly int count, width, n_tags     # capacity, by node:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
-    cdef const int32_t[::1] num_gpu, model, max_pods, cores
+    cdef const int32_t[::1] num_gpu, model, max_pods, cores, mig_gpus         # mig_gpus: partitioned, not in num_gpu
     # state, by node
-    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw     # the power follows from the rest
+    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw, mig_used    # power follows; mig_used: milli of instances
     cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
@@ -39,7 +38,7 @@ cdef class NodeTable:
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
-    cdef bint watched            # whether somebody reads the list of changes
+    cdef bint watched, parted    # whether somebody reads the list of changes; whether any GPU is partitioned
     cdef int n_changed
     cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
@@ -56,5 +55,6 @@ cdef class NodeTable:
     cdef void bring(self, int n) noexcept nogil
     cdef void withdraw(self, int n) noexcept nogil
     cdef void weigh(self, int n, int64_t sign) noexcept nogil
+    cdef void weigh_parts(self, int n, int64_t sign, bint used) noexcept nogil
     cdef void refresh(self, int n) noexcept nogil
     cpdef int verify(self) except -1

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memset
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
-from fastsim_ext.power cimport power_cpu, power_gpu
+from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 
@@ -81,6 +81,7 @@ cdef class NodeTable:
         self.cpu_idle_mw, self.cpu_peak_mw = columns["cpu_idle_mw"], columns["cpu_peak_mw"]
         self.num_gpu, self.model = columns["num_gpu"], columns["model"]
         self.max_pods, self.cores = columns["max_pods"], columns["cores"]
+        self.mig_gpus, self.mig_used = columns["mig_gpus"], columns["mig_used"]
         self.cpu_left, self.mem_left, self.pods = columns["cpu_left"], columns["mem_left"], columns["pods"]
         self.gpu_left__ng, self.tags__nt = columns["gpu_left"], columns["tags"]
         self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
@@ -88,6 +89,8 @@ cdef class NodeTable:
         self.changed, self.listed = columns["changed"], columns["listed"]
         self.before, self.free = columns["before"], columns["free"]
         self.count = self.cpu_cap.shape[0]
+        for n in range(self.count):
+            self.parted = self.parted or self.mig_gpus[n] > 0
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
@@ -257,6 +260,8 @@ cdef class NodeTable:
         self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
         self.n_full -= self.pods[n] >= self.max_pods[n]
         self.pods[n] -= sign
+        if pod.mig > 0:
+            self.mig_used[n] -= sign * pod.mig
         self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
             memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
@@ -287,6 +292,8 @@ cdef class NodeTable:
         cdef View view
         self.cpu_mw[n] = power_cpu(node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(node)
+        if self.parted:
+            self.gpu_mw[n] += power_mig(node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
         grouped_view(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
                      self.exacts + n * EXACTS, &view)
@@ -303,6 +310,9 @@ cdef class NodeTable:
         cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
         cdef int64_t gpu_cap = <int64_t> node.num_gpu * FULL
         cdef int k
+        if self.parted:
+            used = used or self.mig_used[n] > 0
+            self.weigh_parts(n, sign, used)
         total.nodes_used += sign * used
         total.gpus_of_used_nodes += sign * used * node.num_gpu
         total.gpus_used += sign * (node.num_gpu - idle)
@@ -317,6 +327,13 @@ cdef class NodeTable:
         total.cpu_mw += sign * self.cpu_mw[n]
         total.gpu_mw += sign * self.gpu_mw[n]
 
+    cdef void weigh_parts(self, int n, int64_t sign, bint used) noexcept nogil:
+        """Add or remove the partitioned GPUs of node ``n``."""
+        self.total.gpus_of_used_nodes += sign * used * self.mig_gpus[n]
+        self.total.gpus_used += sign * ((self.mig_used[n] + FULL - 1) // FULL)
+        self.total.gpu_alloc += sign * self.mig_used[n]
+        self.total.gpu_cap += sign * self.mig_gpus[n] * FULL
+
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node."""
         cdef int n, g, k
@@ -330,6 +347,7 @@ cdef class NodeTable:
             assert 0 <= self.cpu_left[n] <= self.cpu_cap[n], f"node {n}: cpu_left {self.cpu_left[n]}"
             assert 0 <= self.mem_left[n] <= self.mem_cap[n], f"node {n}: mem_left {self.mem_left[n]}"
             assert 0 <= self.pods[n] <= self.max_pods[n], f"node {n}: pods {self.pods[n]}"
+            assert 0 <= self.mig_used[n] <= FULL * self.mig_gpus[n], f"node {n}: {self.mig_used[n]} milli of instances"
             for g in range(self.width):
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
             node = self.from_columns(n)
@@ -339,7 +357,8 @@ cdef class NodeTable:
             assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
             frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.count,
                          &classes[0])
-            power = (power_cpu(&node, node.cpu_left), power_gpu(&node))
+            power = (power_cpu(&node, node.cpu_left),
+                     power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n]))
             assert power == (self.cpu_mw[n], self.gpu_mw[n]), f"node {n}: cached power is not {power} mW"
             for k in range(FRAG_CLASSES):
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"

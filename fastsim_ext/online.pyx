@@ -200,7 +200,7 @@ cdef class Online:
                 pod = &self.work.classes[self.work.slots[s].cls]
                 cpu += pod.cpu
                 mem += pod.mem
-                gpu += pod.num_gpu * pod.milli
+                gpu += pod.num_gpu * pod.milli + pod.mig
         total = self.nodes.totals()
         assert (cpu, mem, gpu) == (total["cpu_alloc"], total["mem_alloc"], total["gpu_alloc"]), (
             f"pods hold {cpu, mem, gpu}, nodes gave {total}")
@@ -312,7 +312,7 @@ cdef class Online:
         cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
-        self.counts.arrived_gpu += pod.num_gpu * pod.milli
+        self.counts.arrived_gpu += pod.num_gpu * pod.milli + pod.mig
         self.receive(slot)
         self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
@@ -338,7 +338,7 @@ cdef class Online:
         cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
-        self.counts.unplaced_gpu += pod.num_gpu * pod.milli
+        self.counts.unplaced_gpu += pod.num_gpu * pod.milli + pod.mig
         self.work.note(slot, reason, NAN, INTERVAL | POD)
         self.work.leave(slot)
         return 0

@@ -27,6 +27,11 @@ cdef int64_t power_gpu(const Node* node) noexcept nogil:
     return node.gpu_idle_mw * idle + node.gpu_peak_mw * (node.num_gpu - idle)
 
 
+cdef int64_t power_mig(const Node* node, int64_t gpus, int64_t used) noexcept nogil:
+    """Milliwatts of partitioned GPUs, ``used`` milli of which are in use: in proportion, from idle to peak."""
+    return (node.gpu_idle_mw * (gpus * FULL - used) + node.gpu_peak_mw * used) // FULL
+
+
 @cython.cdivision(True)
 cdef int64_t power_saved(const Node* node, const Pod* pod, uint64_t* gpus) noexcept nogil:
     """Whole watts saved (never positive) by placing ``pod``, truncated, and the devices chosen.

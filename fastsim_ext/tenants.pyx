@@ -37,7 +37,7 @@ cdef class TenantTable:
         cdef Tenant* t = &self.tenants[tenant]
         t.cpu += sign * pod.cpu
         t.mem += sign * pod.mem
-        t.gpu += sign * pod.num_gpu * pod.milli
+        t.gpu += sign * (pod.num_gpu * pod.milli + pod.mig)
 
     cdef bint over(self, int32_t tenant) noexcept nogil:
         """Whether the tenant holds more than its quota."""

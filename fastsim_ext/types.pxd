@@ -43,6 +43,7 @@ cdef struct Pod:         # the request of one pod class
     int64_t cpu, mem                       # milli-CPU, MiB
     int num_gpu, milli                     # devices; milli of each
     uint64_t models                        # allowed model ids as bits, 0 = any
+    int64_t mig                            # milli of its instances of partitioned GPUs
 
 cdef struct Typical:     # the target workload M, column by column, in its given order
     int n, n_levels

@@ -9,9 +9,10 @@ class WorkTable:
     n_classes: int
     n_outcomes: int
     waiting: int
-    def add_class(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int) -> int:
-        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any)."""
-    def add_classes(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any) -> None:
+    def add_class(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int, mig: int = 0) -> int:
+        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any), milli of its
+        instances of partitioned GPUs."""
+    def add_classes(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any, mig: Any) -> None:
         """New pod classes, column by column; units as in add_class()."""
     def drain(self) -> bytes:
         """The outcome rows so far; they are forgotten here."""

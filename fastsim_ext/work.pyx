@@ -32,25 +32,26 @@ cdef class WorkTable:
         free(self.slots)
         free(self.outcomes)
 
-    def add_class(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
-        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any)."""
+    def add_class(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models, int64_t mig=0):
+        """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any), milli of its
+        instances of partitioned GPUs."""
         cdef Pod* pod
         if self.n_classes == self.class_room:
             self.classes = <Pod*> grown(self.classes, 2 * self.class_room + 64, sizeof(Pod))
             self.class_room = 2 * self.class_room + 64
         pod = &self.classes[self.n_classes]
-        pod.cpu, pod.mem, pod.num_gpu, pod.milli, pod.models = cpu, mem, num_gpu, milli, models
+        pod.cpu, pod.mem, pod.num_gpu, pod.milli, pod.models, pod.mig = cpu, mem, num_gpu, milli, models, mig
         self.n_classes += 1
         return self.n_classes - 1
 
     def add_classes(self, const int64_t[::1] cpu, const int64_t[::1] mem, const int32_t[::1] num_gpu,
-                    const int32_t[::1] milli, const uint64_t[::1] models):
+                    const int32_t[::1] milli, const uint64_t[::1] models, const int64_t[::1] mig):
         """New pod classes, column by column; units as in add_class()."""
         cdef int64_t k
-        if not len(cpu) == len(mem) == len(num_gpu) == len(milli) == len(models):
+        if not len(cpu) == len(mem) == len(num_gpu) == len(milli) == len(models) == len(mig):
             raise ValueError("the columns of the classes have different lengths")
         for k in range(cpu.shape[0]):
-            self.add_class(cpu[k], mem[k], num_gpu[k], milli[k], models[k])
+            self.add_class(cpu[k], mem[k], num_gpu[k], milli[k], models[k], mig[k])
 
     def drain(self):
         """The outcome rows so far, as bytes; they are forgotten here."""

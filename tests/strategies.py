@@ -260,7 +260,8 @@ CONSTRAINTS: tuple[dict[str, Any], ...] = (
     {"key": "name", "op": "NotIn", "values": ["n0-0000"]},
 )  # fmt: skip
 LABELS = (None, [("zone", "a")], [("zone", "b"), ("rack", "2")], [("rack", "1"), ("disk", "")])
-CONDITIONS = ("gpu_memory_mib", "extra_resources", "constraints", "pinned_node", "group", "max_per_node")
+LAYOUTS = ("7*1g.10gb", "3g.40gb+2g.20gb+2*1g.10gb", "3g.40gb+1g.10gb")
+CONDITIONS = ("gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "group", "max_per_node")
 RULES = ("tenant", "preemptible", "est_duration_s")
 
 
@@ -269,19 +270,27 @@ def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {
         "gpu_memory_mib": (8, 16, 5), "extra_resources": ([("nic", 1)], [("nic", 2), ("fpga", 1)], [("nic", 0)]),
         "constraints": ([one] for one in CONSTRAINTS), "pinned_node": names,
+        "mig": ("1g.10gb", "2*1g.10gb+3g.40gb", "2g.20gb", "1g.10gb"),
     }  # fmt: skip
     return {name: rng.choice([None, None, None, *values]) for name, values in options.items()}
 
 
+def _partition(rng: random.Random, gpus: int) -> dict[str, str]:
+    """A model that can be partitioned, and layouts for all of its GPUs or for some."""
+    layouts = [rng.choice((*LAYOUTS, "")) for _ in range(gpus)]
+    return {"gpu_model": "A100", "mig": rng.choice((*LAYOUTS, ";".join(layouts)))}
+
+
 @st.composite
 def labelled(draw: DrawFn, cluster: Cluster) -> Cluster:
-    """The same nodes with labels, device memory and further resources, here and there."""
+    """The same nodes with labels, device memory, further resources and partitioned GPUs, here and there."""
     rng = draw(_dice())
     rows = [
         row | {
             "gpu_memory_mib": rng.choice((None, 16, 24)) if row["num_gpu"] else None,
             "labels": rng.choice(LABELS),
             "extra_resources": rng.choice((None, [("nic", 2)], [("nic", 1), ("fpga", 1)])),
+            **(_partition(rng, row["num_gpu"]) if row["num_gpu"] and rng.random() < 0.5 else {}),
         }
         for row in cluster.nodes.to_pylist()
     ]  # fmt: skip

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.conditions import COLUMNS, NONE, Conditions, conditions_of
+from fastsim.mig import gpu_milli
 from fastsim.workload import schema as s
 from fastsim_ext.intern import RequestIndex
 
@@ -57,6 +58,11 @@ class PodClasses:
     def row(self, k: int) -> Any:
         """The request of class ``k``."""
         return np.frombuffer(self._index.row(k), REQUEST)[0]
+
+    def mig_milli(self, rows: Any) -> Any:
+        """Milli-GPU (int64) of the instances of partitioned GPUs that some requests, as :meth:`rows`, ask for."""
+        milli = np.array([gpu_milli(asked.extra_resources) for asked in self.conditions], np.int64)
+        return milli[rows["models"]]
 
     def _models(self, batch: pa.RecordBatch) -> Ids:
         """Number of each row's list of models; 0 where any will do."""

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.conditions import constraint_fault
+from fastsim import mig
+from fastsim.conditions import constraint_fault, further
 from fastsim.errors import InputError
 from fastsim.tabular import fresh_dictionary
 from fastsim.workload import schema as s
@@ -157,11 +158,12 @@ def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
 
 
 def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
-    for name, wrong in ((s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts)):
+    rules = (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances)
+    for name, wrong in rules:
         if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
             continue
         for row, value in enumerate(batch.column(name).to_pylist()):
-            expected = wrong(value or [])
+            expected = None if value is None else wrong(value)
             if expected is not None:
                 yield Fault(row, name, str(value), expected)
                 break
@@ -174,7 +176,16 @@ def _wrong_constraints(constraints: list[Any]) -> str | None:
 
 def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:
     good = all(amount is not None and 0 <= amount <= MEMORY_LIMIT for _, amount in amounts)
-    return None if good and len(dict(amounts)) == len(amounts) else f"each resource once, 0 to {MEMORY_LIMIT} of it"
+    if not good or len(dict(amounts)) < len(amounts):
+        return f"each resource once, 0 to {MEMORY_LIMIT} of it"
+    return mig.request_fault(further(amounts, None))
+
+
+def _wrong_instances(text: str) -> str | None:
+    try:
+        return mig.request_fault(mig.request(text))
+    except ValueError:
+        return "instances such as '1g.10gb' or '2*1g.10gb'"
 
 
 def _first(mask: pa.Array) -> int:

@@ -49,6 +49,8 @@ MAX_PER_NODE = "max_per_node"
 """Most pods of one `group` on a node."""
 EXTRA_RESOURCES = "extra_resources"
 """Further additive requests by name."""
+MIG = "mig"
+"""Instances of partitioned GPUs: `1g.10gb`, `2*1g.10gb`; further requests, as in `extra_resources`."""
 CONSTRAINTS = "constraints"
 """Node-label expressions: key, operator, values."""
 PINNED_NODE = "pinned_node"
@@ -108,6 +110,7 @@ OPTIONAL: dict[str, pa.DataType] = {
     GROUP: _ENUM,
     MAX_PER_NODE: pa.int32(),
     EXTRA_RESOURCES: pa.map_(pa.string(), pa.int64()),
+    MIG: pa.string(),
     CONSTRAINTS: pa.list_(_EXPRESSION),
     PINNED_NODE: pa.string(),
     WORKLOAD: _ENUM,

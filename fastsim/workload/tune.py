@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.conditions import further
 from fastsim.errors import ScenarioError
+from fastsim.mig import gpu_milli
 from fastsim.streams import Ints, Stream, shuffled_order
 from fastsim.workload import schema as s
 from fastsim.workload.stream import Held, Workload
@@ -54,7 +56,7 @@ def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 
         return _order_only(workload, table, note)
     kept, clones = tune_rows(
         table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
-        Stream(seed, "tune.rows"), _by_name(table),
+        Stream(seed, "tune.rows"), _by_name(table), _instances_milli(table),
     )  # fmt: skip
     return _order_only(workload, _with_clones(table, kept, clones, "tuned"), note)
 
@@ -65,16 +67,18 @@ def tune_rows(
     target: float,
     rng: Stream,
     source: Ints | None = None,
+    instances_milli: Ints | int = 0,
 ) -> tuple[Ints, Ints]:
     """Rows kept, in order, and rows cloned after them, so that the GPU request of all comes to about `target` milli.
 
     Too much: random rows go until the sum is no longer above the target; the others keep their order.
     Too little: random rows of `source` (default: all, in order) are cloned. The first candidate with which the sum
     plus the share on ONE of its devices would pass the target ends it, so the last pod with several devices may
-    take the sum past the target; a CPU-only candidate always passes.
+    take the sum past the target; a CPU-only candidate always passes. ``instances_milli`` of partitioned GPUs count
+    like a share of one device.
     """
-    per_device = np.asarray(gpu_milli, np.int64)
-    demand = per_device * np.asarray(num_gpu, np.int64)
+    demand = np.asarray(gpu_milli, np.int64) * np.asarray(num_gpu, np.int64) + instances_milli
+    per_device = np.asarray(gpu_milli, np.int64) + instances_milli
     everyone = np.arange(len(demand))
     total = int(demand.sum())
     if total > target:
@@ -117,7 +121,7 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
     if not (math.isfinite(ratio) and ratio >= 1):
         raise ScenarioError("workload.inflated: ratio", ratio, "1 or more")
     cpu = table[s.CPU_MILLI].to_numpy()
-    gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy()
+    gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy() + _instances_milli(table)
     room = (cluster.total_cpu_milli - int(cpu.sum()), cluster.total_gpu_milli - int(gpu.sum()))
     wanted = math.ceil(len(table) * ratio) - len(table)
     drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), wanted)] if wanted else np.zeros(0, np.int64)
@@ -129,6 +133,15 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
 
 
 # ---------------------------------------------------------------------- tables
+
+
+def _instances_milli(table: pa.Table) -> Ints:
+    """Milli-GPU that each pod asks for as instances of partitioned GPUs."""
+    milli = np.zeros(len(table), np.int64)
+    asking = [name for name in (s.EXTRA_RESOURCES, s.MIG) if name in table.column_names]
+    for row, cells in enumerate(table.select(asking).to_pylist() if asking else ()):
+        milli[row] = gpu_milli(further(cells.get(s.EXTRA_RESOURCES), cells.get(s.MIG)))
+    return milli
 
 
 def _names(table: pa.Table) -> pa.Array:

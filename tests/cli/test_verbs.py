@@ -155,7 +155,7 @@ def test_import_and_synth_write_pods(capsys: pytest.CaptureFixture[str], tmp_pat
     assert called("run", "--cluster", tmp_path / "n.parquet", "--workload", tmp_path / "a.parquet") == 0
 
 
-@pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers"])
+@pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers", "mig"])
 def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert called("list", kind) == 0
     text = capsys.readouterr().out

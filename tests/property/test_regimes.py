@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.conditions import conditions_of, eligible, node_labels
+from fastsim.conditions import conditions_of, eligible, further, node_labels
 from fastsim.engine import OnlineOptions, run_online
+from fastsim.mig import gpu_milli
 from fastsim.plan import QUEUES
 from fastsim.reference import ARRIVAL, ReferenceEngine
 from fastsim.reference_line import reserved_for
@@ -39,16 +40,24 @@ def instants(held: Rows) -> list[float]:
 
 
 def summed(rows: Rows) -> Counter[str]:
-    """All amounts of the further resources of some pods or nodes."""
-    return Counter({name: sum(dict(row.get("extra_resources") or ()).get(name, 0) for row in rows)
-                    for name in ("nic", "fpga")})  # fmt: skip
+    """All amounts of the further resources of some pods or nodes, instances of partitioned GPUs among them."""
+    sums: Counter[str] = Counter()
+    for row in rows:
+        sums.update(dict(further(row.get("extra_resources"), row.get("mig"))))
+    return sums
+
+
+def gpu_asked(row: dict[str, Any]) -> int:
+    """Milli-GPU of a pod, instances of partitioned GPUs included."""
+    amounts = further(row.get("extra_resources"), row.get("mig"))
+    return int(row["num_gpu"] * row["gpu_milli"]) + gpu_milli(amounts)
 
 
 @some
 @given(ruled())
 def test_no_resource_of_any_kind_is_ever_over_allocated(scenario: Scenario) -> None:
     held = intervals(scenario, run(scenario))
-    nodes = scenario.cluster.nodes.to_pylist()
+    nodes = [row | {"mig": None} for row in scenario.cluster.offered.to_pylist()]
     for t_s in instants(held):
         now = holding(held, t_s)
         for position, node in enumerate(nodes):
@@ -106,7 +115,7 @@ def test_quotas_are_never_exceeded(scenario: Scenario) -> None:
         for tenant in {row.get("tenant") for row in now}:
             mine = [row for row in now if row.get("tenant") == tenant]
             amounts = (sum(row["cpu_milli"] for row in mine), sum(row["memory_mib"] for row in mine),
-                       sum(row["num_gpu"] * row["gpu_milli"] for row in mine))  # fmt: skip
+                       sum(gpu_asked(row) for row in mine))  # fmt: skip
             assert all(amount <= most for amount, most in zip(amounts, scenario.regime.limits(tenant), strict=True))
 
 
@@ -175,7 +184,7 @@ def amounts_after(engine: ReferenceEngine) -> dict[str | None, list[int]]:
         request = pod.request
         held[0] += request.cpu_milli
         held[1] += request.memory_mib
-        held[2] += request.num_gpu * request.gpu_milli
+        held[2] += request.num_gpu * request.gpu_milli + gpu_milli(request.conditions.extra_resources)
     return sums
 
 

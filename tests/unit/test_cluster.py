@@ -121,6 +121,44 @@ def test_round_trips_keep_content_and_bytes(tmp_path: Path) -> None:
         assert pickle.loads(pickle.dumps(cluster)).checksum() == cluster.checksum()
 
 
+LAYOUTS = ["3g.40gb+2g.20gb+2g.20gb", "", "7*1g.10gb", ""]
+
+
+def test_partitioned_gpus_are_offered_as_instances() -> None:
+    cluster = Cluster.uniform(nodes=2, gpu="A100", gpus=4, mig=LAYOUTS, extra_resources=[("nic", 1)])
+    assert (cluster.total_gpus, cluster.total_gpu_milli) == (8, 8000)
+    assert cluster.partitioned_gpus.tolist() == [2, 2]
+    seen = cluster.offered.to_pylist()[1]
+    assert seen["num_gpu"] == 2 and seen["mig"] == ";".join(LAYOUTS)
+    assert seen["extra_resources"] == [("nic", 1), ("mig-1g.10gb", 7), ("mig-2g.20gb", 2), ("mig-3g.40gb", 1)]
+    plain = Cluster.uniform(nodes=2, gpu="A100", gpus=4, mig=["", "", "", ""])
+    assert plain.offered is plain.nodes and column(plain, "mig") == [None, None]
+    assert plain.checksum() == Cluster.uniform(nodes=2, gpu="A100", gpus=4).checksum() != cluster.checksum()
+
+
+def test_layouts_round_trip_and_may_differ_by_node(tmp_path: Path) -> None:
+    shape = {"num_gpu": 4, "gpu_model": "A100", "cpu_milli": 8000, "memory_mib": 1}
+    cluster = Cluster.mix([(1, {**shape, "mig": LAYOUTS}), (1, shape), (1, {**shape, "mig": "7*1g.10gb"})])
+    cluster.to_parquet(tmp_path / "nodes.parquet")
+    cluster.to_csv(tmp_path / "nodes.csv")
+    lists = pl.DataFrame({**{key: [value] * 3 for key, value in shape.items()},
+                          "name": column(cluster, "name"), "mig": [LAYOUTS, None, ["7*1g.10gb"]]})  # fmt: skip
+    copies = [Cluster.from_parquet(tmp_path / "nodes.parquet"), Cluster.from_csv(tmp_path / "nodes.csv")]
+    copies += [Cluster.from_arrow(pl.DataFrame(cluster.nodes)), Cluster.from_arrow(lists)]
+    assert {copy.checksum() for copy in copies} == {cluster.checksum()}
+    assert all(copy.partitioned_gpus.tolist() == [2, 0, 4] for copy in copies)
+    assert cluster.reordered([2, 1, 0]).partitioned_gpus.tolist() == [4, 0, 2]
+
+
+def test_an_impossible_layout_is_named_to_the_cell(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("cpu_milli,memory_mib,num_gpu,gpu_model,mig\n1,1,2,A100,7*1g.10gb\n1,1,2,A100,;2*4g.40gb\n")
+    with pytest.raises(InputError, match=r"nodes\.csv:3: mig: found '2\*4g\.40gb', expected instances that fit"):
+        Cluster.from_csv(path)
+    with pytest.raises(InputError, match=r"cluster\.uniform\.mig: found \[7\], expected a value of type string"):
+        Cluster.uniform(nodes=1, gpu="A100", mig=[7])
+
+
 def test_reordered_moves_positions_and_refuses_anything_but_a_permutation() -> None:
     cluster = Cluster.mix(g2=1, t4=1, a10=1)
     moved = cluster.reordered([2, 0, 1])

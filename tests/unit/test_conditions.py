@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.conditions import NONE, Conditions, Constraint, conditions_of, constraint_fault, eligible, holds
+from fastsim.conditions import (
+    NONE,
+    Conditions,
+    Constraint,
+    conditions_of,
+    constraint_fault,
+    eligible,
+    further,
+    holds,
+)
 
 LABELS = {"name": "n0", "zone": "a", "rack": "12", "size": "big"}
 
@@ -36,6 +45,13 @@ def test_a_row_without_further_requests_has_no_conditions() -> None:
     row = {"num_gpu": 0, "gpu_memory_mib": 8, "extra_resources": [("nic", 0)], "group": "g", "max_per_node": None}
     assert conditions_of(row) == NONE
     assert conditions_of({"num_gpu": 1, "group": None, "max_per_node": 2}) == NONE
+
+
+def test_instances_are_further_resources() -> None:
+    names = [("nvidia.com/mig-1g.5gb", 2), ("mig-1g.5gb", 1), ("nic", 1)]
+    row = {"num_gpu": 0, "extra_resources": names, "mig": "2g.10gb+1g.5gb"}
+    assert conditions_of(row).extra_resources == (("mig-1g.5gb", 4), ("mig-2g.10gb", 1), ("nic", 1))
+    assert further(None, None) == ()
 
 
 def test_a_row_with_everything() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.catalog import Catalog, CpuModel, GpuModel
 from fastsim.errors import InputError
-from fastsim.node_table import MAX_GPUS, NODE_SCHEMA, node_table, watts
+from fastsim.node_table import MAX_GPUS, NODE_SCHEMA, node_table, offered, watts
 
 CATALOG = Catalog({"T4": GpuModel(10, 70)}, {"": CpuModel(15, 120, 16), "Z80": CpuModel(1, 2, 3)})
 GOOD: dict[str, list[Any]] = {
@@ -36,6 +36,25 @@ def test_types_are_converted_without_loss_or_named() -> None:
         made(cpu_milli=[1000.0, 2000.5])
     with pytest.raises(InputError, match=r"c:1: num_gpu: found 40000, expected int16"):
         made(num_gpu=[40_000, 0])
+
+
+def test_instances_come_from_layouts_only() -> None:
+    for name in ("mig-1g.5gb", "nvidia.com/mig-1g.5gb", "mig-anything"):
+        amounts = pa.array([None, [(name, 1)]], NODE_SCHEMA.field("extra_resources").type)
+        with pytest.raises(InputError, match=r"c:2: extra_resources: found .*, expected no instances of GPUs"):
+            made(extra_resources=amounts)
+    with pytest.raises(InputError, match=r"c:1: mig: found '1g\.5gb' on T4, expected a model that can be"):
+        made(mig=["1g.5gb", None])
+    with pytest.raises(InputError, match=r"c:2: mig: found '1g\.5gb', expected null, because num_gpu is 0"):
+        made(mig=[None, "1g.5gb"])
+    with pytest.raises(InputError, match=r"c:1: mig: found 7, expected string"):
+        made(mig=[7, None])
+
+
+def test_whole_nodes_are_offered_as_they_are() -> None:
+    nodes = made(mig=["", None])
+    same, partitioned = offered(nodes)
+    assert same is nodes and partitioned.tolist() == [0, 0]
 
 
 def test_the_edges_of_the_rules_are_allowed() -> None:

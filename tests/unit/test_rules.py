@@ -87,10 +87,24 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
         ({"slo": [None, float("-inf"), None]}, Fault(1, "slo", float("-inf"), "a finite number")),
         ({"gpu_models": [None, ["A"], []]}, Fault(2, "gpu_models", "an empty list", "at least one model; null = any")),
         ({"gpu_models": [None, ["A", ""], [""]]}, Fault(1, "gpu_models", "['A', '']", "model names")),
+        ({"mig": [None, "1g.5gb+2g", "x"]}, Fault(1, "mig", "1g.5gb+2g", "instances such as '1g.10gb' or '2*1g.10gb'")),
+        ({"mig": ["", None, "2*1g.5gb"]}, Fault(0, "mig", "", "instances such as '1g.10gb' or '2*1g.10gb'")),
     ],
 )  # fmt: skip
 def test_each_rule_names_its_cell(columns: dict[str, Any], fault: Fault) -> None:
     assert request_fault(good(**columns)) == fault
+
+
+@pytest.mark.parametrize("name", ["mig-1g.4gb", "nvidia.com/mig-1g.4gb"])
+def test_instances_that_no_model_has_are_refused_under_any_name(name: str) -> None:
+    amounts = pa.array([[("mig-1g.5gb", 1)], [("nic", 1), (name, 1)], None], POD_SCHEMA.field("extra_resources").type)
+    for columns, column in (
+        ({"extra_resources": amounts}, "extra_resources"),
+        ({"mig": [None, "1g.4gb", None]}, "mig"),
+    ):
+        fault = request_fault(good(**columns))
+        assert fault is not None and (fault.row, fault.column) == (1, column)
+        assert fault.expected.startswith("one of: mig-1g.6gb, mig-1g.6gb.me, ")
 
 
 def test_the_first_row_is_told_whatever_rule_it_breaks() -> None:

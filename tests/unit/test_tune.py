@@ -63,6 +63,16 @@ def test_the_first_candidate_that_would_pass_the_target_ends_it() -> None:
     assert clones.tolist() == [0]
 
 
+def test_instances_of_partitioned_gpus_count() -> None:
+    # 142 + 1,000 milli; a clone of the first makes 1,284, and the second would pass the target.
+    kept, clones = tune_rows([0, 1000], [0, 1], 1_300, Scripted([0, 1]), instances_milli=np.array([142, 0]))
+    assert kept.tolist() == [0, 1] and clones.tolist() == [0]
+    pods = {"pod_id": [0, 1], "submit_s": [0.0, 1.0], "cpu_milli": [1, 1], "memory_mib": [1, 1], "num_gpu": [0, 0],
+            "gpu_milli": [0, 0], "mig": ["1g.5gb", None]}  # fmt: skip
+    table = Workload.from_arrow(pa.table(pods)).tune(1.0, 1000, seed=3).table()
+    assert table["mig"].to_pylist().count("1g.5gb") == 7
+
+
 def test_a_candidate_that_lands_on_the_target_is_taken() -> None:
     _, clones = tune_rows([500], [1], 1_000, Scripted([]))
     assert clones.tolist() == [0]
