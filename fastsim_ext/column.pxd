@@ -1,5 +1,5 @@
 # What every node is worth to one pod class, kept for many classes and corrected node by node.
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport Memo
 from fastsim_ext.needs cimport TERMS, Needs
@@ -17,9 +17,8 @@ cdef struct Column:
     Tally* tallies              # how often each occurs, by term
     int64_t[TERMS] most, least  # the extremes that totals were stretched with
 
-cdef struct Family:      # columns that ask for the same devices
-    int32_t num, milli, first    # first: its first column, or -1
-
+cdef struct Family:      # columns that ask for the same devices, and the first of them, or -1
+    int32_t num, milli, first
 cdef class ColumnTable:
     cdef NodeTable nodes
     cdef Memo memo
@@ -27,24 +26,26 @@ cdef class ColumnTable:
     cdef const int64_t[::1] weight
     cdef int64_t generation      # of the memo's states
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
-    cdef int32_t wide            # columns of one grove
     cdef Grove* groves           # by column // wide: trees of totals, or of UNFIT plus a Reason
     cdef Grove* points           # the same and by term: raw points
-    cdef Tree* trees             # by column
+    cdef Tree* trees
     cdef Column* columns
     cdef Family* families
     cdef Needs* needs
     cdef int32_t* place          # by column: where its figures begin in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
-    cdef int32_t* fresh          # ... whether raw points changed
-    cdef int32_t* raw            # ... raw points, also by term
-    cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear   # dear: a fragmentation term, or -1
+    cdef int32_t* fresh          # whether raw points changed
+    cdef int32_t* raw            # raw points, also by term
+    cdef readonly int n_columns, n_used, n_families, n_terms, limit
+    cdef readonly int wide, dear             # columns of one grove; a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
     cdef int32_t state(self, int n) except -1 nogil
+    cdef void expect(self, int n) noexcept nogil
     cdef int changed(self, int n) except -1 nogil
     cdef int revalue(self, int n, int first, int last) except -1 nogil
+    cdef int survey(self, int n, int c) except -1 nogil
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
-    cdef void fill(self, int term, int n, int32_t* figures, View* view) noexcept nogil
+    cdef void fill(self, int term, int n, int16_t* figures, View* view) noexcept nogil
     cdef void add_up(self, int first, int last) noexcept nogil
     cdef void note(self, int term, int n, int first, int last) noexcept nogil
     cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil
@@ -54,7 +55,6 @@ cdef class ColumnTable:
     cdef void stretch_again(self, int32_t c) noexcept nogil
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
-    cdef int plant(self, int32_t c) except -1 nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil
     cpdef int verify(self) except -1

@@ -7,20 +7,22 @@ devices form a family and share what follows from the devices alone. A bound is 
 of a family that ask for at least so much CPU.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
-from fastsim_ext.memo cimport UNKNOWN, Memo
+from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep
 from fastsim_ext.needs cimport (
     ROOM, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan, needs_set,
 )
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
+from fastsim_ext.power cimport power_savings
 from fastsim_ext.tally cimport KINDS, Tally, tally_add, tally_clear, tally_remove
 from fastsim_ext.tree cimport (
     BITS, FAN, Grove, Tree, tree_fell, tree_place, tree_plant, tree_of, tree_clear, tree_put, tree_sum_up,
 )
-from fastsim_ext.types cimport FGD, MIN_MAX_100, NORM_NONE, Node, Pod
+from fastsim_ext.types cimport FGD, MIN_MAX_100, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
 
 cdef enum:
@@ -120,6 +122,14 @@ cdef class ColumnTable:
         self.state_of[n] = found
         return found
 
+    cdef void expect(self, int n) noexcept nogil:
+        """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
+        cdef int64_t place = tree_place(n, <int64_t> self.wide * FAN)
+        cdef int grove, c
+        for grove in range((self.n_columns + self.wide - 1) // self.wide):
+            for c in range(min(self.wide, self.n_columns - grove * self.wide)):
+                ahead(self.groves[grove].cells + place + c * FAN)
+
     cdef int changed(self, int n) except -1 nogil:
         """Node ``n`` is not as it was: correct every column."""
         self.state_of[n] = -1
@@ -147,13 +157,37 @@ cdef class ColumnTable:
         self.enter(n, first, last)
         return 0
 
+    cdef int survey(self, int n, int c) except -1 nogil:
+        """Value node ``n`` for a new column, without its tree."""
+        cdef const Node* node = &self.nodes.records[n]
+        cdef int64_t place = tree_place(n, self.trees[c].step)
+        cdef View view
+        cdef int term
+        if not self.nodes.present[n]:
+            self.verdict[c] = UNFIT + NO_NODE
+        else:
+            needs_judge(self.needs, c, c + 1, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.verdict)
+        if self.verdict[c] == 0:
+            view.groups, view.node = NULL, node
+            for term in range(self.n_terms):
+                self.value(term, n, c, c + 1, &view)
+        if self.stretched:
+            self.add_up_stretched(n, c, c + 1)
+        elif self.verdict[c] == 0:
+            self.add_up(c, c + 1)
+        self.trees[c].level[0][place] = self.verdict[c]
+        return 0
+
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
         """Raw points of one term on node ``n``, for the columns that it fits."""
         cdef int32_t* raw = self.raw + term * ROOM
-        cdef int32_t* figures
+        cdef int16_t* figures
         cdef int c
         cdef int missing = 0
         view.n_offers = 0
+        if self.kernel[term] == PWR:
+            power_savings(view.node, self.needs.cpu, self.needs.most, self.needs.idle, first, last, self.verdict, raw)
+            return 0
         if self.figure[term] < 0:
             for c in range(first, last):
                 if self.verdict[c] == 0:
@@ -166,10 +200,11 @@ cdef class ColumnTable:
         if missing and last - first > 1:
             self.fill(term, n, figures, view)
         elif missing:
-            raw[first] = figures[self.place[first]] = self.worked_out(term, first, n, view)
+            raw[first] = self.worked_out(term, first, n, view)
+            memo_keep(&figures[self.place[first]], raw[first])
         return 0
 
-    cdef void fill(self, int term, int n, int32_t* figures, View* view) noexcept nogil:
+    cdef void fill(self, int term, int n, int16_t* figures, View* view) noexcept nogil:
         """Work out what the memo does not know, family by family, because they share offers."""
         cdef int32_t* raw = self.raw + term * ROOM
         cdef int f
@@ -179,14 +214,15 @@ cdef class ColumnTable:
             c = self.families[f].first
             while c >= 0:
                 if raw[c] == UNKNOWN and self.verdict[c] == 0:
-                    raw[c] = figures[self.place[c]] = self.worked_out(term, c, n, view)
+                    raw[c] = self.worked_out(term, c, n, view)
+                    memo_keep(&figures[self.place[c]], raw[c])
                 c = self.columns[c].after
 
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil:
         """Raw points of one term; the groups' view and the offers are made when first needed."""
         cdef const Column* column = &self.columns[c]
-        if self.stretched and column.most_cpu >= 0 and term != self.dear:
-            return 0                     # such a bound tells of the dear term only
+        if self.stretched and column.most_cpu >= 0 and term != self.dear and self.kernel[term] != PWR:
+            return 0                     # such a bound is asked for the dear term only
         if self.kernel[term] == FGD:
             if view.groups == NULL:
                 self.nodes.look(view.node, n, view)
@@ -360,39 +396,15 @@ cdef class ColumnTable:
         column.pod, column.most_cpu, column.owner, column.family = pod[0], most_cpu, owner, family
         column.lane, column.used, self.place[c] = lane, True, lane * self.memo.each
         needs_set(self.needs, c, pod)
-        self.plant(c)
+        plant(self, c)
         for n in range(self.nodes.count):
-            self.revalue(n, c, c + 1)
+            self.survey(n, c)
+        tree_sum_up(&self.trees[c])
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1
         column.after = self.families[family].first
         self.families[family].first = c
         return c
-
-    cdef int plant(self, int32_t c) except -1 nogil:
-        """Memory of a column, without values."""
-        cdef Column* column = &self.columns[c]
-        cdef int grove = c // self.wide
-        cdef int term
-        cdef Tree points
-        tree_plant(&self.groves[grove], self.nodes.count, self.wide, 0)
-        self.trees[c] = tree_of(&self.groves[grove], c % self.wide)
-        tree_clear(&self.trees[c])
-        if not self.stretched:
-            return 0
-        if column.tallies == NULL:
-            column.tallies = <Tally*> calloc(self.n_terms, sizeof(Tally))
-            if column.tallies == NULL:
-                with gil:
-                    raise MemoryError()
-        for term in range(self.n_terms):
-            tree_plant(&self.points[grove * TERMS + term], self.nodes.count, self.wide, 1)
-            points = tree_of(&self.points[grove * TERMS + term], c % self.wide)
-            tree_clear(&points)
-            column.points[term] = points.level[0]
-            column.most[term] = column.least[term] = 0
-            tally_clear(&column.tallies[term])
-        return 0
 
     cdef int family_of(self, int num, int milli) noexcept nogil:
         """The family of a device request, new or known; -1 if there are too many."""
@@ -440,3 +452,29 @@ cdef class ColumnTable:
                     raw = self.worked_out(term, c, n, &view)
                     assert self.raw[term * ROOM + c] == raw, f"column {c}, node {n}, term {term}: not {raw}"
         return 0
+
+
+cdef int plant(ColumnTable self, int32_t c) except -1 nogil:
+    """Memory of a column, without values."""
+    cdef Column* column = &self.columns[c]
+    cdef int grove = c // self.wide
+    cdef int term
+    cdef Tree points
+    tree_plant(&self.groves[grove], self.nodes.count, self.wide, 0)
+    self.trees[c] = tree_of(&self.groves[grove], c % self.wide)
+    tree_clear(&self.trees[c])
+    if not self.stretched:
+        return 0
+    if column.tallies == NULL:
+        column.tallies = <Tally*> calloc(self.n_terms, sizeof(Tally))
+        if column.tallies == NULL:
+            with gil:
+                raise MemoryError()
+    for term in range(self.n_terms):
+        tree_plant(&self.points[grove * TERMS + term], self.nodes.count, self.wide, 1)
+        points = tree_of(&self.points[grove * TERMS + term], c % self.wide)
+        tree_clear(&points)
+        column.points[term] = points.level[0]
+        column.most[term] = column.least[term] = 0
+        tally_clear(&column.tallies[term])
+    return 0

@@ -6,12 +6,12 @@ exceeds: only nodes whose bound reaches the best total so far are looked at. Wit
 nodes are looked at, as the plain spelling does. Which way is taken never changes an answer.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
-from fastsim_ext.memo cimport UNKNOWN, Memo
+from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep
 from fastsim_ext.needs cimport UNFIT, WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
@@ -119,11 +119,17 @@ cdef class Indexed(Selector):
                 self.scans += 1
                 return Selector.choose(self, cls, choice)
         if at >= 0:
+            self.table.expect(at)
             choice.node = at
             node = self.nodes.at(at)
             choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
+
+    cdef void expect(self, int n) noexcept nogil:
+        """Node ``n`` will change soon."""
+        self.nodes.expect(n)
+        self.table.expect(n)
 
     cdef int settle(self) except -1 nogil:
         """Correct every column for the nodes that changed since the last time."""
@@ -252,7 +258,7 @@ cdef class Indexed(Selector):
 
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil:
         """The total of node ``n``, which fits the bound, for a pod; WORST if it does not fit the pod."""
-        cdef Node node = self.nodes.at(n)
+        cdef const Node* node = &self.nodes.records[n]
         cdef int64_t total = 0
         cdef int term
         cdef int stage = 0
@@ -277,11 +283,11 @@ cdef class Indexed(Selector):
         """Raw points of one term on node ``n``, worked out."""
         cdef uint64_t gpus
         cdef View view
-        cdef Node node = self.nodes.at(n)
+        cdef const Node* node = &self.nodes.records[n]
         if self.kernel[term] == FGD:
-            self.nodes.look(&node, n, &view)
+            self.nodes.look(node, n, &view)
             return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
-        return points_raw(self.kernel[term], &node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
+        return points_raw(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)
 
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
@@ -337,7 +343,7 @@ cdef class Indexed(Selector):
         """Raw points of one term on every feasible node, from the memo where it knows the class."""
         cdef int f, n
         cdef int32_t lane
-        cdef int32_t* figure
+        cdef int16_t* figure
         if self.plainly or self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
             return Selector.score(self, term, cls, pod, count)
         lane = self.lane_for(cls) if self.table.figure[term] >= 0 else -1
@@ -347,9 +353,10 @@ cdef class Indexed(Selector):
                 self.raw__f[f] = self.fresh_points(term, n, pod)
                 continue
             figure = self.table.memo.figures(self.table.state(n), lane) + self.table.figure[term]
-            if figure[0] == UNKNOWN:
-                figure[0] = <int32_t> self.fresh_points(term, n, pod)
             self.raw__f[f] = figure[0]
+            if figure[0] == UNKNOWN:
+                self.raw__f[f] = self.fresh_points(term, n, pod)
+                memo_keep(figure, <int32_t> self.raw__f[f])
         return 0
 
     cdef int32_t lane_for(self, int cls) except -2 nogil:

@@ -9,7 +9,7 @@ When the rows would take more memory than allowed, everything is forgotten and c
 is kept is what was met lately.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
@@ -70,7 +70,7 @@ cdef class Memo:
     @property
     def bytes(self):
         """Memory of keys, rows and table, in bytes."""
-        return self.state_room * (4 * self.words + 4 * self.each * self.lane_room + 8)
+        return self.state_room * (4 * self.words + 2 * self.each * self.lane_room + 8)
 
     def number(self, int32_t kind, int64_t cpu_left, gpu_left):
         """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
@@ -97,7 +97,7 @@ cdef class Memo:
     def keep(self, int64_t state, int64_t place, int64_t term, int32_t figure):
         """Keep what was worked out for a state, a pod class and a term."""
         self.known(state, place, term)
-        self.figures(<int32_t> state, <int32_t> place)[term] = figure
+        memo_keep(self.figures(<int32_t> state, <int32_t> place) + term, figure)
 
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1:
         """Refuse what has no figure."""
@@ -151,7 +151,7 @@ cdef class Memo:
         self.n_lanes += 1
         return self.n_lanes - 1
 
-    cdef int32_t* figures(self, int32_t state, int32_t lane) noexcept nogil:
+    cdef int16_t* figures(self, int32_t state, int32_t lane) noexcept nogil:
         """The figures of a pod class in a state."""
         return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
 
@@ -207,7 +207,7 @@ cdef class Memo:
 
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
         """Room for so many states, or for fewer if with so many pod classes they would take too much."""
-        cdef int64_t bytes_each = sizeof(int32_t) * (self.words + <int64_t> self.each * lanes)
+        cdef int64_t bytes_each = sizeof(int32_t) * self.words + sizeof(int16_t) * <int64_t> self.each * lanes
         while room > LEAST_STATES and room * bytes_each > self.most_bytes:
             room //= 2
         return room
@@ -246,7 +246,7 @@ cdef class Memo:
         cdef int64_t i, j
         cdef int64_t old = self.lane_room * self.each
         cdef int64_t wide = lanes * self.each
-        cdef int32_t* rows = <int32_t*> realloc(self.rows, max(room * wide, 1) * sizeof(int32_t))
+        cdef int16_t* rows = <int16_t*> realloc(self.rows, max(room * wide, 1) * sizeof(int16_t))
         if rows == NULL:
             with gil:
                 raise MemoryError()

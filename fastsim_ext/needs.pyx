@@ -50,14 +50,11 @@ cdef void needs_judge(const Needs* needs, int first, int last, const Node* node,
     cdef const int32_t* closed = needs.closed + <int64_t> (node.model + 1) * ROOM
     cdef int32_t cpu = <int32_t> min(node.cpu_left, LARGEST)
     cdef int32_t mem = <int32_t> min(node.mem_left, LARGEST)
-    cdef int32_t most = 0
-    cdef int32_t idle = 0
+    cdef int32_t most = node.most
+    cdef int32_t idle = node.idle
     cdef int32_t slot = UNFIT + NO_POD_SLOT if full else 0
     cdef int32_t stage
-    cdef int g, c
-    for g in range(node.num_gpu):
-        idle += node.gpu_left[g] == FULL
-        most = max(most, node.gpu_left[g])
+    cdef int c
     for c in range(first, last):
         stage = slot
         stage = UNFIT + NO_MEMORY if mem < needs.mem[c] else stage

@@ -8,22 +8,12 @@ from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
-
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define fastsim_prefetch(at) __builtin_prefetch(at)
-    #else
-    #define fastsim_prefetch(at) ((void) (at))
-    #endif
-    """
-    void prefetch "fastsim_prefetch"(const void* at) noexcept nogil
 
 
 cdef class TypicalTable:
@@ -196,22 +186,20 @@ cdef class NodeTable:
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will be asked for soon: of large clusters, most of it is not in the cache."""
         cdef int i
-        if n < 0:
-            return
         for i in range(0, <int> sizeof(Node), 64):
-            prefetch(<char*> &self.records[n] + i)
-        prefetch(&self.gpu_left__ng[n, 0])
-        prefetch(&self.tags__nt[n, 0])
-        prefetch(&self.frag__nk[n, 0])
-        prefetch(&self.exacts[n * EXACTS])
-        prefetch(&self.cpu_left[n])
-        prefetch(&self.mem_left[n])
-        prefetch(&self.pods[n])
-        prefetch(&self.max_pods[n])
-        prefetch(&self.cpu_mw[n])
-        prefetch(&self.gpu_mw[n])
+            ahead(<char*> &self.records[n] + i)
+        ahead(&self.gpu_left__ng[n, 0])
+        ahead(&self.tags__nt[n, 0])
+        ahead(&self.frag__nk[n, 0])
+        ahead(&self.exacts[n * EXACTS])
+        ahead(&self.cpu_left[n])
+        ahead(&self.mem_left[n])
+        ahead(&self.pods[n])
+        ahead(&self.max_pods[n])
+        ahead(&self.cpu_mw[n])
+        ahead(&self.gpu_mw[n])
         for i in range(0, 3 * self.target.groups.n, 16):
-            prefetch(self.looks + <int64_t> n * 3 * self.target.groups.n + i)
+            ahead(self.looks + <int64_t> n * 3 * self.target.groups.n + i)
 
     cdef Node exactly(self, int n) noexcept nogil:
         """As ``at``, with the node's fragmentation summed in the given order."""
@@ -288,8 +276,13 @@ cdef class NodeTable:
 
     cdef void refresh(self, int n) noexcept nogil:
         """Recompute what follows from the state of node ``n``."""
-        cdef const Node* node = &self.records[n]
+        cdef Node* node = &self.records[n]
         cdef View view
+        cdef int g
+        node.idle = node.most = 0
+        for g in range(node.num_gpu):
+            node.idle += node.gpu_left[g] == FULL
+            node.most = max(node.most, node.gpu_left[g])
         self.cpu_mw[n] = power_cpu(node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(node)
         if self.parted:
@@ -306,8 +299,7 @@ cdef class NodeTable:
         cdef const Node* node = &self.records[n]
         cdef Totals* total = &self.total
         cdef const int64_t* frag = &self.frag__nk[n, 0]
-        cdef int64_t idle = device_idle_count(node)
-        cdef int64_t used = idle < node.num_gpu or node.cpu_left < node.cpu_cap
+        cdef int64_t used = node.idle < node.num_gpu or node.cpu_left < node.cpu_cap
         cdef int64_t gpu_cap = <int64_t> node.num_gpu * FULL
         cdef int k
         if self.parted:
@@ -315,7 +307,7 @@ cdef class NodeTable:
             self.weigh_parts(n, sign, used)
         total.nodes_used += sign * used
         total.gpus_of_used_nodes += sign * used * node.num_gpu
-        total.gpus_used += sign * (node.num_gpu - idle)
+        total.gpus_used += sign * (node.num_gpu - node.idle)
         total.cpu_alloc += sign * (node.cpu_cap - node.cpu_left)
         total.mem_alloc += sign * (node.mem_cap - node.mem_left)
         total.gpu_alloc += sign * (gpu_cap - self.free[n])
@@ -363,6 +355,7 @@ cdef class NodeTable:
             for k in range(FRAG_CLASSES):
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
+            assert kept.idle == device_idle_count(&node), f"node {n}: cached {kept.idle} idle devices"
             self.weigh(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0

@@ -254,7 +254,8 @@ cdef class Online:
             self.departures.pop()
         if self.departures.size > 0 and self.departures.items[0].slot != self.expected:
             self.expected = self.departures.items[0].slot     # a hint: no result depends on it
-            self.nodes.expect(self.work.slots[self.expected].node)
+            if self.work.slots[self.expected].node >= 0:
+                self.select.expect(self.work.slots[self.expected].node)
 
     cdef bint wants_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""

@@ -25,6 +25,7 @@ cdef class Selector:
     cdef int32_t[::1] feasible__f        # positions of the f-th feasible node
     cdef int64_t[::1] raw__f, total__f
     cpdef int verify(self) except -1
+    cdef void expect(self, int n) noexcept nogil
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
     cdef int furthest(self, const Pod* pod) noexcept nogil

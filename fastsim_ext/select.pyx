@@ -89,6 +89,10 @@ cdef class Selector:
         """Check what is kept between decisions: here, nothing."""
         return 0
 
+    cdef void expect(self, int n) noexcept nogil:
+        """Node ``n`` will change soon."""
+        self.nodes.expect(n)
+
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
         cdef const Pod* pod = &self.work.classes[cls]

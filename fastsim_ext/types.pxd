@@ -32,6 +32,7 @@ cdef struct Node:        # the state of one node; *_left is what is free
     int64_t mem_cap, mem_left              # MiB
     const int32_t* gpu_left                # milli of each device, padded with 0
     int num_gpu, width, model              # devices; padded devices; model id or -1
+    int idle, most                         # devices fully free, the most milli left on one; in NodeTable.records only
     int64_t gpu_idle_mw, gpu_peak_mw       # milliwatts of one device
     int64_t cpu_idle_mw, cpu_peak_mw       # milliwatts of one socket
     int cores                              # physical cores of one socket

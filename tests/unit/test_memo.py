@@ -135,6 +135,17 @@ def test_the_order_of_devices_does_not_matter_to_fragmentation() -> None:
     assert memo.number(0, 9, [500, 0, 1000]) == memo.number(0, 9, [0, 1000, 500]) != memo.number(0, 9, [500, 500, 1000])
 
 
+def test_what_is_too_large_is_not_kept() -> None:
+    memo = Memo(1, 1, 10**6)
+    number, place = memo.number(0, 0, [0]), memo.place(1, 0, 0, 0, 0)
+    for figure in (32_768, -32_768, 2**31 - 1):
+        memo.keep(number, place, 0, figure)
+        assert memo.figure(number, place, 0) is None
+    for figure in (32_767, -32_767):
+        memo.keep(number, place, 0, figure)
+        assert memo.figure(number, place, 0) == figure
+
+
 def test_what_it_does_not_have_is_refused() -> None:
     memo = Memo(WIDTH, EACH, 10**6)
     number, place = memo.number(0, 1, [0, 0, 0]), memo.place(1, 0, 0, 0, 0)
