@@ -85,7 +85,7 @@ class Regulation:
         extra[:, : len(self.extras)] = np.array(held, np.int64).reshape(n, len(self.extras))
         return {
             "change_t": np.zeros(0), "change_node": np.zeros(0, np.int32), "change_adds": np.zeros(0, np.int32),
-            "first": np.full(n, -1, np.int32),
+            "first": np.full(n, -1, np.int32), "moved": np.zeros(n, np.int64),
             "gpu_mem_cap": caps, "gpu_mem_left": np.ascontiguousarray(np.repeat(caps[:, None], self.width, axis=1)),
             "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
             "kept": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),

@@ -22,7 +22,7 @@ cdef class Regulated(Online):
 
     def __init__(self, nodes, work, select, options):
         Online.__init__(self, nodes, work, select, options)
-        self.roster = Roster(options["first"])
+        self.roster = Roster(options["first"], options["moved"])
         self.demand = DemandTable(nodes, work, select, self.roster, options)
         self.tenants = TenantTable()
         self.evictions = Evictions(self.demand, work, self.roster)

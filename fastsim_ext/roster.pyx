@@ -10,8 +10,8 @@ from libc.stdlib cimport free, realloc
 cdef class Roster:
     """One record for every slot of the work table, a list of pods for every node, and the gangs."""
 
-    def __init__(self, first):
-        self.first__n = first
+    def __init__(self, first, moved):
+        self.first__n, self.moved__n = first, moved
         self.free_gang = self.forming = -1
 
     def __dealloc__(self):
@@ -41,6 +41,7 @@ cdef class Roster:
         """The pod runs on node ``n``."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
+        self.moved__n[n] += 1
         m.preceding, m.following = -1, self.first__n[n]
         if m.following >= 0:
             self.members[m.following].preceding = slot
@@ -50,6 +51,7 @@ cdef class Roster:
         """The pod does not run on node ``n`` any more."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
+        self.moved__n[n] += 1
         if m.preceding >= 0:
             self.members[m.preceding].following = m.following
         else:
