@@ -24,7 +24,7 @@ from fastsim.tabular import replacing
 
 SUFFIX = ".checkpoint"
 STATE = "state.npz"
-VERSION = 1
+VERSION = 2
 """Layout of the state file; another one is refused."""
 
 

@@ -18,6 +18,7 @@ cdef struct Changes:     # of one node, by time
     int32_t count, room
 
 cdef class Backfill:
+    # not saved: promises are made again
     cdef DemandTable demand
     cdef WorkTable work
     cdef Roster roster

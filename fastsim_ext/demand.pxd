@@ -24,6 +24,7 @@ cdef struct Look:        # one node at one real or imagined moment
     int64_t[MAX_EXTRA] extra_left
 
 cdef class DemandTable:
+    # not saved: told again, and taken from the nodes by the running pods again
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select

@@ -18,6 +18,7 @@ cdef struct Kind:        # pods that ask for about the same
     int64_t walk         # the last one in which ``seen`` was needed
 
 cdef class Glance:
+    # not saved: follows from the outlook
     cdef Outlook outlook
     cdef Kind[MAX_KINDS] kinds
     cdef int n_kinds

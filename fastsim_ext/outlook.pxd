@@ -20,6 +20,7 @@ cdef struct Reservation:
     uint64_t gpus
 
 cdef class Outlook:
+    # not saved: follows from the running pods
     cdef DemandTable demand
     cdef WorkTable work
     cdef Roster roster

@@ -5,6 +5,7 @@ from fastsim_ext.outlook cimport Reservation
 from fastsim_ext.regulated cimport Regulated
 
 cdef class Waiting(Regulated):
+    # not saved: promises are made again, and walks only have to differ
     cdef Backfill backfill
     cdef int64_t walks                   # so far
     cdef bint barred(self, int32_t slot) noexcept nogil
