@@ -24,14 +24,14 @@ from fastsim.columns import (
     read_only,
     typical_columns,
 )
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import InputError, PolicyError
 from fastsim.feeding import Arrivals, arrivals, stream
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
 from fastsim.recording import FileTables, MemoryTables, Recorder
 from fastsim.regime import OFF, Regime
-from fastsim.regulation import RULED, Regulation, needed
+from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.workload.classes import PodClasses
@@ -150,7 +150,8 @@ class OnlineRun:
         self.work = WorkTable()
         self.select = self._selector(plan_columns(plan, len(cluster)))
         self.rules: Regulation | None = None
-        if needed(plan, options.regime, workload.columns):
+        kept = options.saving is not None and options.saving.ruled
+        if kept or needed(plan, options.regime, workload.columns):
             self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
         self.ruled: Waiting | None = None
         self.online = self._loop()
@@ -232,6 +233,8 @@ class OnlineRun:
     def number(self, batch: Any) -> Arrivals:
         """Take note of the pods that come next; their columns."""
         cls = self.classes.intern(batch)
+        if self.rules is not None and self.ruled is not None:
+            self.rules.feed_members(self.ruled, batch)  # first, so that names are numbered as pods come
         self._add_classes()
         if self.options.inflation is not None:
             self.class_of.append(cls)
@@ -241,8 +244,6 @@ class OnlineRun:
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])
         self.pods += batch.num_rows
-        if self.rules is not None and self.ruled is not None:
-            self.rules.feed_members(self.ruled, batch)
         return columns
 
     def _add_classes(self) -> None:
@@ -324,8 +325,6 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
     options.regime.refuse(plan.queue, workload.columns, bool(options.deschedule))
-    if options.saving is not None and needed(plan, options.regime, workload.columns):
-        raise ScenarioError("checkpoint", RULED, "a run whose pods are decided on one by one")
     began, cpu_began = time.perf_counter(), time.process_time()
     run = OnlineRun(cluster, workload, plan, typical, options)
     try:

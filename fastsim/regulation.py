@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +29,6 @@ UNLIMITED = 1 << 62
 """More than any amount: of memory of a device that has no limit, of a quota that is none."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
-RULED = "a run with gangs, conditions of pods, tenants' rules, preemption, backfilling or outages"
-"""What has no checkpoints and cannot be explained yet."""
 ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
 """Pod columns that the plain loop does not look at."""
 
@@ -65,6 +63,7 @@ class Regulation:
     def __init__(self, cluster: Cluster, regime: Regime, seed: int, width: int) -> None:
         self.cluster, self.regime, self.width = cluster, regime, width
         self.tenants, self.groups = Numbers(), Numbers()
+        self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
         self._changes: Iterator[Change] = merged(cluster, regime.outages, seed)
         self._nodes = cluster.offered.to_pylist()
@@ -74,6 +73,11 @@ class Regulation:
             found = f"{len(self.extras)} distinct resources"
             raise InputError("cluster: extra_resources", found, f"at most {MAX_EXTRA}")
         self._allowed: dict[Any, bytes | None] = {}
+        self._recalled: dict[int, tuple[int, int, bool, float]] = {}
+        nodes = len(self._nodes)
+        # By node: the reasons why it is away, and whether its present failure is left out. Part of a checkpoint.
+        away = np.array(away_at_start(cluster), np.int32)
+        self.columns: dict[str, Any] = {"away": away, "spared": np.zeros(nodes, np.uint8)}
 
     def options(self) -> dict[str, Any]:
         """What the compiled engine is made with, besides what the plain loop is made with."""
@@ -85,14 +89,14 @@ class Regulation:
         extra[:, : len(self.extras)] = np.array(held, np.int64).reshape(n, len(self.extras))
         return {
             "change_t": np.zeros(0), "change_node": np.zeros(0, np.int32), "change_adds": np.zeros(0, np.int32),
-            "first": np.full(n, -1, np.int32),
+            "first": np.full(n, -1, np.int32), "moved": np.zeros(n, np.int64),
             "gpu_mem_cap": caps, "gpu_mem_left": np.ascontiguousarray(np.repeat(caps[:, None], self.width, axis=1)),
             "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
             "kept": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
             "preempts": regime.preempt == "priority", "requeues": regime.on_node_loss == "requeue",
             "limited": bool(regime.quotas), "restart_s": regime.restart_s,
             "checkpoint_s": math.nan if regime.checkpoint_every_s is None else regime.checkpoint_every_s,
-            "away": np.array(away_at_start(self.cluster), np.int32), "spared": np.zeros(n, np.uint8),
+            **self.columns,
             "planned": len(planned(self.cluster, regime.outages)),
         }  # fmt: skip
 
@@ -107,19 +111,45 @@ class Regulation:
 
     def feed_members(self, online: Waiting, batch: pa.RecordBatch) -> None:
         """What the rules look at in a batch of pods."""
-        tenant = self.tenants.column(batch, s.TENANT)
-        group = self.groups.column(batch, s.GROUP)
-        group[group == self.groups.of(None)] = -1
+        members = self._members(batch)
         for name in list(self.tenants._known)[len(self._weighed) :]:
             self._weighed.append(name)
             cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.regime.limits(name))
             online.tenants.add_tenant(cpu, memory, gpu, self.regime.weight(name))
+        online.feed_members(*members, _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32))
+
+    def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any]:
+        """Numbers of tenants and groups, whether pods may be stopped, and the seconds that are told."""
+        group = self.groups.column(batch, s.GROUP)
+        group[group == self.groups.of(None)] = -1
         told = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
         duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
-        online.feed_members(
-            tenant, group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), np.where(np.isnan(told), duration, told),
-            _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32),
-        )  # fmt: skip
+        est = np.where(np.isnan(told), duration, told)
+        return self.tenants.column(batch, s.TENANT), group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), est
+
+    def state(self, online: Waiting) -> tuple[dict[str, Any], dict[str, int]]:
+        """(arrays, ends of lists) for a checkpoint; what the loop itself remembers is apart."""
+        members, gangs, ends = online.roster.snapshot()
+        arrays = {name: column.copy() for name, column in self.columns.items()}
+        return arrays | {"members": np.frombuffer(members, np.uint8), "gangs": np.frombuffer(gangs, np.uint8)}, ends
+
+    def recall(self, batch: pa.RecordBatch, first: int, present: Any) -> None:
+        """Pods that arrived before a checkpoint, from number ``first`` on; those ``present`` are still there."""
+        here = present[(present >= first) & (present < first + batch.num_rows)]
+        columns = (column[here - first].tolist() for column in self._members(batch))
+        self._recalled |= dict(zip(here.tolist(), zip(*columns, strict=True), strict=True))
+
+    def take_over(self, online: Waiting, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
+        """Go on from a checkpoint; that of a run without rules knows less, and the workload tells the rest."""
+        ends = meta.get("rules")
+        if ends is not None:
+            online.roster.restore(arrays["members"], arrays["gangs"], ends)
+        else:
+            online.recall(self._recalled)
+        self._recalled = {}
+        for name, column in self.columns.items():
+            column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
+        taken(self._changes, meta["loop"]["change_next"])
 
     def add_rules(self, online: Waiting, first: int, classes: PodClasses, wants: Any) -> None:
         """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fastsim.engine import OnlineRun
 from fastsim.errors import InputError, ScenarioError
 from fastsim.plan import PodRequest
-from fastsim.regulation import RULED, needed
+from fastsim.regulation import needed
 from fastsim_ext.witness import Witness, filtered, picked, scored
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Replay(OnlineRun):
     def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
         options = dataclasses.replace(made.options, record="none")
         if needed(made.plan, options.regime, made.workload.columns):
-            raise ScenarioError("explain", RULED, "a run whose pods are decided on one by one")
+            raise ScenarioError("explain", "a run with rules", "a run whose pods are decided on one by one")
         super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
         watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
         watched[list(asked)] = 1

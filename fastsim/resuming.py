@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fastsim.result import Result
     from fastsim.simulation import Progress
 
-FORK_FIELDS = ("policy", "queue", "gpu_pick", "seed", "until_s", "inflation", "retarget", "name")
+FORK_FIELDS = (
+    "policy", "queue", "gpu_pick", "seed", "until_s", "inflation", "retarget", "preempt", "on_node_loss",
+    "checkpoint_every_s", "restart_s", "quotas", "weights", "name",
+)  # fmt: skip
 """Fields of a scenario that may differ after a fork; everything else decided the past too."""
 
 
@@ -54,10 +57,11 @@ def fork(
 ) -> Result:
     """Another run from the checkpoint beside this folder, to a folder of its own: a shared past, then the changes.
 
-    ``changes`` may name another policy, queue, gpu_pick, seed, until_s (seconds), inflation or retarget, and gives the
-    parts of the scenario that were objects in memory. They count from the checkpoint on, or from ``at_s`` seconds of
-    simulated time: everything up to then happens as in the run, once more from the beginning if the checkpoint is of
-    a later time. The checkpoint stays as it is.
+    ``changes`` may name another policy, queue, gpu_pick, seed, until_s (seconds), inflation, retarget or rule (from
+    ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
+    checkpoint on, or from ``at_s`` seconds of simulated time: everything up to then happens as in the run, once more
+    from the beginning if the checkpoint is of a later time. Outages are part of the past, and with random failures so
+    is the seed. The checkpoint stays as it is.
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     taken = Checkpoint.read(source)

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
     from fastsim.engine import OnlineRun
     from fastsim.recording import Recorder
+    from fastsim.regime import Regime
     from fastsim.workload import Workload
 
 NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "tags", "present")
 """Columns that say what is free on a node; everything else about nodes follows from them."""
 BATCH_ROWS = 16_384
 """Rows of a batch: a checkpoint can be taken between two of them, or when nothing arrives any more."""
-SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule")
+SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "regime", "outages")
 """What must be as it was for the same bytes."""
-FORK_MAY_CHANGE = ("plan", "seed", "until_s")
+FORK_MAY_CHANGE = ("plan", "seed", "until_s", "regime")
 """What may be different in the run that goes on; checkpoints of a fork say so."""
 
 
@@ -56,6 +57,11 @@ class Saving:
         self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
         self._at = self._began_s
         self._decided: dict[str, Any] = {}
+
+    @property
+    def ruled(self) -> bool:
+        """Whether the run that left the checkpoint kept rules, so that this one has to know them."""
+        return self.taken is not None and "rules" in self.taken.meta
 
     # ------------------------------------------------------------------ writing
 
@@ -86,6 +92,9 @@ class Saving:
             "keeping": asdict(self.keeping), "loop": run.online.snapshot(), "line": ends, "scheduled": scheduled,
             "stages": [(tag, row.tobytes().hex(), kept) for tag, row, kept in run.stages], "spent": spent,
         }  # fmt: skip
+        if run.rules is not None and run.ruled is not None:
+            rules, meta["rules"] = run.rules.state(run.ruled)
+            arrays |= rules
         return Checkpoint(meta, arrays)
 
     def write(self, state: Checkpoint, recorder: Recorder) -> None:
@@ -113,7 +122,7 @@ class Saving:
             self._decided = {
                 "cluster": run.cluster.checksum(), "plan": plan, "seed": options.seed, "sample_s": options.sample_s,
                 "until_s": options.until_s, "record": options.record, "deschedule": repr(steps),
-                "typical_pods": hashlib.sha256(repr(run.typical).encode()).hexdigest(),
+                "typical_pods": hashlib.sha256(repr(run.typical).encode()).hexdigest(), **decided_by(options.regime),
             }  # fmt: skip
         return self._decided
 
@@ -155,10 +164,14 @@ class Saving:
                 raise InputError(where, f"{run.pods} pods", f"at least {rows}, as when the checkpoint was written")
             run.recorder.recall(batch, arrays["in_system"])
             run.number(batch)
+            if run.rules is not None:
+                run.rules.recall(batch, run.pods - batch.num_rows, arrays["in_system"])
         if run.recorder.checksum.hexdigest() != meta["sha256"]:
             raise InputError(where, "other pods", f"those that had arrived at the checkpoint (the first {rows})")
         run.work.restore(arrays["slots"], meta["line"])
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
+        if run.rules is not None and run.ruled is not None:
+            run.rules.take_over(run.ruled, arrays, meta, run.columns["present"])
         run.online.restore(meta["loop"])
         run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], kept) for tag, row, kept in meta["stages"]]
 
@@ -166,11 +179,16 @@ class Saving:
         """ScenarioError if this run decides otherwise than the one of the checkpoint did."""
         then, now = taken.meta["decided"], self._decisions(run)
         for name in SAME:
-            if then[name] != _as_read(now[name]) and name not in taken.meta.get("may_change", ()):
+            if then[name] != _as_read(now[name]) and not _may_change(taken, name, now):
                 raise ScenarioError(f"{self.folder}: {name}", _short(now[name]), f"{_short(then[name])}, as before")
         if now["plan"]["queue"] == "drop" and taken.meta["line"]["waiting"]:
             found = f"{taken.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
+
+
+def _may_change(taken: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
+    """Whether a fork may differ in this; random failures belong to the past, and so does the seed they follow."""
+    return name in taken.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
 
 
 def begun(
@@ -183,6 +201,17 @@ def begun(
         raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
     folder = stack.enter_context(unfinished(out, keeping, taken is not None, overwrite))
     return Saving(folder, keeping, scenario, taken)
+
+
+def decided_by(regime: Regime) -> dict[str, Any]:
+    """What a regime decides: the rules that a fork may change, and the outages, which are part of the past."""
+    rules, outages = asdict(regime), regime.outages
+    del rules["outages"]
+    windows = hashlib.sha256(repr(outages.maintenance).encode()).hexdigest() if outages.maintenance else ""
+    return {
+        "regime": json.dumps(rules, sort_keys=True), "failures": outages.mtbf_s is not None,
+        "outages": [outages.mtbf_s, outages.mttr_s, windows],
+    }  # fmt: skip
 
 
 def _as_read(value: Any) -> Any:

@@ -8,9 +8,19 @@ from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.demand cimport DemandTable, Look
+from fastsim_ext.glance cimport Bound, Glance
+from fastsim_ext.outlook cimport Outlook, Reservation
 from fastsim_ext.roster cimport Member, Roster
 from fastsim_ext.select cimport Choice
 from fastsim_ext.work cimport Slot, WorkTable
+
+
+cdef inline bint hopeless(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
+    """Whether a glance says that node ``n`` has no better place for a pod that runs so long."""
+    cdef double start = max(bound.first if lasts <= bound.gap else bound.last, now)
+    if start == INFINITY or start > best.start:
+        return True
+    return start == best.start and n > best.node and (not best.waits or start > now)
 
 
 cdef class Backfill:
@@ -18,27 +28,29 @@ cdef class Backfill:
 
     def __init__(self, DemandTable demand, WorkTable work, Roster roster):
         self.demand, self.work, self.roster = demand, work, roster
+        self.outlook = Outlook(demand, work, roster)
+        self.glance = Glance(self.outlook)
         self.known_moves = -1
-        self.lists = <Changes*> calloc(max(demand.nodes.count, 1), sizeof(Changes))
-        if self.lists == NULL:
+        self.stale = <bint*> calloc(max(demand.nodes.count, 1), sizeof(bint))
+        self.stale_nodes = <int32_t*> calloc(max(demand.nodes.count, 1), sizeof(int32_t))
+        if self.stale == NULL or self.stale_nodes == NULL:
             raise MemoryError()
 
     def __dealloc__(self):
-        cdef int n
-        if self.lists != NULL:
-            for n in range(self.demand.nodes.count):
-                free(self.lists[n].items)
-        free(self.lists)
-        free(self.made)
+        free(self.running.items)
+        free(self.latest)
+        free(self.walk_of)
+        free(self.stale)
+        free(self.stale_nodes)
 
     cdef double told(self, int32_t slot) noexcept nogil:
         """Seconds that a waiting pod is believed to run."""
         cdef const Member* m = &self.roster.members[slot]
         return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
 
-    cdef int note(self, int n, double t, int64_t seq, int cls, uint64_t gpus, int32_t group, int sign) except -1 nogil:
-        """Put a change among those of a node, by time and arrival."""
-        cdef Changes* of = &self.lists[n]
+    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil:
+        """Put an end among those of a node, by time and arrival."""
+        cdef Changes* of = &self.running
         cdef Change* grown
         cdef int32_t k = of.count
         if k == of.room:
@@ -51,7 +63,7 @@ cdef class Backfill:
             of.items[k] = of.items[k - 1]
             k -= 1
         of.items[k].t, of.items[k].seq, of.items[k].cls = t, seq, cls
-        of.items[k].gpus, of.items[k].group, of.items[k].sign = gpus, group, sign
+        of.items[k].gpus, of.items[k].group = gpus, group
         of.count += 1
         return 0
 
@@ -60,13 +72,11 @@ cdef class Backfill:
         cdef int32_t at = self.roster.first__n[n]
         cdef const Slot* s
         cdef const Member* m
-        cdef double t
-        self.lists[n].count = 0
+        self.running.count = 0
         while at >= 0:
             s, m = &self.work.slots[at], &self.roster.members[at]
             if not isnan(m.est_left):
-                t = max(s.began + (m.est_left + m.restart), now)
-                self.note(n, t, s.seq, s.cls, s.gpus, m.group, 1)
+                self.note(self.outlook.ends(at, now), s.seq, s.cls, s.gpus, m.group)
             at = m.following
         return 0
 
@@ -81,7 +91,7 @@ cdef class Backfill:
             if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
                 continue
             self.ends(n, now)
-            of = &self.lists[n]
+            of = &self.running
             if of.count == 0 or of.items[0].t >= out.start:
                 continue
             self.demand.look(n, cls, &look)
@@ -104,7 +114,7 @@ cdef class Backfill:
         if head.node < 0 or choice.node != head.node or end <= head.start:
             return True
         self.ends(head.node, now)
-        of = &self.lists[head.node]
+        of = &self.running
         self.demand.look(head.node, cls, &look)
         self.demand.shift(&look, self.work.slots[slot].cls, choice.gpus, self.roster.members[slot].group, cls, -1)
         for k in range(of.count):
@@ -117,117 +127,147 @@ cdef class Backfill:
 
         Then free amounts change only later than now, at the same times as before; who could not start still cannot.
         """
-        cdef int n
-        if self.known_moves != self.roster.moves:
-            return False
-        for n in range(self.demand.nodes.count):
-            if self.lists[n].count > 0 and self.lists[n].items[0].t <= now:
-                return False
-        return True
+        return self.known_moves == self.roster.moves and not self.outlook.overdue(now)
 
     cdef int renew(self, double now) except -1 nogil:
         """Forget all promises and look at the running pods again."""
         cdef int n
-        self.n_made = 0
-        for n in range(self.demand.nodes.count):
-            self.ends(n, now)
+        self.outlook.renew(now)
+        self.glance.renew(now)
+        self.walk += 1
         self.known_moves = self.roster.moves
-        return 0
-
-    cdef int started(self, int n, double now) except -1 nogil:
-        """A pod has started on node ``n`` during the walk."""
-        cdef int32_t k
-        self.ends(n, now)
-        for k in range(self.n_made):
-            if self.made[k].node == n:
-                self.expect(&self.made[k])
-        self.known_moves = self.roster.moves
-        return 0
-
-    cdef int expect(self, const Reservation* r) except -1 nogil:
-        """Note that a pod with a reservation will come and go."""
-        cdef const Slot* s = &self.work.slots[r.slot]
-        cdef int32_t group = self.roster.members[r.slot].group
-        self.note(r.node, r.start, s.seq, s.cls, r.gpus, group, -1)
-        if r.end < INFINITY:
-            self.note(r.node, r.end, s.seq, s.cls, r.gpus, group, 1)
-        return 0
-
-    cdef int apply(self, Look* look, int at, int cls) noexcept nogil:
-        """Let everything of one time happen; answers the number of the next change."""
-        cdef const Changes* of = &self.lists[look.n]
-        cdef double t = of.items[at].t
-        while at < of.count and of.items[at].t == t:
-            self.demand.shift(look, of.items[at].cls, of.items[at].gpus, of.items[at].group, cls, of.items[at].sign)
-            at += 1
-        return at
-
-    cdef bint floor(self, const Look* state, int at, double start, double lasts, int cls, Look* low) noexcept nogil:
-        """The least of everything free from a state on for some seconds; whether the class fits into it."""
-        cdef Look then
-        cdef int g
-        cdef const Changes* of = &self.lists[state.n]
-        if self.demand.stage(state, cls) != 0:
-            return False
-        then = state[0]
-        low[0] = state[0]
-        while at < of.count and of.items[at].t < start + lasts:
-            at = self.apply(&then, at, cls)
-            low.cpu_left, low.mem_left = min(low.cpu_left, then.cpu_left), min(low.mem_left, then.mem_left)
-            low.pods, low.group_pods = max(low.pods, then.pods), max(low.group_pods, then.group_pods)
-            for g in range(self.demand.nodes.num_gpu[low.n]):
-                low.gpu_left[g] = min(low.gpu_left[g], then.gpu_left[g])
-                low.gpu_mem_left[g] = min(low.gpu_mem_left[g], then.gpu_mem_left[g])
-            for g in range(self.demand.n_extra):
-                low.extra_left[g] = min(low.extra_left[g], then.extra_left[g])
-            if self.demand.stage(low, cls) != 0:
-                return False
-        return True
-
-    cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
-        """The earliest place beside all reservations made; at once before later, then the smallest position."""
-        cdef int cls = self.work.slots[slot].cls
-        cdef double lasts = self.told(slot)
-        cdef double start
-        cdef int n, at
-        cdef Look state, low
-        out.slot, out.node, out.start, out.waits = slot, -1, INFINITY, True
+        for n in range(self.n_stale):
+            self.stale[self.stale_nodes[n]] = False
+        self.n_stale = 0
         for n in range(self.demand.nodes.count):
-            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
-                continue
-            self.demand.look(n, cls, &state)
-            at, start = 0, now
-            while True:
-                if start > out.start or (start == out.start and (not out.waits or at > 0)):
-                    break    # no sooner than what was found
-                if self.floor(&state, at, start, lasts, cls, &low):
-                    out.node, out.start, out.waits, out.end = n, start, at > 0, start + lasts
-                    out.gpus = self.demand.tightest(&low, cls)
-                    break
-                if at == self.lists[n].count:
-                    break
-                start = self.lists[n].items[at].t
-                at = self.apply(&state, at, cls)
+            if self.outlook.changed[n] or self.demand.counts_groups:
+                self.doubt(n)
         return 0
 
-    cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
-        """Whether a pod may start now on the chosen devices without touching any reservation."""
-        cdef int cls = self.work.slots[slot].cls
-        cdef Look state, low
-        self.demand.look(choice.node, cls, &state)
-        if not self.floor(&state, 0, now, self.told(slot), cls, &low):
-            return False
-        return choice.gpus & ~self.demand.fitting(&low, cls) == 0
+    cdef const Reservation* before(self, int32_t slot) noexcept nogil:
+        """What the last walk along the whole line found for a pod; NULL if it did not look."""
+        return &self.latest[slot] if slot < self.room and self.walk_of[slot] == self.walk - 1 else NULL
 
-    cdef int promise(self, const Reservation* given) except -1 nogil:
-        """Keep a reservation for the rest of the walk."""
-        cdef Reservation* grown
-        if self.n_made == self.made_room:
-            grown = <Reservation*> realloc(self.made, (2 * self.made_room + 64) * sizeof(Reservation))
+    cdef void doubt(self, int n) noexcept nogil:
+        """From here on in the line, what the last walk found on node ``n`` may be wrong."""
+        if n >= 0 and not self.stale[n]:
+            self.stale[n] = True
+            self.stale_nodes[self.n_stale] = n
+            self.n_stale += 1
+
+    cdef int remember(self, int32_t slot, const Reservation* place) except -1 nogil:
+        """Note the place of a pod (NULL: it was not looked for), and doubt the nodes where that is news."""
+        cdef const Reservation* old = self.before(slot)
+        cdef int32_t room = 2 * slot + 64
+        cdef void* grown
+        if (old == NULL or place == NULL or place.node != old.node or place.start != old.start
+                or place.end != old.end or place.gpus != old.gpus):
+            self.doubt(old.node if old != NULL else -1)
+            self.doubt(place.node if place != NULL else -1)
+        if slot >= self.room:
+            grown = realloc(self.latest, room * sizeof(Reservation))
+            if grown != NULL:
+                self.latest = <Reservation*> grown
+                grown = realloc(self.walk_of, room * sizeof(int64_t))
             if grown == NULL:
                 with gil:
                     raise MemoryError()
-            self.made, self.made_room = grown, 2 * self.made_room + 64
-        self.made[self.n_made] = given[0]
-        self.n_made += 1
-        return self.expect(given)
+            self.walk_of = <int64_t*> grown
+            while self.room < room:
+                self.walk_of[self.room] = -1
+                self.room += 1
+        self.walk_of[slot] = -1
+        if place != NULL and place.waits:
+            self.latest[slot], self.walk_of[slot] = place[0], self.walk
+        return 0
+
+    cdef int started(self, int32_t slot, int n, double now) except -1 nogil:
+        """A pod has started on node ``n`` during the walk.
+
+        Promises made before it on that node keep their time, but might now be made for other devices.
+        """
+        cdef int32_t k
+        self.outlook.started(slot, n, now)
+        if self.outlook.ends(slot, now) <= now:
+            self.doubt(n)    # a promise for no time at all holds nothing, a pod that runs does
+        if self.known_moves >= 0:
+            self.known_moves = self.roster.moves
+        for k in range(self.outlook.n_made):
+            if self.outlook.made[k].node == n:
+                self.known_moves = -1
+        return 0
+
+    cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
+        """The earliest place beside all reservations made; at once before later, then the smallest position.
+
+        Where nothing is in doubt, no place is better than that of the last walk, and that one is still there.
+        """
+        cdef int cls = self.work.slots[slot].cls
+        cdef double lasts = self.told(slot)
+        cdef const Reservation* old = self.before(slot)
+        cdef Bound* bounds
+        cdef int k
+        out.slot, out.node, out.start, out.end, out.waits, out.gpus = slot, -1, INFINITY, INFINITY, True, 0
+        if old == NULL or old.start < now:
+            return self.everywhere(cls, lasts, now, out)
+        if old.node >= 0 and not self.stale[old.node]:
+            out[0] = old[0]
+            out.waits = old.start > now
+        self.glance.bounds(cls, &bounds)
+        if old.node >= 0 and out.node < 0:
+            self.consider(old.node, cls, lasts, now, bounds, out)
+        for k in range(self.n_stale):
+            if self.stale_nodes[k] != old.node:
+                self.consider(self.stale_nodes[k], cls, lasts, now, bounds, out)
+        if old.node >= 0 and (out.start > old.start or (out.start == old.start and (
+                (out.waits and old.start == now) or out.node > old.node))):
+            for k in range(self.demand.nodes.count):
+                if not self.stale[k]:
+                    self.consider(k, cls, lasts, now, bounds, out)
+        return 0
+
+    cdef int everywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil:
+        """Look at every node, first at the one that looks soonest: then the others are seldom worth more than a glance.
+        """
+        cdef double least = INFINITY
+        cdef double start
+        cdef int n
+        cdef int soonest = -1
+        cdef Bound* bounds
+        self.glance.bounds(cls, &bounds)
+        if bounds != NULL:
+            for n in range(self.demand.nodes.count):
+                start = bounds[n].first if lasts <= bounds[n].gap else bounds[n].last
+                if start < least:
+                    least, soonest = start, n
+            if soonest >= 0:
+                self.consider(soonest, cls, lasts, now, bounds, out)
+        for n in range(self.demand.nodes.count):
+            if n != soonest:
+                self.consider(n, cls, lasts, now, bounds, out)
+        return 0
+
+    cdef int consider(self, int n, int cls, double lasts, double now, Bound* bounds,
+                      Reservation* out) except -1 nogil:
+        """Take the earliest place on node ``n`` if it is the best so far."""
+        if bounds != NULL:
+            if hopeless(&bounds[n], n, lasts, now, out):
+                return 0
+            self.glance.sharpen(cls, &bounds[n], n)
+            if hopeless(&bounds[n], n, lasts, now, out):
+                return 0
+        if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+            return 0
+        return self.outlook.earliest(n, cls, lasts, now, out)
+
+    cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
+        """Whether a pod may start now on the chosen devices without touching any reservation."""
+        cdef uint64_t gpus
+        if not self.outlook.lasting(choice.node, self.told(slot), self.work.slots[slot].cls, now, &gpus):
+            return False
+        return choice.gpus & ~gpus == 0
+
+    cdef int promise(self, const Reservation* given) except -1 nogil:
+        """Keep a reservation for the rest of the walk, or that there is none."""
+        self.remember(given.slot, given)
+        return self.outlook.promise(given) if given.node >= 0 else 0

@@ -454,25 +454,25 @@ cdef class ColumnTable:
         return 0
 
 
-cdef int plant(ColumnTable self, int32_t c) except -1 nogil:
+cdef int plant(ColumnTable table, int32_t c) except -1 nogil:
     """Memory of a column, without values."""
-    cdef Column* column = &self.columns[c]
-    cdef int grove = c // self.wide
+    cdef Column* column = &table.columns[c]
+    cdef int grove = c // table.wide
     cdef int term
     cdef Tree points
-    tree_plant(&self.groves[grove], self.nodes.count, self.wide, 0)
-    self.trees[c] = tree_of(&self.groves[grove], c % self.wide)
-    tree_clear(&self.trees[c])
-    if not self.stretched:
+    tree_plant(&table.groves[grove], table.nodes.count, table.wide, 0)
+    table.trees[c] = tree_of(&table.groves[grove], c % table.wide)
+    tree_clear(&table.trees[c])
+    if not table.stretched:
         return 0
     if column.tallies == NULL:
-        column.tallies = <Tally*> calloc(self.n_terms, sizeof(Tally))
+        column.tallies = <Tally*> calloc(table.n_terms, sizeof(Tally))
         if column.tallies == NULL:
             with gil:
                 raise MemoryError()
-    for term in range(self.n_terms):
-        tree_plant(&self.points[grove * TERMS + term], self.nodes.count, self.wide, 1)
-        points = tree_of(&self.points[grove * TERMS + term], c % self.wide)
+    for term in range(table.n_terms):
+        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, table.wide, 1)
+        points = tree_of(&table.points[grove * TERMS + term], c % table.wide)
         tree_clear(&points)
         column.points[term] = points.level[0]
         column.most[term] = column.least[term] = 0

@@ -24,6 +24,7 @@ cdef struct Look:        # one node at one real or imagined moment
     int64_t[MAX_EXTRA] extra_left
 
 cdef class DemandTable:
+    # not saved: told again, and taken from the nodes by the running pods again
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select
@@ -33,6 +34,7 @@ cdef class DemandTable:
     cdef uint8_t* allowed                # rows of one byte a node
     cdef int32_t class_room, n_rules, rule_room, n_extra
     cdef int64_t allowed_room, n_allowed
+    cdef bint counts_groups              # whether any class limits the pods of a group on a node
     cdef int64_t[:, ::1] gpu_mem_left__ng, extra_left__nr
     cdef const int64_t[::1] gpu_mem_cap
     cdef const int64_t[:, ::1] extra_cap__nr

@@ -50,6 +50,7 @@ cdef class DemandTable:
         rule = &self.rules[self.n_rules]
         rule.gpu_mem, rule.group, rule.most, rule.allowed = gpu_mem, group, most, -1
         rule.foreign = foreign
+        self.counts_groups = self.counts_groups or most >= 0
         for r in range(self.n_extra):
             rule.extra[r] = extra[r]
         if allowed is not None:

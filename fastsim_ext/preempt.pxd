@@ -13,6 +13,7 @@ cdef struct Failure:     # the last time that nothing helped a class
     int32_t priority     # of the pod; a less important one fails as well
 
 cdef class Evictions:
+    # not saved: what is found is found again
     cdef DemandTable demand
     cdef WorkTable work
     cdef Roster roster

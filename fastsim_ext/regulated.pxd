@@ -8,14 +8,17 @@ from fastsim_ext.select cimport Choice
 from fastsim_ext.tenants cimport TenantTable
 
 cdef class Regulated(Online):
+    # saved
+    cdef bint endless    # node changes go on and are asked for in pieces
+    cdef int64_t passed  # node changes before those at hand
+    cdef int64_t planned, failed         # planned changes to come; nodes that have failed
+    # not saved: tables of their own, options, columns that belong to the caller, what is at hand
     cdef readonly DemandTable demand
     cdef readonly TenantTable tenants
-    cdef Roster roster
+    cdef readonly Roster roster
     cdef Evictions evictions
     cdef bint preempts, requeues, limited        # limited: there are quotas
-    cdef bint endless    # node changes go on and are asked for in pieces
     cdef double checkpoint, restart              # seconds; checkpoint NaN = none, 0 = always
-    cdef int64_t planned, failed         # planned changes to come; nodes that have failed
     cdef int32_t failing                         # the pod because of which an entry did not start
     cdef int32_t[::1] away__n                    # reasons why each node is away
     cdef uint8_t[::1] spared__n                  # nodes whose present failure is left out

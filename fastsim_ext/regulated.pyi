@@ -1,9 +1,11 @@
 """The online engine with gangs, quotas, preemption and nodes that fail."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastsim_ext.demand import DemandTable
 from fastsim_ext.online import Online
+from fastsim_ext.roster import Roster
 from fastsim_ext.tenants import TenantTable
 
 class Regulated(Online):
@@ -11,6 +13,16 @@ class Regulated(Online):
 
     demand: DemandTable
     tenants: TenantTable
+    roster: Roster
+    def snapshot(self) -> dict[str, Any]:
+        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+
+        The next change that is fed must be the first one that was not behind.
+        """
+    def recall(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
+        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def discard(self, slot: int) -> None:

@@ -22,7 +22,7 @@ cdef class Regulated(Online):
 
     def __init__(self, nodes, work, select, options):
         Online.__init__(self, nodes, work, select, options)
-        self.roster = Roster(options["first"])
+        self.roster = Roster(options["first"], options["moved"])
         self.demand = DemandTable(nodes, work, select, self.roster, options)
         self.tenants = TenantTable()
         self.evictions = Evictions(self.demand, work, self.roster)
@@ -34,6 +34,7 @@ cdef class Regulated(Online):
 
     def feed_changes(self, t, node, adds, random, bint last):
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
+        self.passed += self.change_next
         self.change_t, self.change_node, self.change_adds, self.change_random = t, node, adds, random
         self.change_next = 0
         self.endless = not last
@@ -42,6 +43,36 @@ cdef class Regulated(Online):
         """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""
         self.a_tenant, self.a_group, self.a_preemptible = tenant, group, preemptible
         self.a_est, self.a_job, self.a_gang = est, job, gang
+
+    def snapshot(self):
+        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+        ended = not self.endless and self.change_next >= self.change_t.shape[0]
+        return Online.snapshot(self) | {
+            "change_next": self.passed + self.change_next, "ended": ended, "planned": self.planned,
+            "failed": self.failed,
+        }
+
+    def restore(self, kept):
+        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+
+        The next change that is fed must be the first one that was not behind.
+        """
+        cdef int32_t s
+        Online.restore(self, kept)
+        self.passed, self.change_next = kept["change_next"], 0
+        self.endless = not kept.get("ended", False)
+        self.planned, self.failed = kept.get("planned", self.planned - self.passed), kept.get("failed", 0)
+        for s in range(self.work.n_slots):
+            if self.work.slots[s].seq >= 0 and self.work.slots[s].node >= 0:
+                self.hold(s)
+        self.verify()
+
+    def recall(self, members):
+        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
+        cdef int32_t s
+        for s in range(self.work.n_slots):
+            tenant, group, preemptible, est = members.get(self.work.slots[s].seq, (-1, -1, False, NAN))
+            self.roster.enter(s, tenant, group, preemptible, est)
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""

@@ -15,11 +15,16 @@ cdef struct Gang:        # pods that start and stop together
     int32_t after                        # the next gang that forms, or the next free record
 
 cdef class Roster:
+    # saved
     cdef Member* members                 # by slot
     cdef Gang* gangs
-    cdef int32_t room, gang_room, n_gangs, free_gang, forming
+    cdef int32_t room, n_gangs, free_gang, forming
+    cdef int64_t joins                   # entries that joined the line so far
+    # not saved: follow from who runs where, or tell only whether something changed
+    cdef int32_t gang_room
     cdef int32_t[::1] first__n           # a pod of each node, or -1
-    cdef int64_t joins, moves            # entries that joined the line, pods and nodes that came or went, so far
+    cdef int64_t[::1] moved__n           # pods that came to each node or went from it, so far
+    cdef int64_t moves                   # pods and nodes that came or went, so far
     cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil
     cdef void link(self, int32_t slot, int n) noexcept nogil
     cdef void unlink(self, int32_t slot, int n) noexcept nogil

@@ -5,18 +5,45 @@ A gang is a list of slots in the order of arrival. In the waiting line its last 
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+from cpython.bytes cimport PyBytes_FromStringAndSize
 
 
 cdef class Roster:
     """One record for every slot of the work table, a list of pods for every node, and the gangs."""
 
-    def __init__(self, first):
-        self.first__n = first
+    def __init__(self, first, moved):
+        self.first__n, self.moved__n = first, moved
         self.free_gang = self.forming = -1
 
     def __dealloc__(self):
         free(self.members)
         free(self.gangs)
+
+    def snapshot(self):
+        """(what is known of every slot as bytes, every gang as bytes, the ends of its lists): all restore() needs."""
+        ends = {"free_gang": self.free_gang, "forming": self.forming, "joins": self.joins}
+        return (PyBytes_FromStringAndSize(<char*> self.members, self.room * sizeof(Member)),
+                PyBytes_FromStringAndSize(<char*> self.gangs, self.n_gangs * sizeof(Gang)), ends)
+
+    def restore(self, const unsigned char[::1] members, const unsigned char[::1] gangs, ends):
+        """Take over a snapshot(); who runs where is to be told by link()."""
+        cdef int64_t room = members.shape[0] // <int64_t> sizeof(Member)
+        cdef int64_t count = gangs.shape[0] // <int64_t> sizeof(Gang)
+        if members.shape[0] % <int64_t> sizeof(Member) or gangs.shape[0] % <int64_t> sizeof(Gang) or self.room:
+            raise ValueError(f"{members.shape[0]} and {gangs.shape[0]} bytes are no snapshot, or somebody is there")
+        if room:
+            self.members = <Member*> realloc(self.members, room * sizeof(Member))
+            if self.members == NULL:
+                raise MemoryError()
+            memcpy(self.members, &members[0], members.shape[0])
+        if count:
+            self.gangs = <Gang*> realloc(self.gangs, count * sizeof(Gang))
+            if self.gangs == NULL:
+                raise MemoryError()
+            memcpy(self.gangs, &gangs[0], gangs.shape[0])
+        self.room, self.n_gangs, self.gang_room = room, count, count
+        self.free_gang, self.forming, self.joins = ends["free_gang"], ends["forming"], ends["joins"]
 
     cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil:
         """A pod has taken a slot."""
@@ -29,6 +56,7 @@ cdef class Roster:
             if grown == NULL:
                 with gil:
                     raise MemoryError()
+            memset(&grown[self.room], 0, (room - self.room) * sizeof(Member))
             self.members, self.room = grown, room
         m = &self.members[slot]
         m.tenant, m.group, m.preemptible, m.est_left = tenant, group, preemptible, est
@@ -41,6 +69,7 @@ cdef class Roster:
         """The pod runs on node ``n``."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
+        self.moved__n[n] += 1
         m.preceding, m.following = -1, self.first__n[n]
         if m.following >= 0:
             self.members[m.following].preceding = slot
@@ -50,6 +79,7 @@ cdef class Roster:
         """The pod does not run on node ``n`` any more."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
+        self.moved__n[n] += 1
         if m.preceding >= 0:
             self.members[m.preceding].following = m.following
         else:

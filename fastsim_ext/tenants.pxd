@@ -11,6 +11,7 @@ cdef struct Tenant:
     int32_t oldest       # its first entry in the line, during a walk by shares; -1 = none
 
 cdef class TenantTable:
+    # not saved: told again, and added up from the running pods
     cdef Tenant* tenants
     cdef readonly int32_t count
     cdef int32_t room

@@ -1,9 +1,11 @@
 # Who may try when: the rules of the waiting line.
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.backfill cimport Backfill, Reservation
+from fastsim_ext.backfill cimport Backfill
+from fastsim_ext.outlook cimport Reservation
 from fastsim_ext.regulated cimport Regulated
 
 cdef class Waiting(Regulated):
+    # not saved: promises are made again, and walks only have to differ
     cdef Backfill backfill
     cdef int64_t walks                   # so far
     cdef bint barred(self, int32_t slot) noexcept nogil
@@ -17,4 +19,4 @@ cdef class Waiting(Regulated):
     cdef bint easy(self) except -1 nogil
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil
     cdef bint conservative(self, int32_t only) except -1 nogil
-    cdef int settle_promised(self, int32_t slot, const Reservation* place) except -1 nogil
+    cdef int settle_promised(self, int32_t slot, Reservation* place) except -1 nogil

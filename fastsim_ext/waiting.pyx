@@ -4,8 +4,9 @@ Quotas hold back only their tenant's entries. Entries that join the line during 
 """
 
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.backfill cimport Backfill, Reservation
+from fastsim_ext.backfill cimport Backfill
 from fastsim_ext.online cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORITY_SKIP
+from fastsim_ext.outlook cimport Reservation
 from fastsim_ext.regulated cimport Regulated
 from fastsim_ext.select cimport Choice
 from fastsim_ext.work cimport OVER_QUOTA
@@ -214,27 +215,30 @@ cdef class Waiting(Regulated):
             self.backfill.renew(self.now)
         while at >= 0:
             after = self.work.slots[at].after
-            if not self.barred(at):
-                over = self.excess(at)
-                if over >= 0:
-                    self.bar(over)
+            over = -1 if self.barred(at) else self.excess(at)
+            if over >= 0:
+                self.bar(over)
+            if self.barred(at):
+                self.backfill.remember(at, NULL)
+            else:
+                self.backfill.earliest(at, self.now, &place)
+                if place.node >= 0 and not place.waits:
+                    self.settle_promised(at, &place)
+                    started = True
                 else:
-                    self.backfill.earliest(at, self.now, &place)
-                    if place.node >= 0 and place.waits:
-                        self.backfill.promise(&place)
-                    elif place.node >= 0:
-                        self.settle_promised(at, &place)
-                        started = True
+                    self.backfill.promise(&place)
             at = after
         return started
 
-    cdef int settle_promised(self, int32_t slot, const Reservation* place) except -1 nogil:
+    cdef int settle_promised(self, int32_t slot, Reservation* place) except -1 nogil:
         """Start where the policy says if no reservation needs that, else at the pod's own place."""
         cdef Choice choice
         self.decide(self.work.slots[slot].cls, &choice)
-        if not self.backfill.allowed(slot, &choice, self.now):
-            choice.node, choice.gpus = place.node, place.gpus
+        if self.backfill.allowed(slot, &choice, self.now):
+            place.node, place.gpus = choice.node, choice.gpus
+        choice.node, choice.gpus = place.node, place.gpus
+        self.backfill.remember(slot, place)
         self.begin(slot, &choice)
         self.plan_end(slot)
         self.leave_line(slot)
-        return self.backfill.started(choice.node, self.now)
+        return self.backfill.started(slot, choice.node, self.now)

@@ -35,6 +35,8 @@ SHARED = {
     "fastsim/reference_tables.py": f"{UNIT}/test_reference.py",
     "fastsim_ext/backfill.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/demand.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/glance.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/outlook.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/preempt.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/regulated.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/roster.pyx": "tests/differential/test_textbook.py",

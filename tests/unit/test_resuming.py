@@ -228,6 +228,38 @@ def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+@pytest.mark.parametrize(
+    "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"preempt": "priority", "restart_s": 5.0},
+              {"quotas": "a:gpu_milli=30000"}],
+)  # fmt: skip
+def test_rules_begin_with_a_fork(tmp_path: Path, rules: dict[str, Any]) -> None:
+    # Until the 60th pod nobody waits, so the rules could as well have held from the begin.
+    table = Workload.synth("openb", pods=300, seed=4, load=4.0, cluster=fs.Cluster.scaled(nodes=15)).table()
+    columns = {"priority": [k % 3 for k in range(300)], "tenant": ["ab"[k % 2] for k in range(300)]}
+    for name, values in columns.items():
+        table = table.append_column(name, [values])
+    Workload.from_arrow(table).write(tmp_path / "pods.parquet")
+    given: dict[str, Any] = {"cluster": "openb:15", "workload": str(tmp_path / "pods.parquet"), "policy": "best_fit"}
+    plain = fs.simulate(**given, queue="fifo", out=tmp_path / "base", checkpoint_pods=60, keep_checkpoint=True,
+                        until_s=float(table["submit_s"][100].as_py()))  # fmt: skip
+    forked = fs.fork(tmp_path / "base", tmp_path / "other", until_s=None, **rules)
+    whole = fs.simulate(**(given | {"queue": "fifo"} | rules), out=tmp_path / "whole")
+    assert (plain.jobs["start_s"] - plain.jobs["submit_s"]).head(60).max() == 0
+    for name in ("placements", "jobs", "timeline"):
+        assert getattr(forked, name).equals(getattr(whole, name)), name
+    assert not whole.jobs.equals(fs.simulate(**given, queue="fifo", out=tmp_path / "fifo").jobs)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+def test_failures_and_their_seed_belong_to_the_past(tmp_path: Path) -> None:
+    simulated(tmp_path / "base", "openb:9", queue="fifo", failures="mtbf=900,mttr=30", **KEPT)
+    with pytest.raises(fs.ScenarioError, match=r"base.checkpoint|other.checkpoint: seed: found 3"):
+        fs.fork(tmp_path / "base", tmp_path / "other", seed=3)
+    with pytest.raises(fs.ScenarioError, match="fork: failures: found a change of the past"):
+        fs.fork(tmp_path / "base", tmp_path / "other", failures="")
+
+
 def test_what_decided_the_past_cannot_change(tmp_path: Path) -> None:
     simulated(tmp_path / "base", "openb:9", queue="fifo", **KEPT)
     with pytest.raises(fs.ScenarioError, match="fork: cluster: found a change of the past"):

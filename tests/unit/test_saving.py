@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
 from fastsim import tabular
 from fastsim.checkpoint import Checkpoint, Keeping, working_folder
 from fastsim.engine import OnlineOptions, run_online
+from fastsim.plan import QUEUES
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.result import FRAMES
 from fastsim.saving import Saving
 from fastsim.stages import Deschedule, Inflation
 from fastsim.workload import Workload
-from tests.strategies import Scenario, scenarios
+from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 
 
 class Stopped(Exception):
@@ -35,7 +36,8 @@ def folder(path: Path) -> Path:
 
 def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
     steps = (Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5, 3.0), Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5))
-    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, deschedule=steps,
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime,
+                         deschedule=() if "gang_size" in s.workload.columns else steps,
                          inflation=Inflation(1.5, s.seed), **rest)  # fmt: skip
 
 
@@ -64,9 +66,25 @@ def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint |
 def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]
 ) -> None:
+    same_bytes(tmp_path_factory, s, every, stops)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@settings(max_examples=scenarios_per_run(10), deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), every=st.integers(1, 9), stops=st.lists(st.integers(1, 4), min_size=1, max_size=2))
+def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, queue: str, data: st.DataObject, every: int, stops: list[int]
+) -> None:
+    crowded = queue != "drop" and data.draw(st.booleans())
+    same_bytes(tmp_path_factory, data.draw(ruled(queues=(queue,), crowded=crowded)), every, stops)
+
+
+def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]) -> None:
+    """Stopped after so many checkpoints each time and taken up again, the run ends as one that nothing stopped."""
     base = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tabular, "ROW_GROUP", 3)
+        patch.setattr("os.fsync", lambda _: None)  # nobody pulls the plug here
         run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=folder(base / "plain")))
         work, taken = folder(base / "work"), None
         for number, writes in enumerate([*stops, None]):

@@ -1,0 +1,67 @@
+"""No field of the compiled loop is forgotten in a checkpoint: each stands under ``# saved`` or ``# not saved: why``."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.style.tree import ROOT
+
+FOLDER = ROOT / "fastsim_ext"
+RULED = ("roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
+"""Modules whose one class says beside its fields what becomes of them."""
+FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
+NOT_SAVED_BY_ONLINE = {
+    "nodes", "work", "select", "departures",  # tables of their own
+    "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t",  # options
+    "change_t", "change_node", "change_adds",  # the caller's columns
+    "a_pod_id", "a_class", "a_priority", "a_submit", "a_duration", "a_count", "a_next", "last_batch",  # the batch
+    "rows", "n_rows", "row_room",  # drained before
+    "expected",  # a hint
+}  # fmt: skip
+
+
+def fields(module: str) -> dict[str, str]:
+    """Every field of the module's class with the heading it stands under."""
+    found: dict[str, str] = {}
+    heading, inside = "", False
+    for line in (FOLDER / f"{module}.pxd").read_text(encoding="utf-8").splitlines():
+        inside = inside or line.startswith("cdef class ")
+        if not inside:
+            continue
+        if line.startswith("    # "):
+            heading = line.strip("# ")
+        match = FIELD.match(line)
+        if match and "(" not in line.split("#")[0]:
+            found |= dict.fromkeys(match[1].split(", "), heading)
+    return found
+
+
+def functions(module: str, *names: str) -> list[str]:
+    """The texts of some functions of the module."""
+    text = (FOLDER / f"{module}.pyx").read_text(encoding="utf-8")
+    found = [re.search(rf"    def {name}\(.*?(?=\n    c?p?def |\Z)", text, re.S) for name in names]
+    return [match[0] if match else "" for match in found]
+
+
+@pytest.mark.parametrize("module", RULED)
+def test_every_field_says_what_becomes_of_it(module: str) -> None:
+    said = fields(module)
+    assert said
+    for name, heading in said.items():
+        assert heading == "saved" or heading.startswith("not saved: "), f"{module}.pxd: {name}"
+
+
+@pytest.mark.parametrize("module", RULED)
+def test_what_is_saved_is_written_and_read(module: str) -> None:
+    saved = [name for name, heading in fields(module).items() if heading == "saved"]
+    for text in functions(module, "snapshot", "restore"):
+        assert [name for name in saved if f"self.{name}" not in text] == []
+
+
+def test_the_plain_loop_forgets_nothing() -> None:
+    snapshot, restore = functions("online", "snapshot", "restore")
+    for name in fields("online").keys() - NOT_SAVED_BY_ONLINE:
+        assert f"self.{name}" in restore, name
+        assert f"self.{name}" in snapshot or name == "at_capacity", name  # the last one by way of state()
