@@ -23,7 +23,8 @@ NOT_SAVED_BY_ONLINE = {
 
 def fields(module: str) -> dict[str, str]:
     """Every field of the module's class with the heading it stands under."""
-    found, heading, inside = {}, "", False
+    found: dict[str, str] = {}
+    heading, inside = "", False
     for line in (FOLDER / f"{module}.pxd").read_text(encoding="utf-8").splitlines():
         inside = inside or line.startswith("cdef class ")
         if not inside:
