@@ -16,19 +16,44 @@ import polars as pl
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.frames import REASONS, device_lists
 from fastsim.plan import PodRequest
-from fastsim.replay import AskedPod, Decision, asked_pods, replayed, sampled_pods
+from fastsim.replay import (
+    BACKFILL,
+    GANG,
+    OVER_QUOTA,
+    PREEMPTION,
+    RESERVED,
+    AskedPod,
+    Decision,
+    asked_pods,
+    replayed,
+    sampled_pods,
+)
 from fastsim.result import Result
 from fastsim.simulation import Prepared, Progress, RunWarning, prepared
 from fastsim.spec import Scenario
+from fastsim_ext.observer import NO_GPU_MEMORY
 from fastsim_ext.witness import ABSENT
 
-CHECKS = ("absent", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_pod_slot")
-"""Why a node cannot host a pod, in the order the filter looks."""
+CHECKS = (
+    "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
+    "pod_limit", "reserved", "over_quota", "gang",
+)  # fmt: skip
+"""Why a node cannot host a pod, in the order the filter looks; the last three are rules about more than one node."""
+NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
+"""Checks by their numbers in a decision."""
 FOUND = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
     "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
+    "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}", "no_extra": "{:,} of a further resource, needs {:,}",
+    "pod_limit": "{:,} pods of its group are there, at most {:,}",
 }  # fmt: skip
 """What a node has and needs where a check fails."""
+WORDS = {
+    "absent": "the node is not there", "no_match": "its labels or name do not match",
+    "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
+    "gang": "another pod of its gang fits nowhere",
+}  # fmt: skip
+"""Checks without figures."""
 PLACED, TOO_LARGE, NO_NODE = "placed", "too_large", "no_node"
 
 Source = Result | Scenario | str | os.PathLike[str]
@@ -63,6 +88,9 @@ class Explanation:
     def nodes(self, decision: Decision) -> pl.DataFrame:
         """One row for every node of one decision."""
         host, total = decision.reason__n == 0, self.totals(decision)
+        gpus = decision.gpus__n.copy()
+        if decision.node >= 0:
+            gpus[decision.node] = decision.gpus
         rank = ranks(total, host)
         columns = {
             "pod_id": pl.repeat(decision.pod.pod_id, len(host), dtype=pl.Int64, eager=True),
@@ -72,12 +100,13 @@ class Explanation:
             "outcome": pl.repeat(outcome(decision), len(host), dtype=pl.String, eager=True),
             "node": self._names(), "position": np.arange(len(host)), "feasible": host,
             **_failures(decision), **self._points(decision),
-            "total": total, "rank": rank, "gpu_ids": pl.Series(device_lists(decision.gpus__n)),
+            "total": total, "rank": rank, "gpu_ids": pl.Series(device_lists(gpus)),
             "chosen": np.arange(len(host)) == decision.node, "why": list(self._why(decision, total, rank)),
         }  # fmt: skip
-        scores = [*self._points(decision), "total", "rank", "gpu_ids"]
-        hosts = pl.when(pl.col("feasible"))
-        return pl.DataFrame(columns).with_columns(hosts.then(pl.col(name)).alias(name) for name in scores)
+        scores = [*self._points(decision), "total", "rank"]
+        hosts, devices = pl.when(pl.col("feasible")), pl.when(pl.col("feasible") | pl.col("chosen"))
+        frame = pl.DataFrame(columns).with_columns(hosts.then(pl.col(name)).alias(name) for name in scores)
+        return frame.with_columns(devices.then(pl.col("gpu_ids")).alias("gpu_ids"))
 
     def totals(self, decision: Decision, without: str = "") -> Any:
         """Weighted points of every node over the terms, leaving out those of one kernel."""
@@ -87,6 +116,18 @@ class Explanation:
     def reason(self, decision: Decision) -> str:
         """Why the node that was chosen won, or what became of a pod that fitted nowhere."""
         host = decision.reason__n == 0
+        if decision.how == GANG and decision.node >= 0:
+            return "placed with its gang, one member after another"
+        if decision.how == PREEMPTION:
+            return "room was made by stopping less important pods"
+        if decision.node >= 0 and decision.how == BACKFILL:
+            return f"backfilled past pods ahead in the line, {self._merit(decision, host)}"
+        if decision.node < 0 and outcome(decision) in WORDS:
+            return WORDS[outcome(decision)]
+        return self._merit(decision, host)
+
+    def _merit(self, decision: Decision, host: Any) -> str:
+        """What the checks and points say."""
         count = int(host.sum())
         if count == 0:
             furthest = outcome(decision)
@@ -172,7 +213,12 @@ def outcome(decision: Decision) -> str:
     """``placed``, ``too_large``, or the furthest check that any node failed."""
     if decision.node >= 0:
         return PLACED
-    furthest = int(decision.reason__n.max(initial=ABSENT))
+    if decision.how in (OVER_QUOTA, GANG):
+        return decision.how
+    if (decision.reason__n == RESERVED).any():
+        return NAMES[RESERVED]
+    reasons = np.where(decision.reason__n == NO_GPU_MEMORY, REASONS.index("no_gpu"), decision.reason__n)
+    furthest = int(reasons.max(initial=ABSENT))
     return TOO_LARGE if decision.too_large else NO_NODE if furthest <= 0 else REASONS[furthest]
 
 
@@ -187,9 +233,9 @@ def ranks(total: Any, host: Any) -> Any:
 
 def shortfall(reason: int, decision: Decision, n: int, model: str | None) -> str:
     """What node ``n`` lacks, in words; ``model`` is that of its devices."""
-    check = "absent" if reason == ABSENT else REASONS[reason]
-    if check == "absent":
-        return "the node is not there"
+    check = NAMES[reason]
+    if check in WORDS:
+        return WORDS[check]
     if check == "no_gpu_model":
         return f"has {model or 'no GPU'}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
     return FOUND[check].format(int(decision.found__n[n]), int(decision.needed__n[n]))
@@ -197,7 +243,7 @@ def shortfall(reason: int, decision: Decision, n: int, model: str | None) -> str
 
 def _failures(decision: Decision) -> dict[str, Any]:
     """Columns failed, found and needed; the figures are null where no number says what is missing."""
-    names = ["absent" if r == ABSENT else None if r == 0 else REASONS[r] for r in decision.reason__n.tolist()]
+    names = [None if r == 0 else NAMES[r] for r in decision.reason__n.tolist()]
     failed = pl.Series("failed", names, pl.Enum(CHECKS))
     counted = failed.is_in(list(FOUND)).fill_null(False)
     figures = pl.DataFrame({"found": decision.found__n, "needed": decision.needed__n, "counted": counted}).select(

@@ -9,6 +9,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ import pyarrow.compute as pc
 
 from fastsim.engine import OnlineRun
 from fastsim.errors import InputError, ScenarioError
+from fastsim.frames import REASONS
 from fastsim.plan import PodRequest
-from fastsim.regulation import needed
+from fastsim_ext.observer import Observer
 from fastsim_ext.witness import Witness, filtered, picked, scored
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 
 ATTEMPTS = ("first", "placed", "all")
 """Which decisions about a pod: its first, the one that placed it (else its last), or every one."""
+
+
+PREEMPTION, BACKFILL, OVER_QUOTA, GANG = "preemption", "backfill", "over_quota", "gang"
+"""What rules may have to do with a decision."""
+RESERVED = -3
+"""Stands for a reason where the pod would fit, but in the way of one before it in the line."""
 
 
 class AskedPod(NamedTuple):
@@ -43,7 +51,9 @@ class Decision:
 
     ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
     not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
-    ``node`` is the position it got, or -1; ``too_large`` means that no empty node could host it.
+    ``node`` is the position it got, or -1; ``too_large`` means that no empty node could host it. ``how`` says what
+    rules had to do with it: ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all start or none does; what is
+    seen is from before the first of them) or nothing.
     """
 
     pod: AskedPod
@@ -59,6 +69,27 @@ class Decision:
     node: int = -1
     gpus: int = 0
     too_large: bool = False
+    how: str = ""
+
+    def told(self, node: int, gpus: int, how: str, weights: Any) -> Decision:
+        """This decision with its answer; nodes that could host the pod, but for a rule, say which.
+
+        A backfilled pod goes where the points are highest, unless that is in the way of another one.
+        """
+        reason, host = self.reason__n.copy(), self.reason__n == 0
+        if how in (OVER_QUOTA, GANG) and node < 0:
+            reason[host] = REASONS.index(how)
+        elif how == BACKFILL and node < 0:
+            reason[host] = RESERVED
+        elif how == BACKFILL and host[node] and _best(self, weights) != node:
+            reason[_best(self, weights)] = RESERVED
+        return dataclasses.replace(self, reason__n=reason, node=node, gpus=gpus if node >= 0 else 0, how=how)
+
+
+def _best(decision: Decision, weights: Any) -> int:
+    """The node with the highest weighted points among those that can host the pod."""
+    total = np.where(decision.reason__n == 0, weights @ decision.points__tn, np.iinfo(np.int64).min)
+    return int(total.argmax())
 
 
 class Enough(Exception):
@@ -73,20 +104,23 @@ class Notes:
         self.kept: dict[int, list[Decision]] = {seq: [] for seq in asked}
         self.tried: Counter[int] = Counter()
         self.open = set(asked)
-        self.looked: Decision | None = None
+        self.looked: dict[int, Decision] = {}
+        self.weights = np.array([term.weight for term in run.plan.terms], np.int64)
 
     def before(self, seq: int, cls: int, t_s: float) -> None:
         """A decision about a pod of this class is about to be taken, at ``t_s`` seconds."""
         number = self.tried[seq]
         self.tried[seq] += 1
         wanted = self.attempt == "all" or seq in self.open
-        self.looked = self._look(self.asked[seq], number, cls, t_s) if wanted else None
+        if wanted:
+            self.looked[seq] = self._look(self.asked[seq], number, cls, t_s)
 
-    def after(self, seq: int, node: int, gpus: int) -> None:
-        """The decision is taken: a node's position and devices as bits, or -1."""
-        if self.looked is None:
+    def after(self, seq: int, node: int, gpus: int, how: str = "") -> None:
+        """The decision is taken: a node's position and devices as bits, or -1, and what rules had to do with it."""
+        looked = self.looked.pop(seq, None)
+        if looked is None:
             return
-        decision = dataclasses.replace(self.looked, node=node, gpus=gpus if node >= 0 else 0)
+        decision = looked.told(node, gpus, how, self.weights)
         if self.attempt == "placed":
             self.kept[seq].clear()
         self.kept[seq].append(decision)
@@ -112,11 +146,12 @@ class Notes:
         reason, found, needed = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
         raw, points = np.zeros((terms, nodes), np.int64), np.zeros((terms, nodes), np.int64)
         gpus = np.zeros(nodes, np.uint64)
-        filtered(select, cls, reason, found, needed)
+        ruled = self.run.online if isinstance(self.run.online, Observer) else None
+        (partial(filtered, select) if ruled is None else ruled.filtered)(cls, reason, found, needed)
         if not reason.all():
             for term in range(terms):
-                scored(select, cls, term, raw[term], points[term])
-            picked(select, cls, gpus)
+                (partial(scored, select) if ruled is None else ruled.scored)(cls, term, raw[term], points[term])
+            (partial(picked, select) if ruled is None else ruled.picked)(cls, gpus)
         request = self.run.scorers.request(cls)
         return Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
 
@@ -126,13 +161,16 @@ class Replay(OnlineRun):
 
     def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
         options = dataclasses.replace(made.options, record="none")
-        if needed(made.plan, options.regime, made.workload.columns):
-            raise ScenarioError("explain", "a run with rules", "a run whose pods are decided on one by one")
+        options.regime.refuse(made.plan.queue, made.workload.columns, bool(options.deschedule))
         super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
         watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
         watched[list(asked)] = 1
         self.notes = Notes(self, asked, attempt)
-        self.online = Witness(self.nodes, self.work, self.select, self._loop_options(), watched, self.notes)
+        tables, plain = (self.nodes, self.work, self.select), self._loop_options()
+        if self.rules is None:
+            self.online = Witness(*tables, plain, watched, self.notes)
+        else:
+            self.online = self.ruled = Observer(*tables, plain | self.rules.options(), watched, self.notes)
 
 
 def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "placed") -> list[Decision]:

@@ -10,6 +10,8 @@ cdef class Waiting(Regulated):
     cdef int64_t walks                   # so far
     cdef bint barred(self, int32_t slot) noexcept nogil
     cdef void bar(self, int32_t over) noexcept nogil
+    cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil
+    cdef bint by_promise(self, int32_t slot) except -1 nogil
     cdef int32_t front(self, int32_t until) noexcept nogil
     cdef bint fresh(self, int32_t slot, int64_t upto) noexcept nogil
     cdef bint in_order(self) except -1 nogil

@@ -68,6 +68,11 @@ cdef class Waiting(Regulated):
         """Hold back the tenant of a pod for the rest of the walk."""
         self.tenants.tenants[self.roster.members[over].tenant].barred = self.walks
 
+    cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
+        """An entry is not tried, because its pod ``over`` would be above a quota."""
+        self.bar(over)
+        return 0
+
     cdef int32_t front(self, int32_t until) noexcept nogil:
         """The first entry before ``until`` that no quota holds back, or -1; tenants with one held back are barred."""
         cdef int32_t at = self.work.head
@@ -174,7 +179,7 @@ cdef class Waiting(Regulated):
             if not self.fresh(at, upto) and not self.barred(at):
                 over = self.excess(at)
                 if over >= 0:
-                    self.bar(over)
+                    self.hold_back(at, over)
                 elif blocked:
                     started = self.overtake(at, &promise) or started
                 elif self.start(at) == 0:
@@ -209,7 +214,6 @@ cdef class Waiting(Regulated):
         cdef bint started = False
         cdef int32_t at = self.work.head if only < 0 else only
         cdef int32_t after, over
-        cdef Reservation place
         self.walks += 1
         if only < 0:
             self.backfill.renew(self.now)
@@ -217,18 +221,23 @@ cdef class Waiting(Regulated):
             after = self.work.slots[at].after
             over = -1 if self.barred(at) else self.excess(at)
             if over >= 0:
-                self.bar(over)
+                self.hold_back(at, over)
             if self.barred(at):
                 self.backfill.remember(at, NULL)
             else:
-                self.backfill.earliest(at, self.now, &place)
-                if place.node >= 0 and not place.waits:
-                    self.settle_promised(at, &place)
-                    started = True
-                else:
-                    self.backfill.promise(&place)
+                started = self.by_promise(at) or started
             at = after
         return started
+
+    cdef bint by_promise(self, int32_t slot) except -1 nogil:
+        """Find the entry's earliest place and start it if that is now; True if it was."""
+        cdef Reservation place
+        self.backfill.earliest(slot, self.now, &place)
+        if place.node < 0 or place.waits:
+            self.backfill.promise(&place)
+            return False
+        self.settle_promised(slot, &place)
+        return True
 
     cdef int settle_promised(self, int32_t slot, Reservation* place) except -1 nogil:
         """Start where the policy says if no reservation needs that, else at the pod's own place."""

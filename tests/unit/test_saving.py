@@ -70,7 +70,7 @@ def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@settings(max_examples=scenarios_per_run(10), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scenarios_per_run(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), every=st.integers(1, 9), stops=st.lists(st.integers(1, 4), min_size=1, max_size=2))
 def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, queue: str, data: st.DataObject, every: int, stops: list[int]
