@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from fastsim.engine import OnlineOptions
-from fastsim.explanation import CHECKS, Explanation, ranks
+from fastsim.explanation import FOUND, Explanation, ranks
 from fastsim.frames import REASONS
 from fastsim.plan import PodRequest
 from fastsim.reference import ReferenceEngine
@@ -138,7 +138,7 @@ def test_the_winner_ranks_first_and_fewer_attempts_are_a_part_of_all(scenario: S
         if d.node >= 0:
             assert d.gpus == int(d.gpus__n[d.node])
         for name, found, needed in zip(*(explanation.nodes(d)[c] for c in ("failed", "found", "needed")), strict=True):
-            assert name is None or (found is None) == (name in CHECKS[:2])
+            assert name is None or (found is None) == (name not in FOUND)
             assert found is None or found < needed
     for attempt in ("first", "placed"):
         for pod in pods.values():
