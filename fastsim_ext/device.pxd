@@ -4,6 +4,7 @@ from fastsim_ext.types cimport Node
 
 cdef uint64_t device_idle(const Node* node, int count) noexcept nogil
 cdef int device_idle_count(const Node* node) noexcept nogil
+cdef int device_most(const Node* node) noexcept nogil
 cdef int64_t device_free_milli(const Node* node) noexcept nogil
 cdef uint64_t device_tightest(const Node* node, int milli) noexcept nogil
 cdef uint64_t device_loosest(const Node* node, int milli) noexcept nogil

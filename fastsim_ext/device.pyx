@@ -22,6 +22,14 @@ cdef int device_idle_count(const Node* node) noexcept nogil:
     return device_fit_count(node, FULL)
 
 
+cdef int device_most(const Node* node) noexcept nogil:
+    """Milli-GPU left on the device with most."""
+    cdef int g, most = 0
+    for g in range(node.num_gpu):
+        most = max(most, node.gpu_left[g])
+    return most
+
+
 cdef int64_t device_free_milli(const Node* node) noexcept nogil:
     """Milli-GPU left on the node."""
     cdef int64_t free = 0

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memset
 from fastsim_ext.ahead cimport ahead
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, Exact, View, grouped_again, grouped_classes, grouped_view
-from fastsim_ext.device cimport device_free_milli, device_idle_count
+from fastsim_ext.device cimport device_free_milli, device_idle_count, device_most
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
@@ -278,11 +278,7 @@ cdef class NodeTable:
         """Recompute what follows from the state of node ``n``."""
         cdef Node* node = &self.records[n]
         cdef View view
-        cdef int g
-        node.idle = node.most = 0
-        for g in range(node.num_gpu):
-            node.idle += node.gpu_left[g] == FULL
-            node.most = max(node.most, node.gpu_left[g])
+        node.idle, node.most = device_idle_count(node), device_most(node)
         self.cpu_mw[n] = power_cpu(node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(node)
         if self.parted:
@@ -356,6 +352,7 @@ cdef class NodeTable:
                 assert self.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
             assert kept.idle == device_idle_count(&node), f"node {n}: cached {kept.idle} idle devices"
+            assert kept.most == device_most(&node), f"node {n}: cached {kept.most} milli-GPU on one device"
             self.weigh(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0
