@@ -19,7 +19,7 @@ if sys.platform == "win32":
 else:
     FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
     if sys.platform == "linux" and platform.machine() == "x86_64":
-        FLAGS.append("-march=x86-64-v2")  # numpy and polars ask for no less
+        FLAGS.append("-march=x86-64-v2")  # numpy asks for no less
 
 MACROS = [
     ("FASTSIM_CHECKED", str(int(CHECKED))),

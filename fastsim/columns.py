@@ -38,6 +38,8 @@ have a place in the memo, which takes up to ``memo_bytes``; all columns together
 """
 REMEMBERED = ("fgd", "dot_product")
 """Kernels whose points cost more to work out than to look up."""
+MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
+"""Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -160,6 +162,8 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     A row of the two sums belongs to a CPU rank, the number of distinct CPU requests that are satisfied. Groups are
     padded to a multiple of four with some that no node can serve.
     """
+    if typical.kept > MOST_TYPICAL:
+        raise InputError("typical pods: count", f"{typical.kept} together", f"at most {MOST_TYPICAL}")
     cpus = sorted(set(typical.cpu_milli))
     asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
     groups = sorted({request for request in asked if request[0] > 0})

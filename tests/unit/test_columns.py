@@ -13,6 +13,7 @@ from fastsim.cluster import Cluster
 from fastsim.columns import (
     LANES,
     MAX_MODELS,
+    MOST_TYPICAL,
     ModelIds,
     change_columns,
     node_columns,
@@ -151,3 +152,18 @@ def test_views_follow_the_column_but_cannot_change_it() -> None:
     assert view.tolist() == [5, 0]
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 1
+
+
+@pytest.mark.parametrize("counts", [(MOST_TYPICAL + 1,), (MOST_TYPICAL, 1)])
+def test_typical_pods_that_count_too_much_to_be_exact_are_refused(counts: tuple[int, ...]) -> None:
+    def columns(count: tuple[int, ...]) -> Any:
+        many = len(count)
+        shares = (1.0 / many,) * many
+        models: tuple[tuple[str, ...], ...] = ((),) * many
+        return typical_columns(
+            TypicalPods(tuple(range(many)), (FULL,) * many, (1,) * many, models, count, shares), ModelIds([])
+        )
+
+    assert columns((MOST_TYPICAL,))["groups"]["with_gpu"] == MOST_TYPICAL
+    with pytest.raises(InputError, match=f"typical pods: count: found {sum(counts)} together, expected at most"):
+        columns(counts)
