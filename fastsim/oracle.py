@@ -1,0 +1,69 @@
+"""How fast jobs run: steps per second of every kind of job on every GPU model, alone and sharing its GPUs.
+
+A *kind* is a workload together with the number of GPUs it runs on. Rates are those of the whole gang, not of one GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Kind = tuple[str, int]
+"""Workload and number of GPUs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """Measured rates in steps/s; NaN where nothing was measured, 0 where the job cannot run.
+
+    ``alone__kg[k, g]`` is the rate of kind ``k`` on GPU model ``g``. ``shared__kkg[k, l, g]`` is the rate of ``k``
+    while every GPU of it is shared with kind ``l``; 0 where the two do not fit together.
+    """
+
+    kinds: tuple[Kind, ...]
+    gpu_models: tuple[str, ...]
+    alone__kg: Floats
+    shared__kkg: Floats
+    name: str = "oracle"
+
+    def __post_init__(self) -> None:
+        k, g = len(self.kinds), len(self.gpu_models)
+        for column, shape in (("alone__kg", (k, g)), ("shared__kkg", (k, k, g))):
+            values = np.array(getattr(self, column), np.float64)
+            if values.shape != shape:
+                raise InputError(f"{self.name}.{column}", f"shape {values.shape}", f"{shape}")
+            if (values < 0).any() or np.isinf(values).any():
+                raise InputError(f"{self.name}.{column}", "a negative or infinite rate", "steps/s of 0 or more")
+            values.flags.writeable = False
+            object.__setattr__(self, column, values)
+
+    @cached_property
+    def kind_index(self) -> dict[Kind, int]:
+        """Position of each kind."""
+        return {kind: index for index, kind in enumerate(self.kinds)}
+
+    @cached_property
+    def fastest_first(self) -> tuple[str, ...]:
+        """GPU models by falling mean speed of the kinds every model runs, each against its own best rate."""
+        known = self.alone__kg[(self.alone__kg > 0).all(axis=1)]
+        relative = known / known.max(axis=1, keepdims=True)
+        speed = relative.mean(axis=0) if len(known) else np.zeros(len(self.gpu_models))
+        order = sorted(range(len(self.gpu_models)), key=lambda g: (-speed[g], self.gpu_models[g]))
+        return tuple(self.gpu_models[g] for g in order)
+
+    def restricted(self, gpu_models: Sequence[str]) -> Oracle:
+        """The same kinds on these GPU models only, in this order; an unknown model is an InputError."""
+        for model in gpu_models:
+            if model not in self.gpu_models:
+                raise InputError(f"{self.name}: GPU model", repr(model), f"one of {', '.join(self.gpu_models)}")
+        take: Any = [self.gpu_models.index(model) for model in gpu_models]
+        alone, shared = self.alone__kg[:, take], self.shared__kkg[:, :, take]
+        return Oracle(self.kinds, tuple(gpu_models), alone, shared, self.name)

@@ -1,0 +1,161 @@
+"""The sockets of the rounds engine: what a policy sees of the jobs, and what it hands over.
+
+A policy answers once with a :class:`RoundPlan`; its :class:`Allocator` is asked again whenever the set of jobs has
+changed. It sees a :class:`RoundView` and says which share of the time each job, or pair of jobs that share their GPUs,
+should spend on each GPU model. Turning shares into rounds is the engine's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
+    from fastsim.oracle import Oracle
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+ALONE = -1
+"""Second job of a row that is one job."""
+VISITS = ("fastest", "shuffled")
+"""Order in which a round fills the GPU models: fastest first, or drawn anew every round."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What does not change during a run: GPU models (sorted by name), GPUs of each, the rates, the seed."""
+
+    gpu_models: tuple[str, ...]
+    gpus__g: Ints
+    oracle: Oracle
+    """Rates on exactly these models, in this order."""
+    reference__k: Floats
+    """Rate of each kind on the fastest model the oracle knows, steps/s."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """The active jobs in order of their ids, read-only. Row ``j`` of every column is the same job.
+
+    Rates are steps/s of the whole gang; ``kind`` is the job's position in ``setting.oracle.kinds``.
+    """
+
+    setting: Setting
+    now_s: float
+    job_id: Ints
+    kind: Ints
+    num_gpu: Ints
+    weight: Floats
+    """Importance; 1 is usual."""
+    submit_s: Floats
+    steps_left: Floats
+    deadline_s: Floats
+    """Absolute, seconds; infinite without one."""
+    price__g: Floats
+    """Price of one GPU, $/h; 0 without prices."""
+    tenant: tuple[str, ...] = ()
+    """Entity of each job; empty without any."""
+    partner_rates: PartnerRates | None = None
+    """What is believed of sharing, if it is not the truth."""
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+    @property
+    def rate__jg(self) -> Floats:
+        """Rate of each job alone on each model, steps/s."""
+        return self.setting.oracle.alone__kg[self.kind]
+
+    @property
+    def reference__j(self) -> Floats:
+        """Rate of each job on the fastest model the oracle knows, steps/s."""
+        return self.setting.reference__k[self.kind]
+
+    def pair_rates(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+        """Believed rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
+        if self.partner_rates is not None:
+            return self.partner_rates(self, first, second)
+        shared, one, two = self.setting.oracle.shared__kkg, self.kind[first], self.kind[second]
+        return shared[one, two], shared[two, one]
+
+
+class PartnerRates(Protocol):
+    """Estimates of what sharing costs."""
+
+    def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+        """Rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Shares of the time, 0 to 1: row ``r`` is job ``first[r]``, or it and ``second[r]`` (> ``first[r]``) together.
+
+    Singles come before pairs, each sorted by id. A job without a row is not known to the allocation: it reserves
+    nothing. Rows with shares of 0 may be left out for pairs, not for singles.
+    """
+
+    first: Ints
+    second: Ints
+    share__rg: Floats
+    solver_s: float = 0.0
+    """CPU seconds spent in a solver."""
+
+    @classmethod
+    def of_singles(cls, job_id: Ints, share__jg: Floats, solver_s: float = 0.0) -> Allocation:
+        """Every job by itself."""
+        return cls(job_id, np.full(len(job_id), ALONE, np.int64), np.clip(share__jg, 0.0, 1.0), solver_s)
+
+
+class Allocator(Protocol):
+    """A policy at work in one run; what it remembers must survive ``restored(kept())``."""
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """Shares for these jobs, or None if there is nothing to say."""
+
+    def kept(self) -> dict[str, Any]:
+        """Its memory as JSON values."""
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take that memory back."""
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """How a policy's shares become rounds.
+
+    ``pairs``: jobs may share GPUs, so pairs of them are candidates too. ``visit``: see ``VISITS``.
+    ``strict``: only what has a positive priority runs; otherwise GPUs that are left go to whoever fits.
+    """
+
+    allocator: Allocator
+    pairs: bool = False
+    visit: str = "fastest"
+    strict: bool = False
+    traits: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RoundPolicy(Protocol):
+    """A policy for jobs: looks once at the setting and answers with a plan."""
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """The plan for a run in this setting."""
+
+
+def setting_of(cluster: Cluster, oracle: Oracle, seed: int = 0) -> Setting:
+    """The setting of a run: the cluster's GPU models sorted by name, their GPUs, and the rates on them."""
+    nodes = cluster.nodes.select(["gpu_model", "num_gpu"]).to_pylist()
+    count: dict[str, int] = {}
+    for node in nodes:
+        if node["num_gpu"]:
+            count[node["gpu_model"]] = count.get(node["gpu_model"], 0) + node["num_gpu"]
+    models = tuple(sorted(count))
+    best = oracle.gpu_models.index(oracle.fastest_first[0])
+    gpus = np.array([count[model] for model in models], np.int64)
+    return Setting(models, gpus, oracle.restricted(models), oracle.alone__kg[:, best], seed)

@@ -1,0 +1,38 @@
+"""Rates: order of models, restriction, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.oracle import Oracle
+
+
+def small(alone: list[list[float]]) -> Oracle:
+    kinds = tuple((f"w{k}", 1) for k in range(len(alone)))
+    return Oracle(kinds, ("a", "b"), np.array(alone), np.zeros((len(alone), len(alone), 2)))
+
+
+def test_models_are_ordered_by_their_mean_speed_and_holes_do_not_count() -> None:
+    assert small([[1, 2], [3, 4]]).fastest_first == ("b", "a")
+    assert small([[1, 2], [9, 2], [5, float("nan")]]).fastest_first == ("a", "b")
+    assert small([[1, 0]]).fastest_first == ("a", "b")
+
+
+def test_a_restriction_keeps_the_asked_order() -> None:
+    part = small([[1, 2]]).restricted(["b", "a"])
+    assert part.gpu_models == ("b", "a")
+    assert part.alone__kg.tolist() == [[2, 1]]
+    assert small([[1, 2]]).restricted(["b"]).shared__kkg.shape == (1, 1, 1)
+
+
+def test_wrong_rates_and_models_are_refused() -> None:
+    with pytest.raises(InputError, match="expected one of a, b"):
+        small([[1, 2]]).restricted(["c"])
+    with pytest.raises(InputError, match="negative or infinite"):
+        small([[-1, 2]])
+    with pytest.raises(InputError, match="shape"):
+        Oracle((("w", 1),), ("a",), np.zeros((2, 1)), np.zeros((1, 1, 1)))
+    with pytest.raises(ValueError, match="read-only"):
+        small([[1, 2]]).alone__kg[0, 0] = 5
