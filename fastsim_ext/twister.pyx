@@ -65,4 +65,4 @@ def drawn(state, int draws, int limit):
     for i in range(WORDS):
         stream.word[i] = state[i]
     stream.used = state[WORDS]
-    return [twister_below(&stream, limit) if limit else twister_bits(&stream, 32) for i in range(draws)]
+    return [twister_below(&stream, limit) if limit else twister_bits(&stream, 32) for _ in range(draws)]
