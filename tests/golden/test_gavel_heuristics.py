@@ -6,16 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from fastsim.policies.rounds.allox import Allox
 from fastsim.policies.rounds.first_come import Fifo
+from fastsim.policies.rounds.gandiva import Gandiva
 from fastsim.policies.rounds.isolated import Isolated
 from fastsim.policies.rounds.proportional import Proportional
 from fastsim.round_plan import Allocator, RoundPolicy
 from tests.golden.gavel_calls import Call, all_calls, answered, golden_setting, recorded_runs, sampled_calls
 
 POLICIES: dict[str, RoundPolicy] = {
+    "allox": Allox(allox_compat=True),
     "fifo": Fifo(fifo_compat=True),
     "fifo_perf": Fifo(mode="perf"),
     "fifo_packed": Fifo(mode="packed"),
+    "gandiva": Gandiva(),
     "isolated": Isolated(),
     "isolated_plus": Isolated(per_gpu=False),
     "proportional": Proportional(),

@@ -12,8 +12,10 @@ SHARED = {
     "fastsim/policies/__init__.py": f"{UNIT}/test_registry.py",  # hands out what the registry knows
     "fastsim/policies/online/weighted.py": f"{UNIT}/test_policies.py",  # sums of policies need several of them
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
+    "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/checked.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/first_come.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/rounds/gandiva.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/isolated.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/proportional.py": f"{UNIT}/test_round_policies.py",
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload

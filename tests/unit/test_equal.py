@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from fastsim.policies.shares.equal import IsolatedShares, ProportionalShares, isolated_share
+from fastsim.policies.shares.equal import IsolatedShares, ProportionalShares, part_of_cluster
 from fastsim.round_plan import RoundView
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
@@ -27,7 +27,13 @@ def test_a_job_on_two_gpus_has_half_the_time_if_parts_are_of_gpus(per_gpu: bool,
     where = setting([2, 2], [[1, 1], [1, 1]], sizes=[1, 2])
     found = shares(IsolatedShares(per_gpu).allocate(view(where, [0, 1, 1, 0])))
     assert found == {0: [0.5, 0.5], 1: wide, 2: wide, 3: [0.5, 0.5]}
-    assert isolated_share(view(where, [1, 1, 1, 1]), per_gpu=per_gpu).tolist() == [wide] * 4
+
+
+def test_parts_may_be_fewer_than_jobs() -> None:
+    where = setting([2, 2], [[1, 1]], sizes=[2])
+    seen = view(where, [0, 0, 0, 0])
+    assert part_of_cluster(seen, 8, seen.num_gpu).tolist() == [[0.125, 0.125]] * 4
+    assert part_of_cluster(seen, 8).tolist() == [[0.25, 0.25]] * 4
 
 
 def test_a_proportional_share_does_not_follow_the_number_of_jobs() -> None:

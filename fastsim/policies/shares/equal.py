@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.round_plan import Allocation, Floats, RoundView
+from fastsim.round_plan import Allocation, Floats, Ints, RoundView
 
 
-def isolated_share(view: RoundView, *, per_gpu: bool = True) -> Floats:
-    """Share of each job on each model if it had 1/m of every model to itself; never more than all its time."""
-    share = np.repeat((view.setting.gpus__g / len(view))[None, :], len(view), axis=0)
-    if per_gpu:
-        share /= view.num_gpu[:, None]
+def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) -> Floats:
+    """Share of each job on each model if every model were cut in ``parts``; never more than all of a job's time.
+
+    With ``num_gpu`` the parts are of GPUs, and a job on s of them has 1/s of the time.
+    """
+    share = np.repeat((view.setting.gpus__g / parts)[None, :], len(view), axis=0)
+    if num_gpu is not None:
+        share /= num_gpu[:, None]
     within: Floats = share / np.maximum(share.sum(axis=1), 1.0)[:, None]
     return within
 
@@ -40,7 +43,8 @@ class IsolatedShares(_Forgetful):
         """The same part for everybody; None without jobs."""
         if not len(view):
             return None
-        return Allocation.of_singles(view.job_id, isolated_share(view, per_gpu=self._per_gpu))
+        share__jg = part_of_cluster(view, len(view), view.num_gpu if self._per_gpu else None)
+        return Allocation.of_singles(view.job_id, share__jg)
 
 
 class ProportionalShares(_Forgetful):
