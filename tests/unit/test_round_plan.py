@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fastsim.cluster import Cluster
@@ -15,7 +17,9 @@ ORACLE = Oracle(
 
 
 def view() -> RoundView:
-    nodes = [(2, {"gpu_model": "T4", "num_gpu": 2}), (1, {"gpu_model": "P100", "num_gpu": 3}), (1, {"num_gpu": 0})]
+    nodes: list[tuple[int, dict[str, Any]]] = [
+        (2, {"gpu_model": "T4", "num_gpu": 2}), (1, {"gpu_model": "P100", "num_gpu": 3}), (1, {"num_gpu": 0})
+    ]  # fmt: skip
     shape = {"cpu_milli": 1000, "memory_mib": 1024}
     cluster = Cluster.mix([(count, {"name": f"n{i}", **shape, **node}) for i, (count, node) in enumerate(nodes)])
     ints, floats = np.array([0, 1]), np.array([1.0, 1.0])
