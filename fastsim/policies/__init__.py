@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fastsim.policies.registry import policy as policy
     from fastsim.policies.rounds.finish_time_fairness import FinishTimeFairness as FinishTimeFairness
     from fastsim.policies.rounds.max_min_fairness import MaxMinFairness as MaxMinFairness
+    from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness as WaterFillingFairness
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
 

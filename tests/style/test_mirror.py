@@ -15,6 +15,7 @@ SHARED = {
     "fastsim/policies/programs/max_sum.py": f"{UNIT}/test_max_sum_throughput.py",
     "fastsim/policies/programs/min_duration.py": f"{UNIT}/test_min_total_duration.py",
     "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
+    "fastsim/policies/programs/water_filling.py": f"{UNIT}/test_max_min_fairness_water_filling.py",
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
