@@ -32,9 +32,11 @@ class RoundRule:
     def __post_init__(self) -> None:
         for item in fields(self):
             choices, value = item.metadata.get("choices", ()), getattr(self, item.name)
+            where = f"policy {self.policy_name}, parameter {item.name}"
             if choices and value not in choices:
-                where = f"policy {self.policy_name}, parameter {item.name}"
                 raise PolicyError(where, repr(value), f"one of {', '.join(choices)}")
+            if isinstance(item.default, bool) and not isinstance(value, bool):
+                raise PolicyError(where, repr(value), "True or False")
 
     def __str__(self) -> str:
         given = [
