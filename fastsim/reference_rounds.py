@@ -116,7 +116,9 @@ class Rounds:
             self._arrive()
             tasks = self._schedule()
             if idle and not tasks and not self._more_comes():
-                raise PolicyError("rounds", f"no job runs at {self.now_s:g} s and nothing would change that", "progress")
+                raise PolicyError(
+                    "rounds", f"no job runs at {self.now_s:g} s and nothing would change that", "progress"
+                )
 
     def _finished(self) -> bool:
         window = self.options.window
