@@ -8,7 +8,11 @@ import json
 import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "mig")
-IMPORTERS = {"openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023"}
+IMPORTERS = {
+    "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
+    "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
+    "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
+}
 
 
 @click.command("list")
@@ -36,7 +40,7 @@ def describe(policy: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(told), indent=2, default=str))
         return
-    click.echo(f"{told.name}\n\n{told.text}\n\nparameters")
+    click.echo(f"{told.name} [{told.socket}]\n\n{told.text}\n\nparameters")
     for parameter in told.parameters:
         unit = f" [{parameter.unit}]" if parameter.unit else ""
         choices = f" ({', '.join(parameter.choices)})" if parameter.choices else ""
@@ -57,7 +61,8 @@ def _listed(kind: str) -> dict[str, str]:
     if kind == "policies":
         from fastsim.policies import registry
 
-        return {name: registry.describe(name).title for name in registry.names()}
+        told = [registry.describe(name) for name in registry.names()]
+        return {policy.name: f"[{policy.socket}] {policy.title}" for policy in told}
     from fastsim import sources
 
     return sources.PRESETS if kind == "clusters" else sources.SYNTHETIC

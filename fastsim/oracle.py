@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.rate_table import RATES_STAMP, SORTED_BY, oracle_rows, rate_arrays
-from fastsim.tabular import parquet_table, write_parquet
+from fastsim.rate_table import oracle_rows, rate_arrays, write_rates
+from fastsim.tabular import parquet_table
 
 Floats = npt.NDArray[np.float64]
 Kind = tuple[str, int]
@@ -71,6 +71,13 @@ class Oracle:
 
         return cls.from_table(import_rates(path), str(path))
 
+    @classmethod
+    def default(cls) -> Oracle:
+        """The rates that ship with fastsim: a model of Gavel's 26 job types on K80, P100 and V100, not measurements."""
+        from fastsim.rate_model import model_oracle
+
+        return model_oracle()
+
     # ------------------------------------------------------------------ reading and writing
 
     def table(self) -> pa.Table:
@@ -79,8 +86,7 @@ class Oracle:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> int:
         """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
-        table = self.table()
-        return write_parquet(path, table.to_batches(), table.schema, RATES_STAMP, SORTED_BY)
+        return write_rates(self.table(), path)
 
     @cached_property
     def kind_index(self) -> dict[Kind, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.tabular import write_parquet
 
 if TYPE_CHECKING:
     from fastsim.oracle import Oracle
@@ -34,8 +36,7 @@ spread over more nodes than they need.
 """
 SORTED_BY = ("workload", "gpu_model", "num_gpu")
 """Sort key of a table of rates; GPUs in one place come first, and the job alone before any company."""
-RATES_STAMP = {"fastsim.schema": "rates", "fastsim.schema_version": "1.0"}
-"""Metadata of every file of rates."""
+_STAMP = {"fastsim.schema": "rates", "fastsim.schema_version": "1.0"}
 
 _NEEDED = ("workload", "gpu_model", "num_gpu", "steps_per_s")
 
@@ -110,6 +111,11 @@ def oracle_rows(oracle: Oracle) -> pa.Table:
             "colocated_steps_per_s": [None] * len(k) + oracle.shared__kkg[second, first, shared_g].tolist(),
         }
     )
+
+
+def write_rates(table: pa.Table, path: str | os.PathLike[str]) -> int:
+    """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
+    return write_parquet(path, table.to_batches(), table.schema, _STAMP, SORTED_BY)
 
 
 def _canonical(table: pa.Table, where: str) -> pa.Table:

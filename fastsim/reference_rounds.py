@@ -9,54 +9,21 @@ from __future__ import annotations
 import heapq
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fastsim.errors import PolicyError
-from fastsim.round_options import LARGE, MOST_FAILURES, Job, RoundOptions
+from fastsim.reference_leases import Outcome, Pair, Task, gpus_given
+from fastsim.round_options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
 from fastsim.round_plan import ALONE, Allocation, RoundPlan, RoundView, Setting
-
-Pair = tuple[int, ...]
-"""A candidate: one job, or two."""
 
 
 def in_order(candidate: Pair) -> tuple[int, Pair]:
     """Sort key of candidates: singles first, then pairs."""
     return (len(candidate), candidate)
-
-
-@dataclass
-class Task:
-    """What one candidate does in one round."""
-
-    candidate: Pair
-    model: int
-    steps: list[float]
-    finish_s: float
-    priority: float = 0.0
-    deficit: float = 0.0
-
-
-@dataclass
-class Outcome:
-    """What became of one job."""
-
-    job: Job
-    steps_run: float = 0.0
-    failures: int = 0
-    rounds: int = 0
-    cost: float = 0.0
-    first_s: float | None = None
-    completion_s: float | None = None
-    dropped: bool = False
-
-    @property
-    def steps_left(self) -> float:
-        """Work that is not done yet, steps."""
-        return self.job.total_steps - self.steps_run
 
 
 @dataclass
@@ -90,6 +57,7 @@ class Rounds:
         self.start_s, self.end_s = 0.0, math.nan
         self.reset_s = 0.0
         self.wanted, self.ever_reset = True, False
+        self.quiet = self.frozen = 0
         self.price = np.zeros(self.width)
         self.running: list[tuple[float, tuple[int, Pair], Task]] = []
         sizes = self.gpus_per_server or [1] * self.width
@@ -100,36 +68,35 @@ class Rounds:
         self.shuffler = random.Random(self.setting.seed + 5)
         fastest = [m for m in self.setting.oracle.fastest_first if m in self.setting.gpu_models]
         self.speed_order = [self.setting.gpu_models.index(model) for model in fastest]
-        _refuse_impossible(self.jobs, counts)
 
     # ------------------------------------------------------------------ time
 
     def run(self) -> None:
         """Play rounds until every job that counts has finished."""
         while not self._finished():
-            idle = not self.running
+            if self.quiet == PATIENCE or self.frozen == MOST_FROZEN:
+                raise PolicyError("rounds", f"nothing runs at {self.now_s:g} s", "a policy that lets some job run")
+            idle, before = not self.running, self.now_s
             self._advance()
             if self.options.prices is not None:
                 self._refresh_prices(self.options.prices)
             while self.running:
                 self._complete(heapq.heappop(self.running)[2])
+            seen = (self.added, self.calls)
             self._arrive()
             tasks = self._schedule()
-            if idle and not tasks and not self._more_comes():
-                raise PolicyError(
-                    "rounds", f"no job runs at {self.now_s:g} s and nothing would change that", "progress"
-                )
+            still = idle and not tasks and seen == (self.added, self.calls)
+            self.quiet = self.quiet + 1 if still else 0
+            self.frozen = self.frozen + 1 if self.now_s <= before else 0
 
     def _finished(self) -> bool:
+        if self.now_s >= self.options.until_s:
+            return True
         window = self.options.window
         first, last = window or (0, len(self.jobs))
         last = min(last, len(self.jobs))
         ended = sum(o.completion_s is not None or o.dropped for o in self.outcomes[first:last])
         return ended == last - first
-
-    def _more_comes(self) -> bool:
-        """Whether time alone can change what runs: a job arrives, or an allocation becomes due."""
-        return not self.active or self.added < len(self.jobs) or self.wanted
 
     def _advance(self) -> None:
         if self.running:
@@ -205,13 +172,14 @@ class Rounds:
 
     def _fail(self, candidate: Pair) -> None:
         self.wanted = True
-        if len(candidate) == 2:
+        if len(candidate) == 2 and self.options.quirk("gang_last_chunk_failure"):
             return
-        outcome = self.outcomes[candidate[0]]
-        outcome.failures += 1
-        if outcome.failures == MOST_FAILURES:
-            outcome.dropped = True
-            self._remove(candidate[0])
+        for job in candidate:
+            outcome = self.outcomes[job]
+            outcome.failures += 1
+            if outcome.failures == MOST_FAILURES:
+                outcome.dropped = True
+                self._remove(job)
 
     def _remove(self, job: int) -> None:
         self.active.remove(job)
@@ -335,7 +303,8 @@ class Rounds:
         before, self.workers = self.workers, {}
         for g in range(self.width):
             members = [c for c, model in chosen if model == g]
-            _give(members, self._size, before, range(self.base[g], self.base[g] + self.gpus[g]), self.workers)
+            pool = range(self.base[g], self.base[g] + self.gpus[g])
+            self.workers |= gpus_given(members, self._size, before, pool)
         return before
 
     def _count_leases(self, before: dict[Pair, tuple[int, ...]]) -> None:
@@ -364,36 +333,3 @@ class Rounds:
         heapq.heappush(self.running, (-task.finish_s, in_order(candidate), task))
         self.history.append((self.rounds - 1, self.now_s, task))
         return task
-
-
-def _give(
-    members: list[Pair], size: Callable[[Pair], int], before: dict[Pair, tuple[int, ...]], pool: range,
-    given: dict[Pair, tuple[int, ...]],
-) -> None:  # fmt: skip
-    """Largest gangs first; among equal ones, those that keep their GPUs come before those that take new ones."""
-    taken = set[int]()
-    position = pool.start
-    for gpus in sorted({size(c) for c in members}, reverse=True):
-        alike = [c for c in members if size(c) == gpus]
-        for candidate in alike:
-            held = before.get(candidate, ())
-            if held and held[0] in pool and len(held) == gpus and taken.isdisjoint(held):
-                given[candidate] = held
-                taken.update(held)
-        for candidate in alike:
-            if candidate in given:
-                continue
-            ids = []
-            while len(ids) < gpus:
-                if position not in taken:
-                    ids.append(position)
-                    taken.add(position)
-                position += 1
-            given[candidate] = tuple(ids)
-
-
-def _refuse_impossible(jobs: Sequence[Job], gpus: Sequence[int]) -> None:
-    most = max(gpus, default=0)
-    for index, job in enumerate(jobs):
-        if job.num_gpu > most:
-            raise PolicyError(f"job {index}", f"{job.num_gpu} GPUs", f"at most {most}, the GPUs of the largest model")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -13,6 +12,10 @@ from fastsim.errors import ScenarioError
 
 MOST_FAILURES = 5
 """Rounds in a row without progress after which a job is given up."""
+PATIENCE = 3
+"""Turns of the loop in which nothing can happen, before a run is given up."""
+MOST_FROZEN = 1000
+"""Rounds in a row in which time stands still, before a run is given up."""
 LARGE = 1e9
 """Priority of a share that has not run yet, for each unit of it."""
 
@@ -52,13 +55,14 @@ class RoundOptions:
     ``round_s``: length of a round, seconds. ``realloc_s``: least time between two allocations. ``restart_s``: time a
     job loses when it starts on GPUs it did not hold in the last round. ``window``: measure and finish jobs
     ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one each.
-    ``servers``: GPUs of each server, by model; they decide which GPUs a gang gets, not how fast it runs.
-    ``endless``: jobs are generated, so that the next arrival stays known after the last one.
+    ``until_s``: end of the run, seconds. ``endless``: jobs are generated, so that an arrival is known even after the
+    last one.
     """
 
     round_s: float = 360.0
     realloc_s: float = 1920.0
     restart_s: float = 0.0
+    until_s: float = float("inf")
     window: tuple[int, int] | None = None
     global_queue: bool = False
     prices: PriceSource | None = None
@@ -78,8 +82,3 @@ class RoundOptions:
     def quirk(self, name: str) -> bool:
         """Whether a compat switch is on."""
         return name in self.compat
-
-
-def compat_of(names: Iterable[str]) -> frozenset[str]:
-    """The switches among ``names`` that the rounds honour."""
-    return frozenset(names) & frozenset(QUIRKS)

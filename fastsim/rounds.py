@@ -108,7 +108,7 @@ class _Driver:
     def hungry(self) -> None:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
         now, self.ahead = self.ahead, next(self.batches, None)
-        columns = now if now is not None else _batch([])
+        columns = now if now is not None else job_batch([])
         self.loop.feed(*columns, self.ahead is None)
 
     def price_changed(self) -> None:
@@ -170,7 +170,7 @@ def _loop(setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[
     return Rounds(
         gpus, setting.oracle.alone__kg, setting.oracle.shared__kkg, fastest,
         random.Random(setting.seed + 5).getstate()[1],  # the stream the original gives to its shuffler
-        round_s=options.round_s, realloc_s=options.realloc_s, restart_s=options.restart_s, until_s=float("inf"),
+        round_s=options.round_s, realloc_s=options.realloc_s, restart_s=options.restart_s, until_s=options.until_s,
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
@@ -209,8 +209,8 @@ def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) 
         raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)
 
 
-def _batch(jobs: list[Any]) -> JobBatch:
+def job_batch(jobs: list[Any]) -> JobBatch:
     """Columns of a few jobs, as :class:`fastsim.round_options.Job` has them; tenants are not looked at."""
     kinds = ("f8", "i4", "i4", "f8", "f8", "f8")
-    columns = [np.array([job[i] for job in jobs], kind) for i, kind in enumerate(kinds)]
-    return JobBatch(*columns, tenant=np.full(len(jobs), -1, np.int32))
+    columns: list[Any] = [np.array([job[i] for job in jobs], kind) for i, kind in enumerate(kinds)]
+    return JobBatch(*columns, np.full(len(jobs), -1, np.int32))

@@ -166,7 +166,7 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
-    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    policy = registry.placing(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
@@ -313,7 +313,7 @@ def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
 
 def _check_policy(value: Any) -> None:
     if isinstance(value, str):
-        registry.parse(value)
+        registry.placing(value)
     elif not callable(getattr(value, "plan", None)):
         raise PolicyError("policy", type(value).__name__, "a text or an object with a plan(cluster, workload) method")
     elif hasattr(value, "check"):

@@ -3,13 +3,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.gangs cimport Claim, GangTable
 from fastsim_ext.leases cimport Leases
 from fastsim_ext.ranking cimport Entry, Ranking
-from fastsim_ext.twister cimport Twister
+from fastsim_ext.mersenne cimport Mersenne
 
 cdef class Draft:
     cdef GangTable table
     cdef Leases leases
     cdef Ranking ranking
-    cdef Twister shuffler
+    cdef Mersenne shuffler
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
     cdef int32_t[::1] fastest, visit, free

@@ -7,7 +7,7 @@ stream instead of being listed: those that were there at the last settlement, an
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.gangs cimport Claim, Couple, Gang
 from fastsim_ext.leases cimport Task
-from fastsim_ext.twister cimport WORDS, twister_shuffle
+from fastsim_ext.mersenne cimport WORDS, mersenne_shuffle
 
 cdef enum:
     LISTED, SETTLED, FRESH             # an entry by itself, and the two streams
@@ -46,7 +46,7 @@ cdef class Draft:
             self.free[i] = self.leases.base[i + 1] - self.leases.base[i]
             self.visit[i] = self.fastest[i]
         if self.shuffled:
-            twister_shuffle(&self.shuffler, &self.visit[0], w)
+            mersenne_shuffle(&self.shuffler, &self.visit[0], w)
         for i in range(self.table.n):
             self.table.gangs[i].taken = False
         self.unplaced = self.table.n

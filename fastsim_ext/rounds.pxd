@@ -26,7 +26,7 @@ cdef class Rounds:
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
     cdef bint wanted, ever_reset, closed, was_idle, moved
-    cdef int stage, quiet
+    cdef int stage, quiet, frozen
     cdef Gang* pending                         # jobs to come
     cdef int64_t n_pending, at_pending, pending_room
     cdef double last_submit_s
@@ -50,3 +50,4 @@ cdef class Rounds:
     cdef double steps_of(self, Gang* gang, double rate, double delay_s, double* finish_s) noexcept nogil
     cpdef int verify(self) except -1
     cdef bint starved(self, const Gang* gang, double steps) noexcept nogil
+    cdef void fail(self, Gang* gang) noexcept nogil

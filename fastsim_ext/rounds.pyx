@@ -11,6 +11,7 @@ cdef enum:
     MOST_FAILURES = 5    # rounds in a row without progress, then a job is given up
     MOST_WAITING = 65536               # records in the ledger before it must be drained
     PATIENCE = 3         # turns of the loop in which nothing can happen
+    MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
 cdef inline bint sooner(const Task* a, const Task* b) noexcept nogil:
@@ -117,6 +118,7 @@ cdef class Rounds:
 
     cdef int play(self, int64_t budget) except -1 nogil:
         """The stages of a round in their order; each one that needs help from outside is left by returning."""
+        cdef double before_s
         while True:
             if self.stage == AT_TOP:
                 if self.at_pending == self.n_pending and not self.closed:
@@ -125,12 +127,14 @@ cdef class Rounds:
                     return DONE
                 if self.ledger.waiting() >= MOST_WAITING:
                     return DRAIN
-                if self.quiet == PATIENCE:
+                if self.quiet == PATIENCE or self.frozen == MOST_FROZEN:
                     return STUCK
                 if budget == 0:
                     return PAUSE
                 budget -= 1
+                before_s = self.now_s
                 self.tick()
+                self.frozen = self.frozen + 1 if self.now_s <= before_s else 0
                 self.stage = AT_WORK
                 if self.now_s >= self.next_price_s:
                     return PRICE
@@ -298,9 +302,10 @@ cdef class Rounds:
             task.mate >= 0 and self.starved(&self.table.gangs[task.mate], task.mate_steps)
         ):
             self.wanted = True
-            if task.mate < 0:
-                gang.failures += 1
-                gang.ended = gang.failures == MOST_FAILURES
+            if task.mate < 0 or not self.last_chunk:
+                self.fail(gang)
+            if task.mate >= 0 and not self.last_chunk:
+                self.fail(&self.table.gangs[task.mate])
             return
         if task.mate < 0:
             claim = &self.table.claims[task.row * self.table.width]
@@ -313,6 +318,10 @@ cdef class Rounds:
         self.gain(gang, task, task.steps, spent)
         if task.mate >= 0:
             self.gain(&self.table.gangs[task.mate], task, task.mate_steps, spent)
+
+    cdef void fail(self, Gang* gang) noexcept nogil:
+        gang.failures += 1
+        gang.ended = gang.failures == MOST_FAILURES
 
     cdef bint starved(self, const Gang* gang, double steps) noexcept nogil:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""

@@ -1,4 +1,4 @@
-"""Placement policies: ``fastsim.policies.FGD()``, ``0.9 * FGD() + 0.1 * PWR()``, ``parse("fgd")``."""
+"""Policies: ``fastsim.policies.FGD()``, ``0.9 * FGD() + 0.1 * PWR()``, ``MaxMinFairness(mode="packed")``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.first_come import Fifo as Fifo
     from fastsim.policies.rounds.gandiva import Gandiva as Gandiva
     from fastsim.policies.rounds.isolated import Isolated as Isolated
+    from fastsim.policies.rounds.max_min_fairness import MaxMinFairness as MaxMinFairness
     from fastsim.policies.rounds.proportional import Proportional as Proportional
 
 _REGISTRY = ("describe", "names", "parse", "policy")

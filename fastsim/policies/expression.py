@@ -16,8 +16,9 @@ from fastsim.errors import PolicyError
 
 if TYPE_CHECKING:
     from fastsim.plan import OnlinePolicy
+    from fastsim.round_plan import RoundPolicy
 
-Create = Callable[[str, Mapping[str, object]], "OnlinePolicy"]
+Create = Callable[[str, Mapping[str, object]], "OnlinePolicy | RoundPolicy"]
 
 EXPECTED = "a sum such as 0.9*fgd + 0.1*pwr"
 
@@ -30,7 +31,7 @@ class Checked(Protocol):
         """Raise :class:`PolicyError` if the policy contradicts itself."""
 
 
-def policy_from_text(text: str, create: Create) -> OnlinePolicy:
+def policy_from_text(text: str, create: Create) -> OnlinePolicy | RoundPolicy:
     """The policy ``text`` describes; ``create`` makes the policy of one name."""
     where = f"policy {_short(text)!r}"
     try:
@@ -42,7 +43,7 @@ def policy_from_text(text: str, create: Create) -> OnlinePolicy:
         raise PolicyError(where, "a number alone", EXPECTED)
     if isinstance(value, Checked):
         value.check()
-    return cast("OnlinePolicy", value)
+    return cast("OnlinePolicy | RoundPolicy", value)
 
 
 class _Reader:

@@ -1,8 +1,9 @@
 """Policies by name: registration, discovery, description and the text form ``"0.9*fgd + 0.1*pwr"``.
 
 A policy class registers itself with ``@policy("dotted.name")``. Built-in families are the modules of
-``fastsim.policies.online``; other packages add theirs through the entry-point group
-``fastsim.policies``. Nothing here imports numpy, so the command line can list policies quickly.
+``fastsim.policies.online``, which place pods, and of ``fastsim.policies.rounds``, which share out the time of jobs;
+other packages add theirs through the entry-point group ``fastsim.policies``. Nothing here imports numpy, so the
+command line can list policies quickly.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     from fastsim.plan import OnlinePolicy
+    from fastsim.round_plan import RoundPolicy
 
 ENTRY_POINT_GROUP = "fastsim.policies"
-FAMILIES = "fastsim.policies.online"
+FAMILIES = ("fastsim.policies.online", "fastsim.policies.rounds")
 
 T = TypeVar("T")
 
@@ -61,13 +63,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """What a policy does, its parameters and the publication it comes from (BibTeX)."""
+    """What a policy does, its parameters and the publication it comes from (BibTeX).
+
+    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` share out the time of jobs.
+    """
 
     name: str
     title: str
     text: str
     parameters: tuple[Parameter, ...]
     citation: str
+    socket: str
 
 
 def names() -> list[str]:
@@ -92,7 +98,7 @@ def classes() -> Iterator[type[Any]]:
     yield from (_classes[name] for name in sorted(_classes))
 
 
-def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy:
+def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundPolicy:
     """The policy ``name`` with these parameters."""
     cls = policy_class(name)
     known = [field.name for field in dataclasses.fields(cls) if field.init]
@@ -101,7 +107,7 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy:
             expected = f"one of {', '.join(known)}" if known else "no parameters"
             raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
     try:
-        made: OnlinePolicy = cls(**parameters)
+        made: OnlinePolicy | RoundPolicy = cls(**parameters)
     except TypeError as error:
         raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
     return made
@@ -122,20 +128,31 @@ def describe(name: str) -> Description:
         for field in dataclasses.fields(cls)
         if field.init
     )
-    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""))
+    socket = "rounds" if hasattr(cls, "begin") else "pods"
+    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""), socket)
 
 
-def parse(text: str) -> OnlinePolicy:
-    """The policy written as ``"fgd"``, ``"0.9*fgd + 0.1*pwr"`` or ``"dot_product(dim=share, norm=node)"``."""
+def parse(text: str) -> OnlinePolicy | RoundPolicy:
+    """The policy written as ``"fgd"``, ``"0.9*fgd + 0.1*pwr"`` or ``"max_min_fairness(mode=packed)"``."""
     from fastsim.policies.expression import policy_from_text
 
     return policy_from_text(text, create)
 
 
+def placing(text: str) -> OnlinePolicy:
+    """The policy written as ``text``, which must be one that places pods; others are a :class:`PolicyError`."""
+    made: Any = parse(text)
+    if hasattr(made, "begin"):
+        raise PolicyError(f"policy {text!r}", "a policy of the rounds engine", "one that places pods")
+    placed: OnlinePolicy = made
+    return placed
+
+
 def _discover() -> None:
-    package = importlib.import_module(FAMILIES)
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{FAMILIES}.{module.name}")
+    for family in FAMILIES:
+        package = importlib.import_module(family)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{family}.{module.name}")
 
 
 def _entry_points() -> dict[str, Any]:

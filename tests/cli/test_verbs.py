@@ -167,9 +167,12 @@ def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
 @pytest.mark.parametrize("name", registry.names())
 def test_describe(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert called("describe", name) == 0
-    assert "gpu_pick=None" in capsys.readouterr().out
+    text = capsys.readouterr().out
     assert called("describe", name, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["name"] == name
+    told = json.loads(capsys.readouterr().out)
+    assert told["name"] == name and text.startswith(f"{name} [{told['socket']}]\n")
+    assert all(f"\n  {parameter['name']}={parameter['default']}" in text for parameter in told["parameters"])
+    assert ("gpu_pick=None" in text) == (told["socket"] == "pods")
 
 
 def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import polars as pl
 
 from fastsim.oracle import Oracle
 from fastsim.workload import Workload
+from fastsim.workload.gavel_jobs import JobRecipe, gavel_seconds
 from tests.conftest import SHARED
 
 GAVEL = SHARED / "golden/gavel"
@@ -44,3 +46,16 @@ def jobs(scenario: str) -> Workload:
     nothing = [pl.lit(0, pl.Int64).alias(name) for name in ("cpu_milli", "memory_mib")]
     rows = recorded_jobs(scenario).with_columns(*nothing, pl.lit(1000, pl.Int16).alias("gpu_milli"))
     return Workload.from_arrow(rows.to_arrow(), name=scenario)
+
+
+def recipe(setting: dict[str, Any]) -> JobRecipe:
+    """How the jobs of a scenario were drawn: by its row of `scenarios`, and what only the jobs themselves tell."""
+    rows = recorded_jobs(setting["name"])
+    lasting = rows["duration_s"]
+    warm = setting["lam"] > 0 and rows["submit_s"][1] == 0
+    gpus = tuple(int(count) for count in reversed(setting["cluster"].split(":")))
+    return JobRecipe(
+        oracle(), setting["seed"], setting["lam"], setting["multi_gpu"], setting["multi_priority"],
+        slos=rows["slo"].null_count() == 0, durations=lasting[0] if lasting.n_unique() == 1 else gavel_seconds,
+        present_gpus=gpus if warm else (),
+    )  # fmt: skip

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from fastsim.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
-from fastsim.policies.registry import parse
+from fastsim.policies.registry import placing
 from fastsim.reference import ReferenceEngine
 from fastsim.reference_nodes import WHOLE
 from fastsim.result import Result
@@ -137,7 +137,7 @@ def test_only_the_ratio_of_weights_matters(scenario: Scenario, factor: int) -> N
 @given(scenarios())
 def test_decimal_weights_are_exact(scenario: Scenario) -> None:
     decimal, whole = (
-        parse(text).plan(scenario.cluster, scenario.workload) for text in ("0.9*fgd + 0.1*pwr", "900*fgd + 100*pwr")
+        placing(text).plan(scenario.cluster, scenario.workload) for text in ("0.9*fgd + 0.1*pwr", "900*fgd + 100*pwr")
     )
     assert run(scenario, plan=decimal).placements.equals(run(scenario, plan=whole).placements)
 

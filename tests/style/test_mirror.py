@@ -11,6 +11,7 @@ SHARED = {
     "fastsim/__init__.py": f"{UNIT}/test_public_names.py",  # what the package exports
     "fastsim/policies/__init__.py": f"{UNIT}/test_registry.py",  # hands out what the registry knows
     "fastsim/policies/online/weighted.py": f"{UNIT}/test_policies.py",  # sums of policies need several of them
+    "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
     "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/checked.py": f"{UNIT}/test_round_policies.py",
@@ -60,6 +61,7 @@ SHARED = {
 """Modules tested under another name, and why."""
 NOTHING = {
     "fastsim/policies/online/__init__.py",
+    "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",
     "fastsim/policies/shares/__init__.py",
     "fastsim/workload/__init__.py",

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 from fastsim.errors import PolicyError
 from fastsim.plan import GPU_PICKS, KERNELS, OnlinePlan
-from fastsim.policies import FGD, PWR, BestFit, DotProduct, PythonScorer, Simon, parse
+from fastsim.policies import FGD, PWR, BestFit, DotProduct, PythonScorer, Simon
 from fastsim.policies.online.weighted import PICK_ORDER, WeightedSum
+from fastsim.policies.registry import placing
 
 NOTHING: Any = None  # the published policies look at neither the cluster nor the workload
 
 
 def plan_of(policy: Any) -> OnlinePlan:
     """The plan of a policy or of its text form."""
-    made = parse(policy) if isinstance(policy, str) else policy
+    made = placing(policy) if isinstance(policy, str) else policy
     plan: OnlinePlan = made.plan(NOTHING, NOTHING)
     return plan
 

@@ -17,8 +17,40 @@ from fastsim.policies import registry
 BUILT_IN = ["best_fit", "dot_product", "fgd", "gpu_clustering", "gpu_packing", "pwr", "python", "random", "simon"]
 
 
+ROUNDS = ["max_min_fairness"]
+
+
 def test_every_family_is_registered() -> None:
-    assert set(BUILT_IN) <= set(registry.names())
+    assert {*BUILT_IN, *ROUNDS} <= set(registry.names())
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_policies_of_the_rounds_engine_are_told_apart(name: str) -> None:
+    described = registry.describe(name)
+    assert described.socket == "rounds"
+    assert described.title.endswith(".") and all(parameter.text for parameter in described.parameters)
+    assert described.citation.startswith("@")
+    assert registry.describe("fgd").socket == "pods"
+
+
+def test_parameters_of_a_round_policy_are_read_and_written() -> None:
+    text = "max_min_fairness(mode=packed, solution=vertex)"
+    assert str(registry.parse(text)) == text
+    assert str(registry.parse("max_min_fairness(mode=perf)")) == "max_min_fairness"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("0.5*fgd + 0.5*max_min_fairness", "MaxMinFairness in a sum"),
+        ("2*max_min_fairness", "policies that score nodes"),
+        ("max_min_fairness(mode=best)", "one of base, perf, packed"),
+        ("max_min_fairness", "one that places pods"),
+    ],
+)
+def test_a_round_policy_has_no_place_among_pods(text: str, part: str) -> None:
+    with pytest.raises(PolicyError, match=part):
+        registry.placing(text)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -1,1 +1,1 @@
-"""Policies for jobs that share GPUs over time: which part of each GPU model every job should have."""
+"""Policies of the rounds engine: which share of the time each job spends on each GPU model. One family per file."""

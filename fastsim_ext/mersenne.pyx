@@ -14,7 +14,7 @@ cdef inline uint32_t twisted(uint32_t high, uint32_t low, uint32_t middle) noexc
     return middle ^ (both >> 1) ^ (<uint32_t> MATRIX if both & 1 else 0)
 
 
-cdef void renew(Twister* stream) noexcept nogil:
+cdef void renew(Mersenne* stream) noexcept nogil:
     """The next generation of words."""
     cdef uint32_t* w = stream.word
     cdef int i
@@ -23,7 +23,7 @@ cdef void renew(Twister* stream) noexcept nogil:
     stream.used = 0
 
 
-cdef uint32_t twister_bits(Twister* stream, int bits) noexcept nogil:
+cdef uint32_t mersenne_bits(Mersenne* stream, int bits) noexcept nogil:
     """A number of ``bits`` random bits, 1 to 32."""
     cdef uint32_t y
     if stream.used >= WORDS:
@@ -37,32 +37,32 @@ cdef uint32_t twister_bits(Twister* stream, int bits) noexcept nogil:
     return y >> (32 - bits)
 
 
-cdef uint32_t twister_below(Twister* stream, uint32_t limit) noexcept nogil:
+cdef uint32_t mersenne_below(Mersenne* stream, uint32_t limit) noexcept nogil:
     """A number from 0 to ``limit`` - 1: bits are drawn until they are small enough."""
     cdef int bits = 0
     cdef uint32_t drawn
     while bits < 32 and limit >> bits:
         bits += 1
-    drawn = twister_bits(stream, bits)
+    drawn = mersenne_bits(stream, bits)
     while drawn >= limit:
-        drawn = twister_bits(stream, bits)
+        drawn = mersenne_bits(stream, bits)
     return drawn
 
 
-cdef void twister_shuffle(Twister* stream, int32_t* items, int count) noexcept nogil:
+cdef void mersenne_shuffle(Mersenne* stream, int32_t* items, int count) noexcept nogil:
     """Exchange items from the last to the second with one at or before them."""
     cdef int i
     cdef uint32_t j
     for i in range(count - 1, 0, -1):
-        j = twister_below(stream, i + 1)
+        j = mersenne_below(stream, i + 1)
         items[i], items[j] = items[j], items[i]
 
 
 def drawn(state, int draws, int limit):
     """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""
-    cdef Twister stream
+    cdef Mersenne stream
     cdef int i
     for i in range(WORDS):
         stream.word[i] = state[i]
     stream.used = state[WORDS]
-    return [twister_below(&stream, limit) if limit else twister_bits(&stream, 32) for i in range(draws)]
+    return [mersenne_below(&stream, limit) if limit else mersenne_bits(&stream, 32) for _ in range(draws)]

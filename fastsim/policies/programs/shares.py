@@ -1,0 +1,119 @@
+"""The linear program that all these policies share: who may use how much of which GPU model.
+
+Variables: the share of the time of every group on every GPU model, and one level. Rows: for every class
+
+    scale * rate - rise * level >= floor,
+
+for every class at most all of its time, for every GPU model at most its GPUs. The policies differ in scale, rise,
+floor and cost only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fastsim.policies.programs.groups import Groups
+from fastsim.policies.solve import Program, Solution
+from fastsim.round_plan import Floats, Ints, RoundView
+
+NO_FLOOR = -np.inf
+
+
+class Shares:
+    """The program's structure for some groups; ``program`` fills in what a policy wants."""
+
+    def __init__(self, view: RoundView, groups: Groups) -> None:
+        self.groups, self.gpus__g = groups, view.setting.gpus__g.astype(np.float64)
+        num_gpu__r = view.num_gpu[groups.example__c][groups.first__r]
+        mixed = groups.mixed
+        self._inner, self._mixed = slice(0, mixed), slice(mixed, None)
+        self._use__r = num_gpu__r * groups.mass__r
+        # Time that a member's class spends in a group, for one unit of the variable.
+        self.time__r = np.ones(len(groups.first__r))
+        self.time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.first__r[mixed:]]
+        self.partner_time__r = np.zeros(len(groups.first__r))
+        self.partner_time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.second__r[mixed:]]
+        self._index, self._start = self._pattern()
+        useful = (groups.rate__rg > 0) | (groups.partner_rate__rg > 0)
+        self._high = np.append(useful.ravel().astype(np.float64), np.inf)
+
+    def program(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost__rg: Floats | None = None) -> Program:
+        """Maximise the level or, with a cost, the cost; classes without a floor are not in the way of the level."""
+        groups, count = self.groups, self.groups.classes
+        rising = np.flatnonzero(rise__c > 0).astype(np.int32)
+        start = np.append(self._start, self._start[-1] + len(rising)).astype(np.int32)
+        level = cost__rg is None and len(rising) > 0
+        cost = np.zeros(len(start) - 1)
+        if cost__rg is not None:
+            cost[:-1] = cost__rg.ravel()
+        cost[-1] = level
+        high = self._high if level else np.append(self._high[:-1], 0.0)
+        models = len(self.gpus__g)
+        return Program(
+            cost, np.zeros(len(cost)), high,
+            np.concatenate([floor__c, np.full(count + models, -np.inf)]),
+            np.concatenate([np.full(count, np.inf), np.ones(count), self.gpus__g]),
+            start, np.concatenate([self._index, rising]),
+            np.concatenate([self._values(scale__c, groups), -rise__c[rising]]),
+        )  # fmt: skip
+
+    def share__rg(self, solution: Solution) -> Floats:
+        """The groups' variables in a solution."""
+        return np.clip(solution.x[:-1], 0.0, 1.0).reshape(-1, len(self.gpus__g))
+
+    def rate__c(self, share__rg: Floats) -> Floats:
+        """Rate of one job of each class, steps/s."""
+        groups = self.groups
+        own = (groups.rate__rg * share__rg).sum(axis=1) * self.time__r
+        rate: Floats = np.asarray(np.bincount(groups.first__r, own, groups.classes), np.float64)
+        m = self._mixed
+        other = (groups.partner_rate__rg[m] * share__rg[m]).sum(axis=1) * self.partner_time__r[m]
+        rate += np.bincount(groups.second__r[m], other, groups.classes)
+        return rate
+
+    def _pattern(self) -> tuple[Ints, Ints]:
+        """Rows of the entries and starts of the columns. A column has 3 entries, or 5 if two classes meet in it."""
+        groups, models, count = self.groups, len(self.gpus__g), self.groups.classes
+        one, two = (np.repeat(column, models) for column in (groups.first__r, groups.second__r))
+        capacity = 2 * count + np.tile(np.arange(models), len(groups.first__r))
+        inner = slice(0, self._inner.stop * models)
+        outer = slice(inner.stop, None)
+        three = np.stack([one[inner], count + one[inner], capacity[inner]], axis=1)
+        five = np.stack([one[outer], two[outer], count + one[outer], count + two[outer], capacity[outer]], axis=1)
+        lengths: Ints = np.concatenate([[0], np.full(len(three), 3), np.full(len(five), 5)])
+        return np.concatenate([three.ravel(), five.ravel()]).astype(np.int32), np.cumsum(lengths)
+
+    def _values(self, scale__c: Floats, groups: Groups) -> Floats:
+        """Values of the entries, in the order of the pattern."""
+        inner, mixed = self._inner, self._mixed
+        models = len(self.gpus__g)
+        three = np.ones((inner.stop, models, 3))
+        three[..., 0] = groups.rate__rg[inner] * scale__c[groups.first__r[inner]][:, None]
+        three[..., 2] = self._use__r[inner][:, None]
+        five = np.empty((len(groups.first__r) - inner.stop, models, 5))
+        one, two = self.time__r[mixed], self.partner_time__r[mixed]
+        five[..., 0] = groups.rate__rg[mixed] * (scale__c[groups.first__r[mixed]] * one)[:, None]
+        five[..., 1] = groups.partner_rate__rg[mixed] * (scale__c[groups.second__r[mixed]] * two)[:, None]
+        five[..., 2], five[..., 3] = one[:, None], two[:, None]
+        five[..., 4] = self._use__r[mixed][:, None]
+        return np.concatenate([three.ravel(), five.ravel()])
+
+
+def proportional_rate(rate__cg: Floats, gpus__g: Ints) -> Floats:
+    """Rate of a job that spends on every GPU model that model's share of the GPUs, steps/s."""
+    shares: Floats = gpus__g / gpus__g.sum()
+    rate: Floats = rate__cg @ shares
+    return rate
+
+
+def isolated_rate(rate__jg: Floats, num_gpu__j: Ints, gpus__g: Ints) -> Floats:
+    """Rate of a job that has an equal part of the cluster to itself, steps/s."""
+    share = gpus__g[None, :] / len(rate__jg) / num_gpu__j[:, None]
+    share /= np.maximum(1.0, share.sum(axis=1, keepdims=True))
+    rate: Floats = (rate__jg * share).sum(axis=1)
+    return rate
+
+
+def inverse(values: Floats) -> Floats:
+    """One over each value; 0 where the value is 0, which leaves the row empty."""
+    return np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)

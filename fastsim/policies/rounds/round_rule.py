@@ -1,0 +1,60 @@
+"""What every policy of the rounds engine shares: checked parameters, a text form and the publication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from fastsim.errors import PolicyError
+from fastsim.policies.registry import about
+
+GAVEL = """@inproceedings{narayanan2020gavel,
+  title = {Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads},
+  author = {Narayanan, Deepak and Santhanam, Keshav and Kazhamiaka, Fiodar and Phanishayee, Amar and Zaharia, Matei},
+  booktitle = {OSDI},
+  year = {2020}
+}"""
+
+MODES = ("base", "perf", "packed")
+SOLUTIONS = ("centered", "vertex")
+# Said once, because every program has them.
+MODE = about("base: all GPU models count as equally fast; perf: measured rates; packed: pairs may share", choices=MODES)
+SOLUTION = about("which optimum is taken where there are many: inside the optimal face or a corner", choices=SOLUTIONS)
+
+
+@dataclass(frozen=True)
+class RoundRule:
+    """A policy of the rounds engine; its parameters are checked when it is made."""
+
+    policy_name: ClassVar[str] = ""
+    citation: ClassVar[str] = GAVEL
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            choices, value = item.metadata.get("choices", ()), getattr(self, item.name)
+            if choices and value not in choices:
+                where = f"policy {self.policy_name}, parameter {item.name}"
+                raise PolicyError(where, repr(value), f"one of {', '.join(choices)}")
+
+    def __str__(self) -> str:
+        given = [
+            f"{item.name}={getattr(self, item.name)!r}".replace("'", "")
+            if item.metadata.get("choices")
+            else f"{item.name}={getattr(self, item.name)!r}"
+            for item in fields(self)
+            if getattr(self, item.name) != item.default
+        ]
+        return f"{self.policy_name}({', '.join(given)})" if given else self.policy_name
+
+
+@dataclass(frozen=True)
+class ShareRule(RoundRule):
+    """A policy that is one linear program, or several."""
+
+    mode: str = field(default="perf", metadata=MODE)
+    solution: str = field(default="centered", metadata=SOLUTION)
+
+    @property
+    def visit(self) -> str:
+        """Who does not tell GPU models apart must not favour one."""
+        return "shuffled" if self.mode == "base" else "fastest"

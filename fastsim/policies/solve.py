@@ -1,0 +1,142 @@
+"""The one front to HiGHS: a linear program in arrays goes in, a maximum comes out.
+
+HiGHS is imported when the first solver is made, so that naming a policy costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import PolicyError, SolverError
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+
+SOLUTIONS = ("centered", "vertex")
+"""Which optimum is taken where there are many: one inside the optimal face, or a corner of it."""
+
+ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "off"}
+"""Options of every solver. One thread: equal bytes everywhere. No presolve: it costs more than it saves here."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    # Interior point without crossover ends in the relative interior of the optimal face.
+    "centered": {"solver": "ipx", "run_crossover": "off"},
+    # Levels are built on levels (water filling), so the corners are asked to be a hundred times closer than usual.
+    "vertex": {"solver": "simplex", "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+}
+COLUMNWISE, MAXIMISE = 1, -1
+"""HiGHS's numbers for the matrix's layout and the sense of the objective."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Maximise ``cost @ x`` with ``row_low <= A @ x <= row_high`` and ``low <= x <= high``.
+
+    ``A`` stands column after column: column ``c`` has ``value[start[c]:start[c + 1]]`` in the rows ``index`` of the
+    same slice. An infinite bound is no bound.
+    """
+
+    cost: Floats
+    low: Floats
+    high: Floats
+    row_low: Floats
+    row_high: Floats
+    start: Indices
+    index: Indices
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An optimum: the columns, what one more unit of each row's bound would add to the objective, the objective."""
+
+    x: Floats
+    row_dual: Floats
+    objective: float
+
+
+class Solver:
+    """HiGHS, kept between programs. ``spent_s`` is the CPU time of all solves so far, in seconds.
+
+    After :meth:`forget` the answers depend on nothing that was solved before. Until then a program of the same shape
+    starts from the corner in which the last one ended.
+    """
+
+    def __init__(self, solution: str = "centered") -> None:
+        if solution not in SOLUTIONS:
+            raise PolicyError("solution", repr(solution), f"one of {', '.join(SOLUTIONS)}")
+        self.solution = solution
+        self.spent_s = 0.0
+        self._highs = {name: _highs(options) for name, options in OPTIONS.items()}
+        self._basis: tuple[tuple[int, int], Any] | None = None
+
+    def forget(self) -> None:
+        """Start the next program from nothing."""
+        self._basis = None
+
+    def maximum(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution:
+        """An optimum of ``program``, of the solver's own kind or of the kind ``solution``; else a SolverError."""
+        found = self.attempt(program, solution, what)
+        if found is None:
+            raise SolverError(f"{what}: found no feasible point, expected an optimum")
+        return found
+
+    def attempt(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution | None:
+        """Like :meth:`maximum`, but None if the program has no feasible point."""
+        start_s = time.thread_time()
+        try:
+            if (solution or self.solution) == "centered":
+                highs = self._run("centered", program)
+                if _status(highs) == "Optimal":
+                    return _solution(highs)
+            # A point inside that was not reached is no answer, and only a corner proves that there is none.
+            highs = self._run("vertex", program)
+            status = _status(highs)
+            if status == "Optimal":
+                self._basis = (_shape(program), highs.getBasis())
+                return _solution(highs)
+            if status == "Infeasible":
+                return None
+            raise SolverError(f"{what}: HiGHS found status {status!r}, expected an optimum")
+        finally:
+            self.spent_s += time.thread_time() - start_s
+
+    def _run(self, solution: str, program: Program) -> Any:
+        highs, p = self._highs[solution], program
+        integrality = np.zeros(len(p.cost), np.int32)
+        highs.passModel(
+            len(p.cost), len(p.row_low), len(p.value), COLUMNWISE, MAXIMISE, 0.0, p.cost, p.low, p.high,
+            p.row_low, p.row_high, p.start, p.index, p.value, integrality,
+        )  # fmt: skip
+        if solution == "vertex" and self._basis is not None and self._basis[0] == _shape(p):
+            highs.setBasis(self._basis[1])
+        highs.run()
+        return highs
+
+
+def _highs(options: dict[str, Any]) -> Any:
+    import highspy
+
+    highspy_class: Any = highspy.Highs
+    highs = highspy_class()
+    for name, value in {**ALWAYS, **options}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def _shape(program: Program) -> tuple[int, int]:
+    return len(program.cost), len(program.row_low)
+
+
+def _status(highs: Any) -> str:
+    return str(highs.modelStatusToString(highs.getModelStatus()))
+
+
+def _solution(highs: Any) -> Solution:
+    found = highs.getSolution()
+    x, dual = np.array(found.col_value), np.array(found.row_dual)
+    return Solution(x, dual, float(highs.getInfo().objective_function_value))
