@@ -9,21 +9,13 @@ import polars as pl
 import pytest
 
 from fastsim.policies.rounds.estimator import Estimator
-from tests.golden.gavel_calls import GAVEL, golden_setting
+from fastsim.workload.job_types import JOB_NAMES
+from tests.golden.gavel import GAVEL
+from tests.golden.gavel_calls import golden_setting
 
 FILES = sorted(GAVEL.glob("sim/*.estimator.json"))
 PROFILED = {"est-full-sg-6": 0.5, "est-sg-6b": 0.6}
 """Part of the measurements made in these runs. The recording does not tell it: of all tenths only these fit."""
-FAMILIES = {
-    "ResNet-18": (16, 32, 64, 128, 256),
-    "ResNet-50": (16, 32, 64, 128),
-    "Transformer": (16, 32, 64, 128, 256),
-    "LM": (5, 10, 20, 40, 80),
-    "Recommendation": (512, 1024, 2048, 4096, 8192),
-}
-BATCHED = (f"{name} (batch size {size})" for name, sizes in FAMILIES.items() for size in sizes)
-ORDER = (*BATCHED, "A3C", "CycleGAN")
-"""The order in which the original's draws count job types."""
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition("__")[0])
@@ -33,9 +25,9 @@ def test_references_and_matches(path: Path) -> None:
     recorded = json.loads(path.read_text())
     references = [name for name, _ in recorded["reference_job_types"]]
     setting = golden_setting(run)
-    estimator = Estimator(PROFILED[scenario], len(references), ORDER, estimator_column_bug=True)
+    estimator = Estimator(PROFILED[scenario], len(references), JOB_NAMES, estimator_column_bug=True)
     estimates = estimator.begin(setting)
-    assert [ORDER[place] for place in estimates.reference] == references
+    assert [JOB_NAMES[place] for place in estimates.reference] == references
     jobs = pl.read_parquet(GAVEL / f"traces/{scenario}.parquet", columns=["job_id", "job_type"]).sort("job_id")
     for job, workload in jobs.iter_rows():
         estimates.arrive(job, setting.oracle.kind_index[workload, 1])

@@ -29,7 +29,7 @@ def test_all_workloads_are_references_unless_fewer_are_asked_for() -> None:
         ({"profiled": "all"}, "parameter profiled: found 'all'"),
         ({"references": -1}, "parameter references: found -1, expected an integer of 0 or more"),
         ({"references": 2.0}, "parameter references: found 2.0"),
-        ({"estimator_column_bug": 1}, "parameter estimator_column_bug: found 1, expected true or false"),
+        ({"estimator_column_bug": 1}, "parameter estimator_column_bug: found 1, expected True or False"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], words: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about
-from fastsim.policies.rounds.checked import Checked
+from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.policies.shares.estimates import Estimates
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Estimator(Checked):
+class Estimator(RoundRule):
     """Measure a job with some of the reference jobs, complete its profile, and take it for the most alike reference.
 
     profile[i, g, k] = rate of i with k / rate of i alone, on model g. Missing entries come from matrix factorisation;
@@ -24,13 +24,6 @@ class Estimator(Checked):
     """
 
     policy_name: ClassVar[str] = "estimator"
-    citation: ClassVar[str] = """@inproceedings{narayanan2020gavel,
-  title = {Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads},
-  author = {Narayanan, Deepak and Santhanam, Keshav and Kazhamiaka, Fiodar and Phanishayee, Amar and Zaharia, Matei},
-  booktitle = {USENIX OSDI},
-  year = {2020}
-}"""
-
     profiled: float = field(default=1.0, metadata=about("part of the measurements that are made, drawn for each job"))
     references: int = field(default=0, metadata=about("number of reference workloads, drawn from all; 0 = all of them"))
     workloads: tuple[str, ...] = field(
@@ -45,20 +38,20 @@ class Estimator(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.profiled, bool) or not isinstance(self.profiled, int | float) or not 0 <= self.profiled <= 1:
-            raise PolicyError(self._place("profiled"), repr(self.profiled), "a number from 0 to 1")
+            raise PolicyError(self.place("profiled"), repr(self.profiled), "a number from 0 to 1")
         if isinstance(self.references, bool) or not isinstance(self.references, int) or self.references < 0:
-            raise PolicyError(self._place("references"), repr(self.references), "an integer of 0 or more")
+            raise PolicyError(self.place("references"), repr(self.references), "an integer of 0 or more")
 
     def begin(self, setting: Setting) -> Estimates:
         """The estimates of a run in this setting, before any job has come."""
         from fastsim.policies.shares.estimates import Estimates
 
-        where, known = self._place("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
+        where, known = self.place("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
         for name in self.workloads:
             if name not in known:
                 raise PolicyError(where, repr(name), "workloads with rates on 1 GPU")
         names = self.workloads or tuple(name for name, num_gpu in setting.oracle.kinds if num_gpu == 1)
         if self.references > len(names):
-            raise PolicyError(self._place("references"), self.references, f"at most {len(names)}, as many as workloads")
+            raise PolicyError(self.place("references"), self.references, f"at most {len(names)}, as many as workloads")
         chosen = self.references or len(names)
         return Estimates(setting, names, chosen, float(self.profiled), self.estimator_column_bug)
