@@ -41,7 +41,7 @@ class Oracle:
     def __post_init__(self) -> None:
         k, g = len(self.kinds), len(self.gpu_models)
         for column, shape in (("alone__kg", (k, g)), ("shared__kkg", (k, k, g))):
-            values = np.array(getattr(self, column), np.float64)
+            values = np.array(getattr(self, column), np.float64, order="C")
             if values.shape != shape:
                 raise InputError(f"{self.name}.{column}", f"shape {values.shape}", f"{shape}")
             if (values < 0).any() or np.isinf(values).any():

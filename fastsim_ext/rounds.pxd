@@ -5,7 +5,7 @@ from fastsim_ext.gangs cimport Gang, GangTable
 from fastsim_ext.leases cimport Leases, Task
 from fastsim_ext.ledger cimport Ledger
 
-cdef enum:  # Stop: order of fastsim.rounds.STOPS
+cdef enum:  # Stop: order of fastsim.round_run.STOPS
     DONE, ASK, HUNGRY, PRICE, DRAIN, STUCK, PAUSE
 
 cdef enum:  # Stage: where the loop goes on

@@ -26,7 +26,7 @@ cdef inline bint sooner(const Task* a, const Task* b) noexcept nogil:
 
 
 cdef class Rounds:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.rounds``."""
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.round_run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,

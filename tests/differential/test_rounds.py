@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from fastsim import reference_rounds
 from fastsim.errors import PolicyError
+from fastsim.job_batches import JobBatch
 from fastsim.oracle import Oracle
 from fastsim.round_options import QUIRKS, Job, RoundOptions
 from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
-from fastsim.rounds import job_batch, run_rounds
+from fastsim.round_run import run_rounds
 
 MODELS = ("k80", "p100", "v100")
 
@@ -46,6 +47,7 @@ class Whim:
     calls: int = 0
 
     def allocate(self, view: RoundView) -> Allocation | None:
+        """Shares at random, rarely none."""
         self.calls += 1
         draw = np.random.default_rng((self.seed, self.calls))
         n, width = len(view), len(view.price__g)
@@ -60,9 +62,11 @@ class Whim:
         return Allocation(np.array(first, np.int64), np.array(second, np.int64), share)
 
     def kept(self) -> dict[str, Any]:
+        """How often it was asked."""
         return {"calls": self.calls}
 
     def restored(self, kept: Mapping[str, Any]) -> None:
+        """Go on counting."""
         self.calls = kept["calls"]
 
 
@@ -145,9 +149,9 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
         expected = twin(case)
     except PolicyError:
         with pytest.raises(PolicyError, match="nothing runs"):
-            run_rounds(case.setting, case.again(), [job_batch(case.jobs)], case.options)
+            run_rounds(case.setting, case.again(), [JobBatch.of(case.jobs)], case.options)
         return
-    batches = [job_batch(case.jobs[:3]), job_batch(case.jobs[3:])]
+    batches = [JobBatch.of(case.jobs[:3]), JobBatch.of(case.jobs[3:])]
     run = run_rounds(case.setting, case.again(), batches, case.options, record_tasks=True)
     figures = (run.rounds, run.calls, run.makespan_s, run.max_active, run.extensions, run.opportunities)
     assert figures == (expected.rounds, expected.calls, expected.now_s, expected.max_active, expected.extensions,

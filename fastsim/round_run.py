@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, PolicyError
+from fastsim.job_batches import JobBatch
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, RoundView, Setting
 from fastsim_ext.rounds import Rounds
@@ -32,18 +33,6 @@ MOMENT = np.dtype(
      ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4")], align=True,
 )  # fmt: skip
 """One candidate in one round."""
-
-
-class JobBatch(NamedTuple):
-    """Jobs in order of arrival, as columns: seconds, GPUs, steps."""
-
-    submit_s: npt.NDArray[np.float64]
-    kind: npt.NDArray[np.int32]
-    num_gpu: npt.NDArray[np.int32]
-    total_steps: npt.NDArray[np.float64]
-    weight: npt.NDArray[np.float64]
-    deadline_s: npt.NDArray[np.float64]
-    tenant: npt.NDArray[np.int32]
 
 
 @dataclass
@@ -108,7 +97,7 @@ class _Driver:
     def hungry(self) -> None:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
         now, self.ahead = self.ahead, next(self.batches, None)
-        columns = now if now is not None else job_batch([])
+        columns = now if now is not None else JobBatch.of([])
         self.loop.feed(*columns, self.ahead is None)
 
     def price_changed(self) -> None:
@@ -207,10 +196,3 @@ def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) 
         row = int(np.flatnonzero(wrong)[0])
         workload, num_gpu = kinds[batch.kind[row]]
         raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)
-
-
-def job_batch(jobs: list[Any]) -> JobBatch:
-    """Columns of a few jobs, as :class:`fastsim.round_options.Job` has them; tenants are not looked at."""
-    kinds = ("f8", "i4", "i4", "f8", "f8", "f8")
-    columns: list[Any] = [np.array([job[i] for job in jobs], kind) for i, kind in enumerate(kinds)]
-    return JobBatch(*columns, np.full(len(jobs), -1, np.int32))
