@@ -17,7 +17,6 @@ SHARED = {
     "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
     "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/checked.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/first_come.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/gandiva.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/isolated.py": f"{UNIT}/test_round_policies.py",
