@@ -82,7 +82,7 @@ def test_entities_as_text() -> None:
         "red:1,red:2",
         "red:1:fifo:2",
     ):
-        with pytest.raises(PolicyError, match="parameter entities: .*expected name:weight"):
+        with pytest.raises(PolicyError, match=r"parameter entities: .*expected name:weight"):
             WaterFillingFairness(entities=text)
 
 
