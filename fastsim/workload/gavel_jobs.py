@@ -61,8 +61,8 @@ class Choices:
         self.rate__tc = np.nan_to_num(np.array(rates, np.float64))
         self.runs__tc = self.rate__tc > 0
         # Most numbers of GPUs are possible for the same workloads, so the search for one is shared.
-        masks, index = np.unique(self.runs__tc.T, axis=0, return_inverse=True)
-        self.masks, self.mask_of = list(masks), index.reshape(-1)
+        masks, place = np.unique(self.runs__tc.T, axis=0, return_inverse=True)
+        self.masks, self.mask_of = list(masks), place.reshape(-1)
         for column, count in enumerate(counts):
             if not self.runs__tc[:, column].any():
                 found = f"no workload that runs on {count} GPUs of model {self.reference}"
