@@ -158,6 +158,8 @@ def test_import_and_synth_write_jobs_and_rates(capsys: pytest.CaptureFixture[str
     drawn, read = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
     assert drawn["workload"].to_list() == read["workload"].to_list() == ["A3C"] * 9
     assert drawn["total_work"].floor().to_list() == read["total_work"].to_list()
+    assert called("synth", "gavel", "--script", *words, "-o", tmp_path / "c.trace") == 0
+    assert all(line.split("\t")[-1].isdecimal() for line in (tmp_path / "c.trace").read_text().splitlines())
     assert called("synth", "gavel", "--script", *words, "-o", tmp_path / "c.parquet") == 0
     assert set(pl.read_parquet(tmp_path / "c.parquet")["duration_s"]) <= {3600.0, 7200.0, 10800.0, 14400.0}
 

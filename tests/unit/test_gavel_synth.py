@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fastsim.workload.gavel_synth import job_stream, synth_gavel
 
 def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
     jobs = Workload.synth("gavel", jobs=90, rate_per_hour=6, seed=2, multi_gpu=True, priorities=True, slos=True)
-    assert jobs.rows == 90 and jobs.table() == jobs.table()
+    assert jobs.rows == 90 and jobs.table() == jobs.table() == pickle.loads(pickle.dumps(jobs)).table()
     assert jobs.columns[-2:] == ["slo", "weight"]
     assert jobs.write(tmp_path / "jobs.parquet") == 90
     again = Workload.scan(tmp_path / "jobs.parquet")
