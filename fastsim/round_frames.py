@@ -31,7 +31,9 @@ def jobs(run: RoundRun) -> pl.DataFrame:
     rows, oracle = run.jobs, run.setting.oracle
     done = ~np.isnan(rows["finish_s"])
     started = ~np.isnan(rows["first_s"])
-    state = np.where(done, "finished", np.where(rows["ended"] == 1, "unplaced", np.where(started, "running", "pending")))
+    state = np.where(
+        done, "finished", np.where(rows["ended"] == 1, "unplaced", np.where(started, "running", "pending"))
+    )
     ideal = rows["total"] / run.setting.reference__k[rows["kind"]]
     frame = pl.DataFrame({
         "pod_id": rows["id"], "native_id": pl.Series([None] * len(rows), dtype=pl.String),
@@ -77,15 +79,15 @@ def _spread(first: Array, run: RoundRun, nodes: Array) -> pl.DataFrame:
     count = first["num_gpu"].astype(np.int64)
     stay = np.repeat(np.arange(len(first)), count)
     inside = np.arange(len(stay)) - np.repeat(np.cumsum(count) - count, count)
-    gpu = run.held[np.repeat(first["held"], count) + inside]
-    start = np.searchsorted(nodes, nodes) if (np.diff(nodes) >= 0).all() else _first_of(nodes)
+    gpu: Array = run.held[np.repeat(first["held"], count) + inside]
+    start = _first_of(nodes)
     frame = pl.DataFrame({"stay": stay, "node_id": nodes[gpu].astype(np.int64), "gpu": gpu - start[gpu]})
     return frame.group_by("stay", "node_id", maintain_order=True).agg(
         pl.col("gpu").cast(pl.Int16).sort().alias("gpu_ids")
     )
 
 
-def _first_of(nodes: Array) -> Array:
+def _first_of(nodes: Array) -> Any:
     """For every GPU the number of the first one on its node; a node's GPUs have consecutive numbers."""
     starts = np.flatnonzero(np.append(True, nodes[1:] != nodes[:-1]))
     return np.repeat(starts, np.diff(np.append(starts, len(nodes))))

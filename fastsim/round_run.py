@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,7 @@ class _Driver:
     plan: RoundPlan
     options: RoundOptions
     batches: Iterator[JobBatch]
-    tenants: tuple[str, ...]
+    tenants: Sequence[str]
     progress: Callable[[int], None] | None
     loop: Rounds
     price: npt.NDArray[np.float64]
@@ -143,7 +143,7 @@ def run_rounds(
     options: RoundOptions,
     *,
     gpus_per_server: tuple[int, ...] = (),
-    tenants: tuple[str, ...] = (),
+    tenants: Sequence[str] = (),
     record_tasks: bool = False,
     gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,

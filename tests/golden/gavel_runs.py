@@ -78,7 +78,7 @@ class Recorded:
     def played(self, plan: RoundPlan, record_tasks: bool = False) -> RoundRun:
         """The run with this plan."""
         setting = self.setting
-        batches = JobBatches(self.workload, setting.oracle, setting.reference__k)
+        batches = JobBatches(self.id, self.workload.batches, setting.oracle, setting.reference__k)
         return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, record_tasks=record_tasks)
 
     def plan(self) -> RoundPlan:
