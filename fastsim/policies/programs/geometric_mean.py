@@ -19,8 +19,8 @@ STEPS = 200
 """Newton steps at most; some 25 are usual."""
 GAP = 1e-13
 """Complementarity, per job, at which the method ends: far below what 1e-6 in a rate needs."""
-SHRINK, KEEP, DESCENT = 0.1, 0.99, 0.01
-"""Aim of a step relative to the gap, part of the way to the border it may go, and descent it must bring."""
+SHRINK, KEEP, DESCENT, LEAST_STEP = 0.1, 0.99, 0.01, 1e-6
+"""Aim of a step relative to the gap, part of the way to the border it may go, descent it must bring, and when to end."""
 
 
 class Discounted:
@@ -114,19 +114,32 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         rate = gain @ x
         slope = -(size / rate) @ gain
         bend = (gain.T * (size / rate**2)) @ gain + (limit.T * (z / slack)) @ limit
-        bend[np.diag_indices_from(bend)] += w / x
-        dx = np.linalg.solve(bend, -slope - (aim / slack) @ limit + aim / x)
+        # In units of x, so that directions in which nothing changes keep a bend that is not lost in rounding.
+        bend = bend * np.outer(x, x)
+        bend[np.diag_indices_from(bend)] += w * x
+        dx = x * _solved(bend, x * (-slope - (aim / slack) @ limit) + aim)
         dslack = -(limit @ dx)
         dz, dw = (aim - z * dslack) / slack - z, (aim - w * dx) / x - w
         step = _reach(((x, dx), (slack, dslack), (z, dz), (w, dw)))
         before = _miss(gain, size, limit, x, z, w, aim)
-        while step > GAP and _miss(
+        while step > LEAST_STEP and not _miss(
             gain, size, limit, x + step * dx, z + step * dz, w + step * dw, aim
-        ) > (1 - DESCENT * step) * before:  # fmt: skip
+        ) <= (1 - DESCENT * step) * before:  # fmt: skip
             step /= 2
+        if step <= LEAST_STEP:
+            break  # what is left is rounding
         x, z, w = x + step * dx, z + step * dz, w + step * dw
         slack = 1.0 - limit @ x
     return x
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    try:
+        return np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        # Many shares give the same rates, and rounding has flattened what told them apart: the shortest step will do.
+        shortest: Floats = np.linalg.lstsq(matrix, right)[0]
+        return shortest
 
 
 def _reach(pairs: tuple[tuple[Floats, Floats], ...]) -> float:
