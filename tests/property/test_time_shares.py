@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +13,22 @@ from hypothesis import strategies as st
 
 from fastsim.policies import registry
 from fastsim.policies.rounds.round_rule import RoundRule
-from fastsim.round_plan import ALONE, Allocation, RoundView
+from fastsim.round_plan import ALONE, Allocation, RoundPolicy, RoundView
 from tests.rounds import excess, oracle, setting, view, views
 from tests.strategies import scenarios_per_run
 
 
-def rules() -> list[RoundRule]:
+def rules() -> list[RoundPolicy]:
     """Every policy with every combination of its modes and solutions."""
-    made = []
+    made: list[RoundPolicy] = []
     for cls in registry.classes():
         if issubclass(cls, RoundRule) and cls.__module__.startswith("fastsim."):
             choices = {item.name: item.metadata["choices"] for item in fields(cls) if item.metadata.get("choices")}
             for mode in choices.pop("mode", ("",)):
                 for solution in choices.get("solution", ("",)):
                     given_ = {name: value for name, value in (("mode", mode), ("solution", solution)) if value}
-                    made.append(cls(**given_))
+                    policy: Any = cls(**given_)
+                    made.append(policy)
     return made
 
 
@@ -46,7 +48,7 @@ def test_there_are_policies() -> None:
 
 @settings(max_examples=scenarios_per_run(300))
 @given(views(sizes=(1, 2, 4)), st.sampled_from(RULES))
-def test_limits_are_kept_and_answers_repeat(seen: RoundView, rule: RoundRule) -> None:
+def test_limits_are_kept_and_answers_repeat(seen: RoundView, rule: RoundPolicy) -> None:
     plan = rule.begin(seen.setting)
     found, again = plan.allocator.allocate(seen), rule.begin(seen.setting).allocator.allocate(seen)
     assert found is not None and again is not None and same(found, again)
@@ -61,7 +63,7 @@ def test_limits_are_kept_and_answers_repeat(seen: RoundView, rule: RoundRule) ->
 
 @settings(max_examples=scenarios_per_run(150))
 @given(views(), st.sampled_from(RULES))
-def test_a_policy_that_is_resumed_goes_on_as_it_would_have(seen: RoundView, rule: RoundRule) -> None:
+def test_a_policy_that_is_resumed_goes_on_as_it_would_have(seen: RoundView, rule: RoundPolicy) -> None:
     whole, first, second = (rule.begin(seen.setting).allocator for _ in range(3))
     later = replace(seen, now_s=seen.now_s + 300, steps_left=seen.steps_left * 0.5)
     whole.allocate(seen), first.allocate(seen)
@@ -72,7 +74,7 @@ def test_a_policy_that_is_resumed_goes_on_as_it_would_have(seen: RoundView, rule
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_no_jobs_and_jobs_that_run_nowhere(rule: RoundRule) -> None:
+def test_no_jobs_and_jobs_that_run_nowhere(rule: RoundPolicy) -> None:
     where = setting(oracle([[0.0, 0.0], [1.0, 2.0]]), [1, 1])
     allocator = rule.begin(where).allocator
     assert allocator.allocate(view(where, [])) is None
@@ -83,7 +85,7 @@ def test_no_jobs_and_jobs_that_run_nowhere(rule: RoundRule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_one_job_with_room_has_all_its_time(rule: RoundRule) -> None:
+def test_one_job_with_room_has_all_its_time(rule: RoundPolicy) -> None:
     where = setting(oracle([[1.0, 2.0]]), [3, 3])
     found = rule.begin(where).allocator.allocate(view(where, [0]))
     assert found is not None

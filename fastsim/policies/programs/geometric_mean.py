@@ -20,7 +20,7 @@ STEPS = 200
 GAP = 1e-13
 """Complementarity, per job, at which the method ends: far below what 1e-6 in a rate needs."""
 SHRINK, KEEP, DESCENT, LEAST_STEP = 0.1, 0.99, 0.01, 1e-6
-"""Aim of a step relative to the gap, part of the way to the border it may go, descent it must bring, and when to end."""
+"""Aim of a step over the gap, part of the way to the border it may go, descent it must bring, and when to end."""
 
 
 class Discounted:
@@ -135,11 +135,10 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
     try:
-        return np.linalg.solve(matrix, right)
+        return np.asarray(np.linalg.solve(matrix, right), np.float64)
     except np.linalg.LinAlgError:
         # Many shares give the same rates, and rounding has flattened what told them apart: the shortest step will do.
-        shortest: Floats = np.linalg.lstsq(matrix, right)[0]
-        return shortest
+        return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)
 
 
 def _reach(pairs: tuple[tuple[Floats, Floats], ...]) -> float:
