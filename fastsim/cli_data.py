@@ -103,7 +103,8 @@ def synth_gavel(
     if output.name.endswith((".trace", ".trace.gz")):
         from fastsim.workload.gavel_trace import write_trace
 
-        click.echo(f"{output}: {write_trace(workload, output):,} jobs")
+        # Each original program writes arrivals its own way.
+        click.echo(f"{output}: {write_trace(workload, output, whole_seconds=script):,} jobs")
     else:
         click.echo(f"{output}: {workload.write(output):,} jobs")
 

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, PolicyError
+from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, RoundView, Setting
+from fastsim_ext.gauge import Gauge
 from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
@@ -30,19 +32,25 @@ GANG = np.dtype(
 """A job's record in the compiled tables."""
 MOMENT = np.dtype(
     [("round", "i8"), ("id", "i8"), ("mate_id", "i8"), ("t", "f8"), ("finish_s", "f8"), ("priority", "f8"),
-     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4")], align=True,
+     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
 )  # fmt: skip
 """One candidate in one round."""
 
 
 @dataclass
 class RoundRun:
-    """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures."""
+    """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
+
+    ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);
+    ``gauge`` is what measured it, if anything did.
+    """
 
     setting: Setting
     options: RoundOptions
     jobs: npt.NDArray[Any]
     tasks: npt.NDArray[Any]
+    held: npt.NDArray[np.int32]
+    rows: npt.NDArray[Any]
     rounds: int
     calls: int
     makespan_s: float
@@ -54,6 +62,7 @@ class RoundRun:
     """By GPU, seconds at work."""
     gpus__g: tuple[int, ...]
     solver_s: float = 0.0
+    gauge: Gauge | None = None
 
 
 @dataclass
@@ -70,6 +79,8 @@ class _Driver:
     price: npt.NDArray[np.float64]
     gone: list[npt.NDArray[Any]] = field(default_factory=list)
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
+    held: list[npt.NDArray[Any]] = field(default_factory=list)
+    rows: list[npt.NDArray[Any]] = field(default_factory=list)
     ahead: JobBatch | None = None
     solver_s: float = 0.0
 
@@ -107,9 +118,12 @@ class _Driver:
             self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
 
     def drain(self) -> None:
-        gone, tasks = self.loop.ledger.drained()
+        gone, tasks, held = self.loop.ledger.drained()
         self.gone.append(np.frombuffer(gone, GANG))
         self.tasks.append(np.frombuffer(tasks, MOMENT))
+        self.held.append(np.frombuffer(held, np.int32))
+        if self.loop.gauge is not None:
+            self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
 
     def stuck(self) -> None:
         waiting = np.frombuffer(self.loop.table.rows(), GANG)["id"].tolist()
@@ -131,6 +145,7 @@ def run_rounds(
     gpus_per_server: tuple[int, ...] = (),
     tenants: tuple[str, ...] = (),
     record_tasks: bool = False,
+    gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RoundRun:
     """Play jobs in rounds until those that count have finished; ``progress`` is told how many have."""
@@ -138,7 +153,7 @@ def run_rounds(
     # GPUs that fill no server are not used.
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
     checked = _checked(batches, setting, gpus)
-    loop = _loop(setting, plan, options, gpus, record_tasks)
+    loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
     driver = _Driver(setting, plan, options, iter(checked), tenants, progress, loop, price)
     driver.ahead = next(driver.batches, None)
@@ -153,7 +168,9 @@ def run_rounds(
     return _finished(driver, gpus)
 
 
-def _loop(setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[int, ...], record: bool) -> Rounds:
+def _loop(
+    setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[int, ...], record: bool, gauge: Gauge | None
+) -> Rounds:
     fastest = [setting.gpu_models.index(m) for m in setting.oracle.fastest_first if m in setting.gpu_models]
     first, last = options.window or (0, -1)
     return Rounds(
@@ -163,18 +180,22 @@ def _loop(setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
+        gauge=gauge,
     )  # fmt: skip
 
 
 def _finished(driver: _Driver, gpus: tuple[int, ...]) -> RoundRun:
-    driver.drain()
     loop = driver.loop
+    if loop.gauge is not None:
+        loop.gauge.close(loop.now_s, loop.table.n)
+    driver.drain()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
     return RoundRun(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
+        np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s,
+        driver.solver_s, loop.gauge,
     )  # fmt: skip
 
 

@@ -3,5 +3,5 @@
 class Ledger:
     """Two growing lists of records."""
 
-    def drained(self) -> tuple[bytes, bytes]:
-        """(jobs, tasks) since the last call, as the bytes of their records."""
+    def drained(self) -> tuple[bytes, bytes, bytes]:
+        """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""

@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.draft cimport Draft
 from fastsim_ext.gangs cimport Gang, GangTable
+from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Leases, Task
 from fastsim_ext.ledger cimport Ledger
 
@@ -16,12 +17,13 @@ cdef class Rounds:
     cdef readonly Leases leases
     cdef readonly Ledger ledger
     cdef readonly Draft draft
+    cdef readonly Gauge gauge
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
     cdef double[::1] price                     # by model, $/h
     cdef int32_t[::1] order, spare             # task numbers
     cdef double round_s, realloc_s, restart_s, until_s
-    cdef bint recorded, endless, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef bint recorded, endless, gauged, last_chunk, gap_counts, whole, reset_at_zero, stale
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
@@ -46,6 +48,7 @@ cdef class Rounds:
     cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil
     cdef int let_go(self, int32_t row) except -1 nogil
     cdef int run_round(self) except -1 nogil
+    cdef int measure(self) except -1 nogil
     cdef void dispatch(self, Task* task) noexcept nogil
     cdef double steps_of(self, Gang* gang, double rate, double delay_s, double* finish_s) noexcept nogil
     cpdef int verify(self) except -1

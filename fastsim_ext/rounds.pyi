@@ -5,6 +5,7 @@ from typing import Any
 
 from fastsim_ext.draft import Draft
 from fastsim_ext.gangs import GangTable
+from fastsim_ext.gauge import Gauge
 from fastsim_ext.leases import Leases
 from fastsim_ext.ledger import Ledger
 
@@ -15,6 +16,7 @@ class Rounds:
     leases: Leases
     ledger: Ledger
     draft: Draft
+    gauge: Gauge | None
     now_s: float
     start_s: float
     end_s: float
@@ -42,6 +44,7 @@ class Rounds:
         recorded: bool,
         endless: bool,
         quirks: Sequence[bool],
+        gauge: Gauge | None = None,
         pairs: bool,
         shuffled: bool,
         strict: bool,

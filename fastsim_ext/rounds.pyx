@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from fastsim_ext.gangs cimport Claim, Gang
+from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 
 cdef enum:
@@ -30,12 +31,13 @@ cdef class Rounds:
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 **draft):
+                 Gauge gauge=None, **draft):
         import numpy as np
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale) = quirks
         self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
+        self.gauge, self.gauged = gauge, gauge is not None
         self.order = np.zeros(max(self.leases.gpus, 1), np.int32)
         self.spare = np.zeros(max(self.leases.gpus, 1), np.int32)
         self.price = np.zeros(len(gpus))
@@ -201,6 +203,8 @@ cdef class Rounds:
                 break
             self.table.enter(new)
             self.last_submit_s = new.submit_s
+            if self.gauged:
+                self.gauge.arrive(new.num_gpu)
             self.at_pending += 1
             self.wanted = self.moved = True
         return 0
@@ -245,6 +249,8 @@ cdef class Rounds:
         if not gang.ended:
             return 0
         self.ledger.close(gang)
+        if self.gauged:
+            self.gauge.leave(not isnan(gang.finish_s))
         self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
         return 1
 
@@ -355,7 +361,18 @@ cdef class Rounds:
         for i in range(self.leases.n):
             self.dispatch(&self.leases.tasks[i])
             if self.recorded:
-                self.ledger.note(&self.leases.tasks[i], self.rounds - 1, self.now_s)
+                self.ledger.note(self.leases, i, self.rounds - 1, self.now_s)
+        return self.measure() if self.gauged else 0
+
+    cdef int measure(self) except -1 nogil:
+        """Tell the metrics what this round looks like."""
+        cdef int32_t i
+        cdef int32_t running = 0
+        for i in range(self.leases.n):
+            running += 1 + (self.leases.tasks[i].mate >= 0)
+        self.gauge.pass_time(self.now_s)
+        self.gauge.see(self.leases)
+        self.gauge.note(self.rounds - 1, running, self.table.n)
         return 0
 
     cdef void dispatch(self, Task* task) noexcept nogil:
@@ -390,4 +407,6 @@ cdef class Rounds:
         """The parts are sound, and every task stands where its job says."""
         self.table.verify()
         self.leases.verify()
+        if self.gauged:
+            self.gauge.verify()
         return 0

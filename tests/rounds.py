@@ -62,13 +62,19 @@ def views(draw: DrawFn, sizes: tuple[int, ...] = (1,), most: int = 12) -> RoundV
     )  # fmt: skip
 
 
-def rates_under(view: RoundView, allocation: Allocation, rate__jg: Floats | None = None) -> Floats:
-    """Rate of every job under an allocation, row by row: slow, and independent of how the allocation was found."""
+def rates_under(
+    view: RoundView, allocation: Allocation, rate__jg: Floats | None = None, by_model: Floats | None = None
+) -> Floats:
+    """Rate of every job under an allocation, row by row: slow, and independent of how the allocation was found.
+
+    ``rate__jg`` replaces the rates alone; ``by_model`` is a factor for each GPU model.
+    """
+    factor = np.ones(len(view.setting.gpu_models)) if by_model is None else by_model
     alone = np.nan_to_num(view.rate__jg) if rate__jg is None else rate__jg
     row = {int(job): index for index, job in enumerate(view.job_id)}
     total = np.zeros(len(view))
     for first, second, share in zip(allocation.first, allocation.second, allocation.share__rg, strict=True):
-        a = row[int(first)]
+        a, share = row[int(first)], share * factor
         if second < 0:
             total[a] += alone[a] @ share
             continue

@@ -60,6 +60,9 @@ class Choices:
         rates = [[alone[index[name, n]] if (name, n) in index else 0.0 for n in counts] for name in self.names]
         self.rate__tc = np.nan_to_num(np.array(rates, np.float64))
         self.runs__tc = self.rate__tc > 0
+        # Most numbers of GPUs are possible for the same workloads, so the search for one is shared.
+        masks, place = np.unique(self.runs__tc.T, axis=0, return_inverse=True)
+        self.masks, self.mask_of = list(masks), place.reshape(-1)
         for column, count in enumerate(counts):
             if not self.runs__tc[:, column].any():
                 found = f"no workload that runs on {count} GPUs of model {self.reference}"
@@ -179,8 +182,8 @@ class JobDraws:
         starts = size - head
         column = recipe.gpus.picks(uniform[:starts]) if recipe.multi_gpu else np.zeros(starts, np.int64)
         # Where the search for a workload ends that begins at each word; outside if it does not end here.
-        ends = np.stack([_next_true(_hits(number, runs), size) for runs in choices.runs__tc.T])
-        chosen = ends[column, np.arange(head, size)] if len(ends) > 1 else ends[0, head:]
+        ends = [_next_true(_hits(number, runs), size)[head:] for runs in choices.masks]
+        chosen = ends[0] if len(ends) == 1 else np.choose(choices.mask_of[column], ends)
         at = chain(chosen + tail, count)
         if len(at) < count or (count and chosen[at[-1]] + tail > size):
             return None

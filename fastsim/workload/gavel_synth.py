@@ -61,8 +61,12 @@ def synth_gavel(
     `{1: 0.5, 4: 0.5}` or `1:0.5,4:0.5`. warm_start: the first jobs come at 0 s, enough to fill each GPU model of
     `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates know if they lack one of those.
     """
-    if jobs < 0:
-        raise ScenarioError("synth.jobs", jobs, "0 or more")
+    flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
+    _check(jobs, seed, flags)
+    mixes = (("gpu_mix", gpu_mix, GPU_MIX), ("weight_mix", weight_mix, WEIGHT_MIX), ("slo_mix", slo_mix, SLO_MIX))
+    for (flag, on), (name, mix, usual) in zip(flags.items(), mixes, strict=False):
+        if mix != usual and not on:
+            raise ScenarioError(f"synth.{name}", f"{flag}=False", f"{flag}=True, which draws from it")
     if durations != DURATIONS and not (callable(durations) or isinstance(durations, int | float)):
         raise ScenarioError("synth.durations", repr(durations), f"{DURATIONS!r}, seconds, or a function")
     lasting: Any = gavel_seconds if durations == DURATIONS else durations
@@ -103,8 +107,7 @@ def synth_gavel_trace(
 
     Durations are `lengths` equally likely ones from `min_h` to `max_h` hours; the other options as in `synth_gavel`.
     """
-    if jobs < 0:
-        raise ScenarioError("synth.jobs", jobs, "0 or more")
+    _check(jobs, seed, {"multi_gpu": multi_gpu, "priorities": priorities})
     gap_s = _gap_s(rate_per_hour, mean_gap_s)
     recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
     table = script_jobs(recipe, jobs)
@@ -112,6 +115,15 @@ def synth_gavel_trace(
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
     metadata = _metadata("gavel-trace", seed, told)
     return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
+
+
+def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:
+    for name, value in (("jobs", jobs), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
 
 
 def _gap_s(rate_per_hour: float | None, mean_gap_s: float | None) -> float:

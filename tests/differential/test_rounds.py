@@ -162,7 +162,7 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     ]
     assert same_times(run.jobs["finish_s"], [o.completion_s for o in expected.outcomes])
     assert same_times(run.jobs["first_s"], [o.first_s for o in expected.outcomes])
-    assert [tuple(task) for task in run.tasks.tolist()] == [
+    assert [task[:-1] for task in run.tasks.tolist()] == [
         (turn, task.candidate[0], task.candidate[1] if len(task.candidate) == 2 else ALONE, now, task.finish_s,
          task.priority, task.deficit, task.model, case.jobs[task.candidate[0]].num_gpu)
         for turn, now, task in expected.history

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from fastsim.oracle import Oracle
 from fastsim.round_plan import ALONE, Allocation, RoundView, Setting
-from tests.conftest import SHARED
+from tests.golden.gavel import GAVEL, oracle, settings
 
-GAVEL = SHARED / "golden/gavel"
-KIND = re.compile(r"\('(.*)', (\d+)\)")
 PRUNED = 1e-7
 """Pairs whose recorded shares are all smaller were left out of the ``lp`` files."""
 
@@ -33,23 +27,6 @@ class Call:
     recorded: dict[Row, tuple[float, ...]]
 
 
-@cache
-def golden_oracle(name: str = "simulation_throughputs") -> Oracle:
-    """The recorded rates of k80, p100 and v100."""
-    nested: dict[str, Any] = json.loads((GAVEL / f"oracle/{name}.json").read_text(encoding="utf-8"))
-    models = sorted(model for model in nested if not model.endswith("_unconsolidated"))
-    keys = list(nested[models[0]])
-    kinds = tuple((match[1], int(match[2])) for match in map(KIND.fullmatch, keys) if match)
-    alone = np.array([[nested[model][key]["null"] for model in models] for key in keys])
-    shared = np.zeros((len(keys), len(keys), len(models)))
-    for g, model in enumerate(models):
-        for k, key in enumerate(keys):
-            for other, rates in nested[model][key].items():
-                if other != "null":
-                    shared[k, keys.index(other), g] = rates[0]
-    return Oracle(kinds, tuple(models), alone, shared, name)
-
-
 def recorded_runs(folder: str, ending: str, policies: set[str]) -> list[str]:
     """Names ``scenario__policy`` of the files of a folder, of these policies of the original."""
     names = [path.name.removesuffix(ending) for path in sorted((GAVEL / folder).glob(f"*{ending}"))]
@@ -59,13 +36,10 @@ def recorded_runs(folder: str, ending: str, policies: set[str]) -> list[str]:
 def golden_setting(run: str) -> Setting:
     """The cluster and the seed of a recorded run."""
     scenario, _, policy = run.partition("__")
-    rows = pl.read_csv(GAVEL / "sim/summary.csv", infer_schema_length=None)
-    row = rows.filter((pl.col("name") == scenario) & (pl.col("policy") == policy)).row(0, named=True)
+    row = settings().filter((pl.col("name") == scenario) & (pl.col("policy") == policy)).row(0, named=True)
     v100, p100, k80 = map(int, row["cluster"].split(":"))
-    oracle = golden_oracle(
-        "physical_cluster_throughputs" if row["name"].startswith("trace-phys") else "simulation_throughputs"
-    )
-    return Setting(oracle.gpu_models, np.array([k80, p100, v100]), oracle, oracle.alone__kg[:, -1], row["seed"])
+    rates = oracle()
+    return Setting(rates.gpu_models, np.array([k80, p100, v100]), rates, rates.alone__kg[:, -1], row["seed"])
 
 
 def sampled_calls(run: str) -> Iterator[Call]:

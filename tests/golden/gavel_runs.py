@@ -83,7 +83,8 @@ class Recorded:
 
     def plan(self) -> RoundPlan:
         """Our policy under the original's name."""
-        plan: RoundPlan = registry.parse(ORIGINAL_NAMES[self.policy]).begin(self.setting)  # type: ignore[attr-defined]
+        policy: Any = registry.parse(ORIGINAL_NAMES[self.policy])
+        plan: RoundPlan = policy.begin(self.setting)
         return plan
 
     def jobs(self) -> pl.DataFrame:

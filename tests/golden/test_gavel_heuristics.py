@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from fastsim.policies.rounds.allox import Allox
-from fastsim.policies.rounds.first_come import Fifo
-from fastsim.policies.rounds.gandiva import Gandiva
-from fastsim.policies.rounds.isolated import Isolated
-from fastsim.policies.rounds.proportional import Proportional
-from fastsim.round_plan import Allocator, RoundPolicy
+from fastsim.policies import registry
+from fastsim.policies.rounds.names import ORIGINAL_NAMES
+from fastsim.round_plan import Allocator
 from tests.golden.gavel_calls import Call, all_calls, answered, golden_setting, recorded_runs, sampled_calls
 
-POLICIES: dict[str, RoundPolicy] = {
-    "allox": Allox(allox_compat=True),
-    "fifo": Fifo(fifo_compat=True),
-    "fifo_perf": Fifo(mode="perf"),
-    "fifo_packed": Fifo(mode="packed"),
-    "gandiva": Gandiva(),
-    "isolated": Isolated(),
-    "isolated_plus": Isolated(per_gpu=False),
-    "proportional": Proportional(),
+FAMILIES = {"allox", "fifo", "gandiva", "isolated", "proportional"}
+"""Our policies that need no solver."""
+POLICIES: dict[str, Any] = {
+    name: registry.parse(text) for name, text in ORIGINAL_NAMES.items() if text.partition("(")[0] in FAMILIES
 }
 NEEDS_STEPS = {"allox"}
 """Policies that look at more than the kinds of jobs, which is all that ``replay`` knows of them."""
@@ -40,7 +33,8 @@ def assert_recorded(allocator: Allocator, calls: Iterator[Call]) -> None:
 
 def allocator(run: str) -> Allocator:
     """The policy of a recorded run at its start."""
-    return POLICIES[run.partition("__")[2]].begin(golden_setting(run)).allocator
+    started: Allocator = POLICIES[run.partition("__")[2]].begin(golden_setting(run)).allocator
+    return started
 
 
 @pytest.mark.parametrize("run", recorded_runs("lp", ".alloc.parquet", set(POLICIES)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -39,7 +40,7 @@ def assert_equal(run: Recorded, found: RoundRun) -> None:
         assert (found.busy_s / found.makespan_s).mean() == pytest.approx(row["utilization"], rel=1e-12)
 
 
-def floats(column: pl.Series) -> np.ndarray:  # type: ignore[type-arg]
+def floats(column: pl.Series) -> Any:
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 

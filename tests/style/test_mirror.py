@@ -11,14 +11,17 @@ SHARED = {
     "fastsim/__init__.py": f"{UNIT}/test_public_names.py",  # what the package exports
     "fastsim/policies/__init__.py": f"{UNIT}/test_registry.py",  # hands out what the registry knows
     "fastsim/policies/online/weighted.py": f"{UNIT}/test_policies.py",  # sums of policies need several of them
+    "fastsim/policies/programs/finish_time.py": f"{UNIT}/test_finish_time_fairness.py",
+    "fastsim/policies/programs/max_sum.py": f"{UNIT}/test_max_sum_throughput.py",
+    "fastsim/policies/programs/min_duration.py": f"{UNIT}/test_min_total_duration.py",
     "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
     "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/checked.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/first_come.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/gandiva.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/isolated.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/rounds/proportional.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/programs/water_filling.py": f"{UNIT}/test_max_min_fairness_water_filling.py",
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole

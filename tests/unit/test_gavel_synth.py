@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fastsim.workload.gavel_synth import job_stream, synth_gavel
 
 def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
     jobs = Workload.synth("gavel", jobs=90, rate_per_hour=6, seed=2, multi_gpu=True, priorities=True, slos=True)
-    assert jobs.rows == 90 and jobs.table() == jobs.table()
+    assert jobs.rows == 90 and jobs.table() == jobs.table() == pickle.loads(pickle.dumps(jobs)).table()
     assert jobs.columns[-2:] == ["slo", "weight"]
     assert jobs.write(tmp_path / "jobs.parquet") == 90
     again = Workload.scan(tmp_path / "jobs.parquet")
@@ -68,12 +69,17 @@ def test_the_trace_generator_as_text() -> None:
         ({"durations": "short"}, "durations: found 'short'"),
         ({"warm_start": True}, "no cluster"),
         ({"warm_start": True, "cluster": "uniform?nodes=2"}, "a cluster without GPUs"),
-        ({"gpu_mix": "1:2"}, "jobs.gpu_mix"),
+        ({"gpu_mix": "1:2", "multi_gpu": True}, "jobs.gpu_mix"),
+        ({"gpu_mix": "1:1"}, "synth.gpu_mix: found multi_gpu=False, expected multi_gpu=True"),
+        ({"weight_mix": {2.0: 1}}, "synth.weight_mix: found priorities=False"),
+        ({"slo_mix": {2.0: 1}}, "synth.slo_mix: found slos=False"),
+        ({"seed": 1.5}, "synth.seed: found 1.5"),
+        ({"multi_gpu": "no"}, "synth.multi_gpu: found 'no', expected true or false"),
     ],
 )
 def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         synth_gavel(**{"jobs": 3, **options})
-    if "durations" not in options and "warm_start" not in options and "gpu_mix" not in options:
+    if set(options) <= {"jobs", "seed", "rate_per_hour", "mean_gap_s"}:
         with pytest.raises(ScenarioError, match=message):
             Workload.synth("gavel-trace", **{"jobs": 3, **options})

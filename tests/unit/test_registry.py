@@ -17,7 +17,10 @@ from fastsim.policies import registry
 BUILT_IN = ["best_fit", "dot_product", "fgd", "gpu_clustering", "gpu_packing", "pwr", "python", "random", "simon"]
 
 
-ROUNDS = ["max_min_fairness"]
+ROUNDS = [
+    "finish_time_fairness", "max_min_fairness", "max_min_fairness_water_filling", "max_sum_throughput",
+    "min_total_duration",
+]  # fmt: skip
 
 
 def test_every_family_is_registered() -> None:

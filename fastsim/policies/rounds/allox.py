@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about, policy
-from fastsim.policies.rounds.checked import Checked
+from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.round_plan import RoundPlan, Setting
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @policy("allox")
 @dataclass(frozen=True)
-class Allox(Checked):
+class Allox(RoundRule):
     """Match jobs with places in the queues of GPUs so that they end soonest on average; start the head of each queue.
 
     cost of job j in the k-th place from the end of the queue of a GPU of model g = k * steps left / rate[j, g] + age.
@@ -44,7 +44,7 @@ class Allox(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha <= 1:
-            raise PolicyError(self._place("alpha"), repr(self.alpha), "a number from 0 to 1")
+            raise PolicyError(self.place("alpha"), repr(self.alpha), "a number from 0 to 1")
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds on the fastest models first; ``max_num_gpu`` says which jobs it can take."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about, policy
-from fastsim.policies.rounds.checked import Checked
+from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.round_plan import Allocator, RoundPlan, Setting
@@ -17,20 +17,13 @@ FIFO_MODES = ("base", "perf", "packed")
 
 @policy("fifo")
 @dataclass(frozen=True)
-class Fifo(Checked):
+class Fifo(RoundRule):
     """Give jobs a GPU model to themselves in order of arrival; the first that fits on none makes the others wait.
 
     share[j, g] = 1 on the job's model, else 0. base: a model drawn from those with room, kept until the job ends;
     perf: the fastest with room, chosen anew each time; packed: perf, then waiting jobs join the running job r for
     which rate together / rate alone, summed over both, is largest, if it is above 1.5.
     """
-
-    citation: ClassVar[str] = """@inproceedings{narayanan2020gavel,
-  title = {Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads},
-  author = {Narayanan, Deepak and Santhanam, Keshav and Kazhamiaka, Fiodar and Phanishayee, Amar and Zaharia, Matei},
-  booktitle = {USENIX OSDI},
-  year = {2020}
-}"""
 
     mode: str = field(
         default="base",
@@ -44,7 +37,7 @@ class Fifo(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fifo_compat and self.mode != "base":
-            raise PolicyError(self._place("fifo_compat"), f"true with mode={self.mode}", "true with mode=base only")
+            raise PolicyError(self.place("fifo_compat"), f"true with mode={self.mode}", "true with mode=base only")
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds in which nothing runs but what has a share."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.policies.registry import policy
-from fastsim.policies.rounds.checked import Checked
+from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.round_plan import RoundPlan, Setting
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @policy("gandiva")
 @dataclass(frozen=True)
-class Gandiva(Checked):
+class Gandiva(RoundRule):
     """Equal parts for all; if the jobs ask for more GPUs than there are, let jobs drawn at random share theirs.
 
     share[c, g] = N[g] / M / s[c], divided by max(1, sum over g), for each c of M single jobs and pairs. A pair stays

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from fastsim.policies.registry import about, policy
-from fastsim.policies.rounds.checked import Checked
+from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.round_plan import RoundPlan, Setting
@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 @policy("isolated")
 @dataclass(frozen=True)
-class Isolated(Checked):
+class Isolated(RoundRule):
     """Give each of the m jobs the time that 1/m of the cluster would give it, as if it had that part to itself.
 
     share[j, g] = N[g] / m / s[j], divided by max(1, sum over g); N[g] = GPUs of a model, s[j] = GPUs of the job.
     """
-
-    citation: ClassVar[str] = """@inproceedings{narayanan2020gavel,
-  title = {Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads},
-  author = {Narayanan, Deepak and Santhanam, Keshav and Kazhamiaka, Fiodar and Phanishayee, Amar and Zaharia, Matei},
-  booktitle = {USENIX OSDI},
-  year = {2020}
-}"""
 
     per_gpu: bool = field(
         default=True,

@@ -32,9 +32,11 @@ class RoundRule:
     def __post_init__(self) -> None:
         for item in fields(self):
             choices, value = item.metadata.get("choices", ()), getattr(self, item.name)
+            where = f"policy {self.policy_name}, parameter {item.name}"
             if choices and value not in choices:
-                where = f"policy {self.policy_name}, parameter {item.name}"
                 raise PolicyError(where, repr(value), f"one of {', '.join(choices)}")
+            if isinstance(item.default, bool) and not isinstance(value, bool):
+                raise PolicyError(where, repr(value), "True or False")
 
     def __str__(self) -> str:
         given = [
@@ -45,6 +47,10 @@ class RoundRule:
             if getattr(self, item.name) != item.default
         ]
         return f"{self.policy_name}({', '.join(given)})" if given else self.policy_name
+
+    def place(self, parameter: str) -> str:
+        """Where an error about this parameter is."""
+        return f"policy {self.policy_name}, parameter {parameter}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""Finish-time fairness: how late a job ends, against a cluster of which it has an equal part to itself.
+
+A bound rho on that ratio holds if every job's rate is at least ``left / (rho * isolated - age)``. The smallest rho is
+found by Newton steps from below: at a rho that is too small, the duals of the program weigh the jobs so that no
+allocation has a larger weighted sum of rates; that sum then bounds rho from below, and the bound is the next rho. There
+are finitely many corners of duals, so the steps end at the optimum; usually after three to six.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fastsim.policies.programs.groups import Groups
+from fastsim.policies.programs.max_min import Forgetful, level_program
+from fastsim.policies.programs.min_duration import job_groups
+from fastsim.policies.programs.shares import Shares, inverse, isolated_rate
+from fastsim.policies.solve import Solution
+from fastsim.round_plan import Allocation, Floats, RoundView
+
+STEPS = 100
+"""Newton steps at most; the bound rises with each, so more only means noise."""
+ENOUGH = 1e-10
+"""Relative distance to the optimum at which the steps end; the solver's corners are exact to 1e-9."""
+
+
+class FinishTime(Forgetful):
+    """Minimises the largest ratio. Remembers the time that each job's progress would have taken in isolation."""
+
+    def __init__(self, mode: str, solution: str) -> None:
+        super().__init__(mode, solution)
+        self._isolated_s: dict[int, float] = {}
+        self._last: dict[int, tuple[float, float]] = {}
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """Shares for these jobs; None without jobs."""
+        if not len(view):
+            self._last = {}
+        return super().allocate(view)
+
+    def shares(self, view: RoundView) -> tuple[Groups, Floats]:
+        """Shares under which the job that is worst off, against its equal part, is as well off as it can be."""
+        groups = job_groups(view, self.mode)
+        shares = Shares(view, groups)
+        alone = isolated_rate(groups.rate__rg[: groups.classes], view.num_gpu, view.setting.gpus__g)
+        fair_s = self._past_s(view, alone) + view.steps_left * inverse(alone)
+        # Packed, and only packed, the published policy looks at rates by weight.
+        left = view.steps_left * (view.weight if self.mode == "packed" else 1.0)
+        bound = Bound(shares, view.now_s - view.submit_s, left, fair_s)
+        found = self._least(bound)
+        return groups, shares.share__rg(found)
+
+    def kept(self) -> dict[str, Any]:
+        """Per job: seconds in isolation so far, and steps left and isolated rate (steps/s) at the last call."""
+        last = {str(job): list(pair) for job, pair in self._last.items()}
+        return {"isolated_s": {str(job): past_s for job, past_s in self._isolated_s.items()}, "last": last}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take that memory back."""
+        self._isolated_s = {int(job): float(past_s) for job, past_s in kept["isolated_s"].items()}
+        self._last = {int(job): (float(left), float(rate)) for job, (left, rate) in kept["last"].items()}
+
+    def _past_s(self, view: RoundView, alone: Floats) -> Floats:
+        """Time that the steps done so far would have taken in isolation, seconds."""
+        past: dict[int, float] = {}
+        last: dict[int, tuple[float, float]] = {}
+        columns = (view.job_id.tolist(), view.steps_left.tolist(), alone.tolist())
+        for job, left, rate in zip(*columns, strict=True):
+            before, its_rate = self._last.get(job, (left, 1.0))
+            past[job] = self._isolated_s.get(job, 0.0) + ((before - left) / its_rate if its_rate > 0 else 0.0)
+            last[job] = (left, rate)
+        self._isolated_s, self._last = past, last
+        return np.array(list(past.values()))
+
+    def _least(self, bound: Bound) -> Solution:
+        rho = bound.floor
+        for _ in range(STEPS):
+            found = self.solver.maximum(level_program(bound.shares, bound.scale(rho)), "vertex", "finish-time fairness")
+            if found.objective >= 1 - ENOUGH:
+                break
+            rho = bound.raised(rho, found)
+        if self.solver.solution == "vertex":
+            return found
+        return self.solver.maximum(level_program(bound.shares, bound.scale(rho)), what="finish-time fairness")
+
+
+class Bound:
+    """What a bound on the ratio asks of every job; jobs that run nowhere are not asked."""
+
+    def __init__(self, shares: Shares, age_s: Floats, left: Floats, fair_s: Floats) -> None:
+        self.shares, self.age_s, self.left, self.fair_s = shares, age_s, left, fair_s
+        groups = shares.groups
+        best = np.zeros(groups.classes)
+        np.maximum.at(best, groups.first__r, groups.rate__rg.max(axis=1))
+        np.maximum.at(best, groups.second__r[groups.mixed :], groups.partner_rate__rg[groups.mixed :].max(axis=1))
+        self.counts = (groups.rate__rg[: groups.classes].max(axis=1) > 0) & (fair_s > 0)
+        # Nobody is faster than on the best model all the time.
+        least = (age_s + left * inverse(best)) * inverse(fair_s)
+        self.floor = float(least[self.counts].max(initial=0.0))
+
+    def scale(self, rho: float) -> Floats:
+        """One over the rate that each job needs, s/step."""
+        return np.where(self.counts, (rho * self.fair_s - self.age_s) / self.left, 0.0)
+
+    def raised(self, rho: float, found: Solution) -> float:
+        """The bound at which the weighted sum of needed rates is no larger than the largest there is."""
+        dual = np.maximum(-found.row_dual[: len(self.left)], 0.0)
+        held = np.flatnonzero((dual > 0) & self.counts)
+        fair_s, age_s = self.fair_s[held], self.age_s[held]
+        weight = dual[held] * (rho * fair_s - age_s)
+        # The sum falls and is convex in rho, so Newton's steps come from below and never pass.
+        for _ in range(STEPS):
+            slack = rho * fair_s - age_s
+            step = float(((weight / slack).sum() - found.objective) / (weight * fair_s / slack**2).sum())
+            if not step > rho * 1e-15:
+                break
+            rho += step
+        return rho

@@ -1,0 +1,104 @@
+"""Water filling: raise the level under all jobs, hold those that cannot rise further, raise the others again.
+
+Who is held is read off the duals: a job whose row has a positive dual is at its level in every optimum, so it cannot
+rise while the others stand as high as they do. At least one job has one, so every program holds at least one class. The
+rates that are left in the end, largest smallest, then largest second smallest and so on, are unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.policies.programs.groups import Groups
+from fastsim.policies.programs.max_min import Forgetful, fair_groups, fair_scale, level_program
+from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
+from fastsim.round_plan import Floats, Ints, RoundView
+
+HELD = 1e-6
+"""Dual from which a job counts as held. All rising jobs' duals sum to 1; the solver's noise is below 1e-8."""
+SLACK = 1e-10
+"""How far a level that was reached may be missed later, relative: less than the solver's own tolerance."""
+
+Flags = npt.NDArray[np.bool_]
+Entities = Mapping[str, tuple[float, str]]
+"""Weight of each entity, and who in it comes first: ``fairness`` or ``fifo``."""
+
+
+class WaterFilling(Forgetful):
+    """Maximises the smallest normalised rate, then the next smallest, and so on."""
+
+    def __init__(self, mode: str, solution: str, entities: Entities) -> None:
+        super().__init__(mode, solution)
+        self.entities = entities
+
+    def shares(self, view: RoundView) -> tuple[Groups, Floats]:
+        """Shares under which no job can be faster unless one that is no faster than it becomes slower."""
+        entity__j, fifo__j, weight__e = self._entities_of(view)
+        # In an entity that serves its jobs in order no two jobs are alike.
+        own__j = np.where(fifo__j, np.arange(len(view)) + 1, 0)
+        groups = fair_groups(view, self.mode, entity__j, own__j)
+        shares = Shares(view, groups)
+        example = groups.example__c
+        claims = Claims(view.weight[example], entity__j[example], fifo__j[example], weight__e, groups.size__c, example)
+        level__c = self._levels(shares, fair_scale(view, groups), claims)
+        # Standing at the levels is what raising each to itself leads to; so the end is one more program of level 1.
+        scale__c = fair_scale(view, groups) * inverse(level__c)
+        return groups, shares.share__rg(self.solver.maximum(level_program(shares, scale__c), what="water filling"))
+
+    def _levels(self, shares: Shares, scale__c: Floats, claims: Claims) -> Floats:
+        """Scaled rate at which each class is held in the end."""
+        level__c, held = np.zeros(len(scale__c)), scale__c <= 0
+        for _ in range(len(scale__c)):
+            if held.all():
+                break
+            rise__c = claims.rise(held)
+            floor__c = np.where(scale__c > 0, level__c * (1 - SLACK), NO_FLOOR)
+            found = self.solver.maximum(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
+            level__c = level__c + max(found.objective, 0.0) * rise__c
+            # Duals are those of the rows as they stand; times the rise they sum to 1.
+            dual = -found.row_dual[: len(scale__c)] * rise__c
+            held = held | (dual > min(HELD, float(dual.max())) * 0.5)
+        return level__c
+
+    def _entities_of(self, view: RoundView) -> tuple[Ints, Flags, Floats]:
+        """Entity of each job, whether it serves in order, and the weight of each entity; without entities one."""
+        if not self.entities or not view.tenant:
+            return np.zeros(len(view), np.int64), np.zeros(len(view), np.bool_), np.zeros(1)
+        names = sorted(set(view.tenant))
+        told = [self.entities.get(name, (1.0, "fairness")) for name in names]
+        position = {name: index for index, name in enumerate(names)}
+        entity__j = np.array([position[name] for name in view.tenant], np.int64)
+        fifo__e = np.array([inner == "fifo" for _, inner in told])
+        return entity__j, fifo__e[entity__j], np.array([weight for weight, _ in told])
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """How fast each class rises with the level. ``weight__e`` of 0: no entities, every job rises by its own weight."""
+
+    weight__c: Floats
+    entity__c: Ints
+    fifo__c: Flags
+    weight__e: Floats
+    size__c: Ints
+    example__c: Ints
+
+    def rise(self, held: Flags) -> Floats:
+        """Rise of each class, over the weight that its rate is scaled by already; 0 for those that are held."""
+        if not self.weight__e.any():
+            return np.where(held, 0.0, 1.0)
+        free = np.where(held, 0.0, self.weight__c * self.size__c)
+        total__e = np.asarray(np.bincount(self.entity__c, free, len(self.weight__e)), np.float64)
+        fair = self.weight__e[self.entity__c] * inverse(total__e)[self.entity__c]
+        # Classes of an entity that serves in order are its jobs; the one in the lowest row is served.
+        waiting = np.flatnonzero(self.fifo__c & ~held)
+        waiting = waiting[np.argsort(self.example__c[waiting])]
+        serving = np.zeros(len(held), np.bool_)
+        serving[waiting[np.unique(self.entity__c[waiting], return_index=True)[1]]] = True
+        in_order = np.where(serving, self.weight__e[self.entity__c] / self.weight__c, 0.0)
+        rise: Floats = np.where(held, 0.0, np.where(self.fifo__c, in_order, fair))
+        return rise
