@@ -10,6 +10,7 @@ import polars as pl
 from fastsim.cluster import Cluster
 from fastsim.frames import REASONS, ROW, STATES, Makers, timeline_frame
 from fastsim.gauge_table import node_of_gpu
+from fastsim.round_figures import counted, round_figures
 from fastsim.round_run import RoundRun
 from fastsim.summary import Waits, summary_frame
 
@@ -112,29 +113,42 @@ def _described(stays: pl.DataFrame, run: RoundRun, cluster: Cluster) -> pl.DataF
     )  # fmt: skip
 
 
-def summary(run: RoundRun, kept: int) -> pl.DataFrame:
+def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
     """The one row of every run, and what only rounds have."""
     assert run.gauge is not None
     now, before, areas = run.gauge.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
-    counted = measured(run)
+    measured = counted(run)
     waits = Waits()
-    waits.wait.add(_known(counted["first_s"] - counted["submit_s"]))
-    waits.jct.add(_known(counted["finish_s"] - counted["submit_s"]))
+    waits.wait.add(_known(measured["first_s"] - measured["submit_s"]))
+    waits.jct.add(_known(measured["finish_s"] - measured["submit_s"]))
     first_s = float(run.jobs["submit_s"].min()) if len(run.jobs) else 0.0
     frame = summary_frame(final, at_capacity, areas, run.makespan_s - first_s, (kept, kept), waits)
     waits.close()
-    return frame.with_columns(**{name: pl.lit(value) for name, value in _round_figures(run).items()})
+    extra = _round_figures(run, slo_compare_absolute)
+    return frame.with_columns(
+        **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
+    )
 
 
-def measured(run: RoundRun) -> Array:
-    """The jobs that count: all, or those of the window."""
-    first, last = run.options.window or (0, len(run.jobs))
-    return run.jobs[(run.jobs["id"] >= first) & (run.jobs["id"] < last)]
+def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
+    """What only runs in rounds have; times in seconds, cost in $."""
+    figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
+    extended = figures.lease_extension_share
+    return {
+        "utilization_pct": 100 * figures.utilization,
+        **{f"utilization_{model}_pct": 100 * share for model, share in figures.utilization_by_model.items()},
+        **{f"jct_mean_weight_{weight:g}_s": span for weight, span in _several(figures.jct_mean_by_weight_s)},
+        "cost": figures.cost, "slo_violations": figures.slo_violations,
+        "lease_extension_pct": None if np.isnan(extended) else 100 * extended,
+        "rounds": figures.rounds, "policy_calls": figures.calls, "max_active_jobs": run.max_active,
+    }  # fmt: skip
 
 
-def _round_figures(run: RoundRun) -> dict[str, Any]:
-    return {"rounds": run.rounds, "policy_calls": run.calls, "cost": float(run.jobs["cost"].sum())}
+def _several(by_weight: dict[float, float]) -> list[tuple[float, float | None]]:
+    """Means by weight, where there are several weights."""
+    known = [(weight, None if np.isnan(span) else span) for weight, span in by_weight.items()]
+    return known if len(known) > 1 else []
 
 
 def _known(seconds: Array) -> Array:

@@ -119,7 +119,10 @@ def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tupl
     from fastsim.frames import LateFrames
 
     kept = max(made.typical.kept, 1)
-    frames = LateFrames({"summary": round_frames.summary(run, kept)}, round_frames.makers(run, made.cluster, kept))
+    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
+    frames = LateFrames(
+        {"summary": round_frames.summary(run, kept, absolute)}, round_frames.makers(run, made.cluster, kept)
+    )
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
