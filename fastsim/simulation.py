@@ -164,7 +164,7 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
-    policy = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    policy: OnlinePolicy = _policy(scenario)
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
@@ -212,7 +212,8 @@ def played(
 
 
 def _policy(scenario: Scenario) -> Any:
-    return registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    made: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    return made
 
 
 def _played_rounds(
