@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.errors import InputError, PolicyError
+from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_options import QUIRKS, RoundOptions
@@ -22,6 +22,8 @@ STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
 """Why the compiled loop stops, in the order it counts in."""
 PAUSE_ROUNDS = 4096
 """Rounds between two looks at progress and Ctrl-C."""
+MOST_WAITING = 20_000
+"""Active jobs of a stream without end at which it is clear that the line only grows."""
 
 GANG = np.dtype(
     [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
@@ -94,7 +96,10 @@ class _Driver:
         first, second = (np.ascontiguousarray(ids, np.int64) for ids in (answer.first, answer.second))
         if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(self.price))):
             raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
-        self.loop.assign(first, second, share)
+        try:
+            self.loop.assign(first, second, share)
+        except ValueError as error:
+            raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
     def view(self, rows: npt.NDArray[Any]) -> RoundView:
         """What the policy sees of these records."""
@@ -132,6 +137,9 @@ class _Driver:
         raise PolicyError("rounds", found, "a policy that lets some job run")
 
     def pause(self) -> None:
+        if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
+            found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
+            raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
         if self.progress is not None:
             self.progress(int(self.loop.ended))
 
@@ -165,6 +173,8 @@ def run_rounds(
     }  # fmt: skip
     while (stop := STOPS[loop.advance(PAUSE_ROUNDS)]) != "done":
         deeds[stop]()
+        if stop == "hungry":
+            driver.pause()
     return _finished(driver, gpus)
 
 
