@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from fastsim.errors import SolverError as SolverError
     from fastsim.explanation import NeverTried as NeverTried
     from fastsim.explanation import explain as explain
+    from fastsim.oracle import Oracle as Oracle
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
+    from fastsim.prices import Prices as Prices
     from fastsim.result import Result as Result
     from fastsim.resuming import fork as fork
     from fastsim.resuming import resume as resume
@@ -45,8 +47,10 @@ _HOMES = {
     "cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
     "explanation": ("NeverTried", "explain"),
+    "oracle": ("Oracle",),
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
+    "prices": ("Prices",),
     "result": ("Result",),
     "resuming": ("fork", "resume"),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.

@@ -40,6 +40,27 @@ def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> 
     click.echo(f"{output}: {Workload.from_openb(source, **given).write(output):,} pods")
 
 
+@import_.command("gavel")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_gavel(source: Path, output: Path) -> None:
+    """Jobs of a Gavel or Shockwave trace of 7, 10 or 12 fields (plain or .gz)."""
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_gavel(source).write(output):,} jobs")
+
+
+@import_.command("gavel-rates")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_gavel_rates(source: Path, output: Path) -> None:
+    """Rates of a Gavel throughput file (.json or .json.gz), those of GPUs spread over nodes included."""
+    from fastsim.rate_table import write_rates
+    from fastsim.workload.gavel_rates import import_rates
+
+    click.echo(f"{output}: {write_rates(import_rates(source), output):,} rates")
+
+
 @click.group()
 def synth() -> None:
     """Generate workloads that look like published traces."""
@@ -57,6 +78,35 @@ def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -
     text = "&".join([f"synth:openb?pods={pods}&seed={seed}", *settings])
     workload, _ = sources.workload_from(text)
     click.echo(f"{output}: {workload.write(output):,} pods")
+
+
+@synth.command("gavel")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .trace for Gavel's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
+@click.option("--rate-per-hour", type=float, help="Mean arrivals per hour.  [default: all at once]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--script", is_flag=True, help="Draw as the stand-alone trace generator does, not as the simulator.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_gavel(
+    output: Path, jobs: int, rate_per_hour: float | None, seed: int, script: bool, settings: tuple[str, ...]
+) -> None:
+    """Training jobs drawn as Gavel's simulator draws them."""
+    from fastsim import sources
+
+    words = [f"synth:{'gavel-trace' if script else 'gavel'}?jobs={jobs}&seed={seed}", *settings]
+    if rate_per_hour is not None:
+        words.append(f"rate_per_hour={rate_per_hour}")
+    workload, _ = sources.workload_from("&".join(words))
+    if output.name.endswith((".trace", ".trace.gz")):
+        from fastsim.workload.gavel_trace import write_trace
+
+        # Each original program writes arrivals its own way.
+        click.echo(f"{output}: {write_trace(workload, output, whole_seconds=script):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
 
 
 def _refuse(given: dict[str, Any], flag: str) -> None:

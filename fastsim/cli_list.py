@@ -8,7 +8,11 @@ import json
 import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "mig")
-IMPORTERS = {"openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023"}
+IMPORTERS = {
+    "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
+    "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
+    "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
+}
 
 
 @click.command("list")

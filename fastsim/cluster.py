@@ -48,7 +48,7 @@ class Cluster:
         policies several points of allocation; the published experiments shuffle their nodes for every run, as
         `shuffled` does. The recorded cluster's own order is in the trace: use `from_openb` for that.
         """
-        parts = node_types.named_parts(_preset(name))
+        parts = node_types.openb_parts(_preset(name))
         return cls.mix(parts, seed=0, name=name, max_pods=node_types.OPENB_MAX_PODS)
 
     @classmethod
@@ -56,7 +56,7 @@ class Cluster:
         """`nodes` nodes in the proportions of a preset (largest remainder), types interleaved by a seeded shuffle."""
         if nodes < 1:
             raise ScenarioError("cluster.nodes", nodes, "1 or more")
-        parts = node_types.named_parts(node_types.apportioned(_preset(preset), nodes))
+        parts = node_types.openb_parts(node_types.apportioned(_preset(preset), nodes))
         return cls.mix(parts, seed=seed, name=f"{preset}-{nodes}", max_pods=node_types.OPENB_MAX_PODS)
 
     @classmethod
@@ -111,6 +111,19 @@ class Cluster:
 
         cluster: Cluster = import_nodes(path, catalog=catalog)
         return cluster
+
+    @classmethod
+    def from_gavel(
+        cls, spec: str | os.PathLike[str], per_server: str = "1:1:1", *, catalog: Catalog | None = None
+    ) -> Cluster:
+        """Nodes of a Gavel cluster, `36:36:36` = GPUs of v100, p100 and k80, or a JSON file that holds one of those.
+
+        `per_server` says in the same order how many GPUs a node has; GPUs that do not fill a node are left out. Nodes
+        stand by model in the order of the names: k80, p100, v100.
+        """
+        from fastsim.gavel_cluster import gavel_parts
+
+        return cls.mix(gavel_parts(spec, per_server), name=f"gavel:{spec}", catalog=catalog)
 
     # ------------------------------------------------------------------ reading
 

@@ -18,13 +18,14 @@ OPENB_MAX_PODS = 1001
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """One shape of node: devices, CPU in milli, memory in MiB, and its number in the openb cluster."""
+    """One shape of node: devices, CPU in milli, memory in MiB, its number in the openb cluster and its name there."""
 
     gpu_model: str | None
     num_gpu: int
     cpu_milli: int
     memory_mib: int
     openb: int
+    openb_name: str
 
     def row(self) -> dict[str, Any]:
         """The shape as columns of a node table."""
@@ -34,16 +35,36 @@ class NodeType:
 
 @cache
 def node_types() -> Mapping[str, NodeType]:
-    """All named node types in table order; a bare model name is the commonest node with that model."""
+    """All named node types in table order; a bare model name is the commonest node with that model.
+
+    `k80`, `p100` and `v100` are single GPUs of Gavel's experiments in the cloud instances that have them: p2.xlarge,
+    NC6s v2 and p3.2xlarge. The commonest node with openb's P100 is `p100x2`.
+    """
     with open(TABLES / "node_types.csv", encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))
-    numbers = ("num_gpu", "cpu_milli", "memory_mib", "openb")
-    return {r["node_type"]: NodeType(r["gpu_model"] or None, *(int(r[n]) for n in numbers)) for r in rows}
+    return {
+        row["node_type"]: NodeType(
+            row["gpu_model"] or None, int(row["num_gpu"]), int(row["cpu_milli"]), int(row["memory_mib"]),
+            int(row["openb"]), row["openb_name"] or row["node_type"],
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+def openb_types() -> dict[str, NodeType]:
+    """The node types of the openb cluster, with GPUs or without."""
+    return {name: kind for name, kind in node_types().items() if kind.openb}
 
 
 def openb_counts(cpu_only: bool) -> dict[str, int]:
     """Nodes per type in the openb cluster, with or without the nodes that have no GPU."""
-    return {name: kind.openb for name, kind in node_types().items() if kind.num_gpu or cpu_only}
+    return {name: kind.openb for name, kind in openb_types().items() if kind.num_gpu or cpu_only}
+
+
+def openb_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:
+    """(count, columns) for each node type of the openb cluster, under the names its nodes have there."""
+    known = openb_types()
+    return [(count, {"name": known[name].openb_name, **known[name].row()}) for name, count in counts.items()]
 
 
 def named_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:

@@ -5,6 +5,7 @@ A *kind* is a workload together with the number of GPUs it runs on. Rates are th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.rate_table import oracle_rows, rate_arrays, write_rates
+from fastsim.tabular import parquet_table
 
 Floats = npt.NDArray[np.float64]
 Kind = tuple[str, int]
@@ -37,13 +41,52 @@ class Oracle:
     def __post_init__(self) -> None:
         k, g = len(self.kinds), len(self.gpu_models)
         for column, shape in (("alone__kg", (k, g)), ("shared__kkg", (k, k, g))):
-            values = np.array(getattr(self, column), np.float64)
+            values = np.array(getattr(self, column), np.float64, order="C")
             if values.shape != shape:
                 raise InputError(f"{self.name}.{column}", f"shape {values.shape}", f"{shape}")
             if (values < 0).any() or np.isinf(values).any():
                 raise InputError(f"{self.name}.{column}", "a negative or infinite rate", "steps/s of 0 or more")
             values.flags.writeable = False
             object.__setattr__(self, column, values)
+
+    # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def from_table(cls, table: pa.Table, name: str = "oracle") -> Oracle:
+        """The rates of a table with the columns of `rate_table.RATE_SCHEMA`; kinds and models sorted by name.
+
+        Rows with `consolidated` = false are not part of it.
+        """
+        return cls(*rate_arrays(table, name), name)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> Oracle:
+        """The rates of a canonical Parquet file."""
+        return cls.from_table(parquet_table(path), str(path))
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Oracle:
+        """The rates of a Gavel throughput file (.json or .json.gz)."""
+        from fastsim.workload.gavel_rates import import_rates
+
+        return cls.from_table(import_rates(path), str(path))
+
+    @classmethod
+    def default(cls) -> Oracle:
+        """The rates that ship with fastsim: a model of Gavel's 26 job types on K80, P100 and V100, not measurements."""
+        from fastsim.rate_model import model_oracle
+
+        return model_oracle()
+
+    # ------------------------------------------------------------------ reading and writing
+
+    def table(self) -> pa.Table:
+        """The rates as rows of `rate_table.RATE_SCHEMA`."""
+        return oracle_rows(self)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
+        return write_rates(self.table(), path)
 
     @cached_property
     def kind_index(self) -> dict[Kind, int]:

@@ -5,9 +5,11 @@ Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an e
 ================  ==========================================================================================
 cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · ``uniform?nodes=8&gpu=T4&gpus=4``
                   · ``uniform?nodes=8&gpu=A100&mig=7*1g.10gb`` (partitioned) · ``mix?g2=10&t4=4&seed=1``
+                  · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models
-workload          ``synth:openb?pods=1000&seed=1`` · a Parquet file · an openb pod list (CSV);
+workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
+                  · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
                   ``cpu_pods=true`` and ``gpu_weight=0``; or a Parquet file of typical pods
@@ -37,10 +39,15 @@ PRESETS = {
     "openb:NODES": "openb's mix of nodes in another size, interleaved by seed=0",
     "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216, mig=",
     "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
+    "gavel:V100:P100:K80": "GPUs of v100, p100 and k80, per_server=1:1:1 of them on a node",
 }
 """Cluster texts that need no file, and what they are."""
 
-SYNTHETIC = {"synth:openb": "pods drawn like those of the openb traces: pods=, seed= and more"}
+SYNTHETIC = {
+    "synth:openb": "pods drawn like those of the openb traces: pods=, seed= and more",
+    "synth:gavel": "training jobs as Gavel's simulator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:gavel-trace": "short jobs as Gavel's trace generator draws them: jobs=, rate_per_hour=, seed= and more",
+}
 """Workload texts that need no file, and what they are."""
 
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
@@ -121,6 +128,8 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     if kind == "openb" and Path(rest).is_file():
         _refuse_options("cluster", options, ("watts",))
         return Cluster.from_openb(rest)
+    if kind == "gavel" and rest:
+        return _cluster_called(text, Cluster.from_gavel, {**options, "spec": rest})
     raise _unknown("cluster", head, PRESETS)
 
 
@@ -136,12 +145,15 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "synth" and rest:
         generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
         return generated
-    path = rest if kind == "openb" and rest else head
+    path = rest if kind in ("openb", "gavel") and rest else head
     if not Path(path).is_file():
         raise _unknown("workload", path, SYNTHETIC)
     if path.endswith(".parquet") and path == head:
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.scan(path)
+    if kind == "gavel" or path.endswith((".trace", ".trace.gz")):
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_gavel(path)
     if "drop" in options:
         options["drop"] = str(options["drop"]).split(",")
     from fastsim.workload.openb import import_pods

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
     from fastsim.policies.registry import names as names
     from fastsim.policies.registry import parse as parse
     from fastsim.policies.registry import policy as policy
+    from fastsim.policies.rounds.allox import Allox as Allox
     from fastsim.policies.rounds.finish_time_fairness import FinishTimeFairness as FinishTimeFairness
+    from fastsim.policies.rounds.first_come import Fifo as Fifo
+    from fastsim.policies.rounds.gandiva import Gandiva as Gandiva
+    from fastsim.policies.rounds.isolated import Isolated as Isolated
     from fastsim.policies.rounds.max_min_fairness import MaxMinFairness as MaxMinFairness
     from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness as WaterFillingFairness
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
+    from fastsim.policies.rounds.proportional import Proportional as Proportional
     from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 
 _REGISTRY = ("describe", "names", "parse", "policy")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fastsim.node_types import node_types
+from fastsim.node_types import openb_types
 from fastsim.streams import Floats, Ints, Stream, normal_quantile
 from fastsim.workload import schema as s
 from fastsim.workload.calibrate import CLASSES, request_class
@@ -121,7 +121,7 @@ def _tail_requests(tail: Mapping[str, Any], stream: Stream, count: int) -> Ints:
 
 def _within_a_node(requests: Ints) -> Ints:
     """The requests cut to what some openb node could hold: the recorded pods all fit, but a fit has a longer tail."""
-    kinds = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in node_types().values()])
+    kinds = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in openb_types().values()])
     devices = requests[:, 2][:, None] <= kinds[:, 2]
     requests[:, 0] = np.minimum(requests[:, 0], np.where(devices, kinds[:, 0], 0).max(axis=1))
     roomy = devices & (requests[:, 0][:, None] <= kinds[:, 0])
@@ -138,7 +138,7 @@ class ModelSets:
         by_class = [0.0 if name == "cpu" else table["share_by_class"][name] for name in CLASSES]
         self._chance = np.minimum(np.array(by_class) * share / table["share"], 1.0)
         self._has, self._which = Stream(seed, f"{concern}models.has"), Stream(seed, f"{concern}models.which")
-        kinds = [kind for kind in node_types().values() if kind.num_gpu]
+        kinds = [kind for kind in openb_types().values() if kind.num_gpu]
         self._room = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in kinds])
         self._offers = np.array([[kind.gpu_model in models for models in self.lists] for kind in kinds])
 

@@ -92,6 +92,16 @@ def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
     for name in (*_SPANS, *_DATES):
         if name in names:
             yield from _not_finite(batch, name, negative=name in _DATES)
+    if s.WEIGHT in names:
+        yield from _weightless(batch.column(s.WEIGHT))
+
+
+def _weightless(weights: pa.Array) -> Iterable[Fault]:
+    good = pc.and_(pc.is_finite(weights), pc.greater(weights, 0.0))
+    bad = pc.invert(good).fill_null(False)
+    if pc.any(bad).as_py():
+        row = _first(bad)
+        yield Fault(row, s.WEIGHT, weights[row].as_py(), "a finite number above 0; null = 1")
 
 
 def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[Fault]:

@@ -69,6 +69,8 @@ DEADLINE_S = "deadline_s"
 """Absolute deadline, seconds."""
 SLO = "slo"
 """Deadline as a multiple of the ideal run time."""
+WEIGHT = "weight"
+"""Importance of a job, more than 0; null = 1."""
 EST_DURATION_S = "est_duration_s"
 """Duration a policy is told, seconds."""
 ORIG_START_S = "orig_start_s"
@@ -120,6 +122,7 @@ OPTIONAL: dict[str, pa.DataType] = {
     MAX_REPLICAS: pa.int32(),
     DEADLINE_S: pa.float64(),
     SLO: pa.float64(),
+    WEIGHT: pa.float64(),
     EST_DURATION_S: pa.float64(),
     ORIG_START_S: pa.float64(),
     ORIG_END_S: pa.float64(),

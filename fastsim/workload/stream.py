@@ -41,8 +41,8 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_arrow`, `synth` or `from_openb`. It can be read any number of times; rows in memory are
-    checked the first time only, so what they were made from must not change afterwards.
+    Make one with `scan`, `from_arrow`, `synth`, `from_openb` or `from_gavel`. It can be read any number of times; rows
+    in memory are checked the first time only, so what they were made from must not change afterwards.
     """
 
     def __init__(
@@ -90,8 +90,15 @@ class Workload:
         return import_pods(path, **options)
 
     @classmethod
+    def from_gavel(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a Gavel trace of 7, 10 or 12 fields (plain or .gz); see `gavel_trace.import_jobs`."""
+        from fastsim.workload.gavel_trace import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
-        """Generated pods; options as in `synth.synth_openb`."""
+        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel` and `synth_gavel_trace`."""
         from fastsim.workload.synth import GENERATORS
 
         if kind not in GENERATORS:
@@ -100,6 +107,11 @@ class Workload:
         return workload
 
     # ------------------------------------------------------------------ reading
+
+    @property
+    def source(self) -> Source:
+        """What the rows come from, before they are checked."""
+        return self._source
 
     @property
     def columns(self) -> list[str]:

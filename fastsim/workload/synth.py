@@ -22,6 +22,7 @@ from fastsim.streams import Stream
 from fastsim.workload import schema as s
 from fastsim.workload.arrivals import PoissonClock, SeasonalClock
 from fastsim.workload.durations import Mixture
+from fastsim.workload.gavel_synth import synth_gavel, synth_gavel_trace
 from fastsim.workload.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.stream import BATCH_ROWS, Workload
 
@@ -87,7 +88,11 @@ def synth_openb(
     return Workload(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
 
 
-GENERATORS: Mapping[str, Callable[..., Workload]] = {"openb": synth_openb}
+GENERATORS: Mapping[str, Callable[..., Workload]] = {
+    "openb": synth_openb,
+    "gavel": synth_gavel,
+    "gavel-trace": synth_gavel_trace,
+}
 """Generators by name."""
 
 

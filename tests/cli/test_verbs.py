@@ -143,6 +143,27 @@ def test_every_option_reaches_the_scenario(capsys: pytest.CaptureFixture[str]) -
     assert (scenario["record"], scenario["sample_s"], scenario["until_s"]) == ("timeline", 60.0, 3600.0)
 
 
+def test_import_and_synth_write_jobs_and_rates(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rates = tmp_path / "rates.json"
+    rates.write_text(
+        json.dumps({"k80": {"('A3C', 1)": {"null": 3.5}}, "k80_unconsolidated": {"('A3C', 1)": {"null": 2}}})
+    )
+    assert called("import", "gavel-rates", rates, "-o", tmp_path / "rates.parquet") == 0
+    assert capsys.readouterr().out.endswith("rates.parquet: 2 rates\n")
+    words = ("--jobs", 9, "--rate-per-hour", 6, "--seed", 3, "--set", f"rates={tmp_path / 'rates.parquet'}")
+    for name in ("a.parquet", "a.trace"):
+        assert called("synth", "gavel", *words, "-o", tmp_path / name) == 0
+        assert capsys.readouterr().out.endswith(f"{name}: 9 jobs\n")
+    assert called("import", "gavel", tmp_path / "a.trace", "-o", tmp_path / "b.parquet") == 0
+    drawn, read = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
+    assert drawn["workload"].to_list() == read["workload"].to_list() == ["A3C"] * 9
+    assert drawn["total_work"].floor().to_list() == read["total_work"].to_list()
+    assert called("synth", "gavel", "--script", *words, "-o", tmp_path / "c.trace") == 0
+    assert all(line.split("\t")[-1].isdecimal() for line in (tmp_path / "c.trace").read_text().splitlines())
+    assert called("synth", "gavel", "--script", *words, "-o", tmp_path / "c.parquet") == 0
+    assert set(pl.read_parquet(tmp_path / "c.parquet")["duration_s"]) <= {3600.0, 7200.0, 10800.0, 14400.0}
+
+
 def test_import_and_synth_write_pods(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "pods.csv").write_text(CSV)
     (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,96000,393216,8,G2\n")

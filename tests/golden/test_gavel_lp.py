@@ -14,7 +14,7 @@ from fastsim.policies.programs.geometric_mean import Discounted
 from fastsim.policies.programs.min_duration import bisected_s
 from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness
 from fastsim.round_plan import Allocation, Floats, RoundView
-from tests.golden.gavel import GAVEL, Call, calls, golden_setting, recordings, round_policy
+from tests.golden.gavel_lp import GAVEL, Call, calls, golden_setting, recordings, round_policy
 from tests.rounds import excess, rates_under
 from tests.rounds import view as view_of
 

@@ -16,6 +16,12 @@ SHARED = {
     "fastsim/policies/programs/min_duration.py": f"{UNIT}/test_min_total_duration.py",
     "fastsim/policies/programs/geometric_mean.py": f"{UNIT}/test_strategy_proof.py",
     "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
+    # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
+    "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/rounds/first_come.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/rounds/gandiva.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/rounds/isolated.py": f"{UNIT}/test_round_policies.py",
+    "fastsim/policies/rounds/proportional.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/programs/water_filling.py": f"{UNIT}/test_max_min_fairness_water_filling.py",
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
@@ -58,9 +64,13 @@ SHARED = {
 }
 """Modules tested under another name, and why."""
 NOTHING = {
-    "fastsim/policies/online/__init__.py", "fastsim/policies/programs/__init__.py",
-    "fastsim/policies/rounds/__init__.py", "fastsim/workload/__init__.py", "fastsim_ext/__init__.py",
-}  # fmt: skip
+    "fastsim/policies/online/__init__.py",
+    "fastsim/policies/programs/__init__.py",
+    "fastsim/policies/rounds/__init__.py",
+    "fastsim/policies/shares/__init__.py",
+    "fastsim/workload/__init__.py",
+    "fastsim_ext/__init__.py",
+}
 """Packages that only hold modules."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.node_types import apportioned, expanded, named_parts, node_types, openb_counts
+from fastsim.node_types import apportioned, expanded, named_parts, node_types, openb_counts, openb_parts, openb_types
 
 
 def test_the_table_has_the_published_cluster() -> None:
@@ -58,3 +58,21 @@ def test_a_seed_moves_whole_rows() -> None:
 def test_a_negative_count_is_named() -> None:
     with pytest.raises(InputError, match=r"cluster\.mix\[1\]: found -2 nodes, expected 0 or more"):
         expanded([(1, {}), (-2, {})], seed=None)
+
+
+def test_single_gpus_of_gavel_are_no_part_of_openb() -> None:
+    kinds = node_types()
+    for name in ("k80", "p100", "v100"):
+        assert (kinds[name].gpu_model, kinds[name].num_gpu, kinds[name].openb) == (name, 1, 0)
+        assert name not in openb_counts(cpu_only=True)
+    assert kinds["p100x2"].gpu_model == "P100" and kinds["p100x2"].num_gpu == 2
+
+
+def test_the_nodes_of_openb_keep_their_names() -> None:
+    parts = openb_parts({"t4": 1, "p100x2": 3})
+    assert [(count, shape["name"], shape["gpu_model"]) for count, shape in parts] == [
+        (1, "t4", "T4"),
+        (3, "p100", "P100"),
+    ]
+    assert named_parts({"p100x2": 1})[0][1]["name"] == "p100x2"
+    assert sum(kind.openb for kind in openb_types().values()) == 1523

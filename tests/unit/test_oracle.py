@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,19 @@ def test_wrong_rates_and_models_are_refused() -> None:
         Oracle((("w", 1),), ("a",), np.zeros((2, 1)), np.zeros((1, 1, 1)))
     with pytest.raises(ValueError, match="read-only"):
         small([[1, 2]]).alone__kg[0, 0] = 5
+
+
+def test_an_oracle_is_the_same_from_parquet_whatever_the_order_of_its_kinds(tmp_path: Path) -> None:
+    shared = np.zeros((2, 2, 2))
+    shared[0, 1] = (1, 2)
+    oracle = Oracle((("b", 1), ("a", 1)), ("y", "x"), np.array([[1.0, 2], [3, 4]]), shared)
+    assert oracle.to_parquet(tmp_path / "rates.parquet") == 12
+    again = Oracle.from_parquet(tmp_path / "rates.parquet")
+    assert again.kinds == (("a", 1), ("b", 1)) and again.gpu_models == ("x", "y")
+    assert again.alone__kg.tolist() == [[4, 3], [2, 1]]
+    assert again.shared__kkg[1, 0].tolist() == [2, 1] and not again.shared__kkg[0].any()
+
+
+def test_a_file_that_is_no_table_of_rates_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        Oracle.from_parquet(tmp_path / "none.parquet")

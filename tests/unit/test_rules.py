@@ -84,6 +84,8 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
          Fault(1, "est_duration_s", -1.0, "a finite number of seconds, not negative")),
         ({"duration_s": [None, -1.0, None]},
          Fault(1, "duration_s", -1.0, "a finite number of seconds, not negative; null = runs for ever")),
+        ({"weight": [1.0, None, 0.0]}, Fault(2, "weight", 0.0, "a finite number above 0; null = 1")),
+        ({"weight": [0.5, float("inf"), 1.0]}, Fault(1, "weight", float("inf"), "a finite number above 0; null = 1")),
         ({"slo": [None, float("-inf"), None]}, Fault(1, "slo", float("-inf"), "a finite number")),
         ({"gpu_models": [None, ["A"], []]}, Fault(2, "gpu_models", "an empty list", "at least one model; null = any")),
         ({"gpu_models": [None, ["A", ""], [""]]}, Fault(1, "gpu_models", "['A', '']", "model names")),

@@ -25,6 +25,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pods.csv").write_text(PODS)
     (tmp_path / "nodes.csv").write_text(NODES)
+    for name in ("jobs.trace", "jobs.txt"):
+        (tmp_path / name).write_text(2 * "A3C\tmain.py\t--steps\t0\t900\t0.5\t1\n")
     (tmp_path / "watts.csv").write_text("kind,model,memory_mib,idle_w,peak_w,cores_per_socket\ngpu,T4,15109,11,71,\n")
     Workload.from_openb("pods.csv").write("pods.parquet")
     Cluster.uniform(nodes=3, gpu="T4", gpus=2).to_parquet("cluster.parquet")
@@ -43,6 +45,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("mix?g2=2&t4=3&seed=1", 5, 22),
         ("cluster.parquet", 3, 6),
         ("openb:nodes.csv", 2, 10),
+        ("gavel:4:4:8?per_server=2:4:1", 11, 16),
     ],
 )
 def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
@@ -68,7 +71,15 @@ def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "rows"),
-    [("pods.parquet", 3), ("pods.csv", 3), ("openb:pods.csv?drop=cpu_only", 2), ("synth:openb?pods=20", 20)],
+    [
+        ("pods.parquet", 3),
+        ("pods.csv", 3),
+        ("openb:pods.csv?drop=cpu_only", 2),
+        ("synth:openb?pods=20", 20),
+        ("jobs.trace", 2),
+        ("gavel:jobs.txt", 2),
+        ("synth:gavel?jobs=20&gpu_mix=2:1&multi_gpu=true", 20),
+    ],
 )
 def test_workload_texts(files: Path, text: str, rows: int) -> None:
     assert sources.workload_from(text).workload.table().num_rows == rows
@@ -112,6 +123,8 @@ def test_typical_texts(files: Path) -> None:
         ("openb?watts=none.csv", "no such file"),
         ("openb?watts", "name=value"),
         ("mix?g2=1&g2=2", "name=value, each name once"),
+        ("gavel:4:4", "three whole numbers"),
+        ("gavel:4:4:4?servers=2", "unknown option 'servers'"),
     ],
 )
 def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
@@ -130,6 +143,10 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
         ("pods.parquet?drop=cpu_only", "unknown option 'drop'"),
         ("pods.csv?drop=gpu", "drop"),
         ("pods.csv?tune=much", "a ratio"),
+        ("jobs.trace?origin=min", "unknown option 'origin'"),
+        ("gavel:none.trace", "neither a file nor a known name"),
+        ("synth:gavel?pods=3", "unknown option 'pods'"),
+        ("synth:gavel?jobs=3&durations=x", "durations"),
     ],
 )
 def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:

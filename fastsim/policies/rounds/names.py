@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ORIGINAL_NAMES = {
-    "allox": "allox",
+    "allox": "allox(allox_compat=True)",
     "fifo": "fifo(mode=base, fifo_compat=True)",
     "fifo_perf": "fifo(mode=perf)",
     "fifo_packed": "fifo(mode=packed)",

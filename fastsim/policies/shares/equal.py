@@ -1,0 +1,59 @@
+"""Shares that are the same for every job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fastsim.round_plan import Allocation, Floats, Ints, RoundView
+
+
+def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) -> Floats:
+    """Share of each job on each model if every model were cut in ``parts``; never more than all of a job's time.
+
+    With ``num_gpu`` the parts are of GPUs, and a job on s of them has 1/s of the time.
+    """
+    share = np.repeat((view.setting.gpus__g / parts)[None, :], len(view), axis=0)
+    if num_gpu is not None:
+        share /= num_gpu[:, None]
+    within: Floats = share / np.maximum(share.sum(axis=1), 1.0)[:, None]
+    return within
+
+
+class _Forgetful:
+    """An allocator that looks at nothing but the jobs of the moment."""
+
+    def kept(self) -> dict[str, Any]:
+        """Nothing is remembered."""
+        return {}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Nothing to take back."""
+
+
+class IsolatedShares(_Forgetful):
+    """1/m of the cluster for each of m jobs."""
+
+    def __init__(self, per_gpu: bool = True) -> None:
+        self._per_gpu = per_gpu
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """The same part for everybody; None without jobs."""
+        if not len(view):
+            return None
+        share__jg = part_of_cluster(view, len(view), view.num_gpu if self._per_gpu else None)
+        return Allocation.of_singles(view.job_id, share__jg)
+
+
+class ProportionalShares(_Forgetful):
+    """Each model's part of the cluster, as a part of time."""
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """The same shares for every job, whatever their number; None without jobs."""
+        if not len(view):
+            return None
+        # Through 1/m of the cluster, as the original: its last bits follow the number of jobs.
+        part__g = view.setting.gpus__g / len(view)
+        return Allocation.of_singles(view.job_id, np.repeat((part__g / part__g.sum())[None, :], len(view), axis=0))

@@ -1,0 +1,155 @@
+"""Result tables of a run in rounds, with the columns of every other run and some more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.cluster import Cluster
+from fastsim.frames import REASONS, ROW, STATES, Makers, timeline_frame
+from fastsim.gauge_table import node_of_gpu
+from fastsim.round_figures import counted, round_figures
+from fastsim.round_run import RoundRun
+from fastsim.summary import Waits, summary_frame
+
+Array = Any
+
+
+def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
+    """How to make each table; ``kept`` is the typical pods' total count."""
+    return {
+        "timeline": lambda: timeline_frame(run.rows, kept),
+        "placements": lambda: placements(run, cluster),
+        "jobs": lambda: jobs(run),
+        "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
+    }
+
+
+def jobs(run: RoundRun) -> pl.DataFrame:
+    """One row for every job that arrived: when it ran first, when it was done, what it took."""
+    rows, oracle = run.jobs, run.setting.oracle
+    done = ~np.isnan(rows["finish_s"])
+    started = ~np.isnan(rows["first_s"])
+    state = np.where(
+        done, "finished", np.where(rows["ended"] == 1, "unplaced", np.where(started, "running", "pending"))
+    )
+    ideal = rows["total"] / run.setting.reference__k[rows["kind"]]
+    frame = pl.DataFrame({
+        "pod_id": rows["id"], "native_id": pl.Series([None] * len(rows), dtype=pl.String),
+        "submit_s": rows["submit_s"], "start_s": rows["first_s"], "end_s": rows["finish_s"],
+        "wait_s": rows["first_s"] - rows["submit_s"], "jct_s": rows["finish_s"] - rows["submit_s"],
+        "state": pl.Series(state, dtype=pl.Enum(STATES)),
+        "reason": pl.Series(np.where(state == "unplaced", "no_gpu", state), dtype=pl.Enum(REASONS)),
+        "workload": [oracle.kinds[kind][0] for kind in rows["kind"].tolist()],
+        "num_gpu": rows["num_gpu"].astype(np.int32), "weight": rows["weight"],
+        "rounds": rows["rounds"], "total_work": rows["total"], "work_done": rows["run"], "ideal_s": ideal,
+        "cost": rows["cost"], "deadline_s": np.where(np.isinf(rows["deadline_s"]), np.nan, rows["deadline_s"]),
+    }).with_columns(
+        pl.col("start_s", "end_s", "wait_s", "jct_s", "deadline_s").fill_nan(None)
+    )  # fmt: skip
+    late = pl.col("end_s").fill_null(float("inf")) > pl.col("deadline_s")
+    return frame.with_columns((~late).alias("deadline_met"))
+
+
+def placements(run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+    """One row for each job, node and unbroken stay on the same GPUs; ``mate_id`` shares them."""
+    tasks = run.tasks
+    order = np.lexsort((tasks["round"], tasks["mate_id"], tasks["id"]))
+    tasks = tasks[order]
+    stay = np.cumsum(tasks["held"] >= 0) - 1
+    begins = np.flatnonzero(tasks["held"] >= 0)
+    ends = np.append(begins[1:], len(tasks)) - 1 if len(begins) else begins
+    gpus = _spread(tasks[begins], run, node_of_gpu(cluster, run.setting.gpu_models))
+    end_s = tasks["finish_s"][ends]
+    singles = pl.DataFrame({
+        "stay": np.arange(len(begins)), "pod_id": tasks["id"][begins], "mate_id": tasks["mate_id"][begins],
+        "start_s": tasks["t"][begins], "end_s": np.minimum(end_s, run.makespan_s), "rounds": np.bincount(stay),
+        "last": tasks["round"][ends],
+    })  # fmt: skip
+    mates = singles.filter(pl.col("mate_id") >= 0).select(
+        "stay", pl.col("mate_id").alias("pod_id"), pl.col("pod_id").alias("mate_id"), *singles.columns[3:]
+    )
+    stays = pl.concat([singles, mates]).join(gpus, on="stay", how="inner")
+    return _described(stays, run, cluster)
+
+
+def _spread(first: Array, run: RoundRun, nodes: Array) -> pl.DataFrame:
+    """The GPUs of each stay, by node; GPUs are numbered within their node."""
+    count = first["num_gpu"].astype(np.int64)
+    stay = np.repeat(np.arange(len(first)), count)
+    inside = np.arange(len(stay)) - np.repeat(np.cumsum(count) - count, count)
+    gpu: Array = run.held[np.repeat(first["held"], count) + inside]
+    start = _first_of(nodes)
+    frame = pl.DataFrame({"stay": stay, "node_id": nodes[gpu].astype(np.int64), "gpu": gpu - start[gpu]})
+    return frame.group_by("stay", "node_id", maintain_order=True).agg(
+        pl.col("gpu").cast(pl.Int16).sort().alias("gpu_ids")
+    )
+
+
+def _first_of(nodes: Array) -> Any:
+    """For every GPU the number of the first one on its node; a node's GPUs have consecutive numbers."""
+    starts = np.flatnonzero(np.append(True, nodes[1:] != nodes[:-1]))
+    return np.repeat(starts, np.diff(np.append(starts, len(nodes))))
+
+
+def _described(stays: pl.DataFrame, run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+    done = pl.Series(~np.isnan(run.jobs["finish_s"]))
+    names = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String)
+    ended = stays.with_columns(
+        done.gather(stays["pod_id"]).alias("done"), names.gather(stays["node_id"]).alias("node"),
+        pl.lit(None, pl.String).alias("native_id"),
+    ).sort("start_s", "pod_id", "node_id")  # fmt: skip
+    number = pl.col("start_s").rank("dense").over("pod_id") - 1
+    last = pl.col("end_s") == pl.col("end_s").max().over("pod_id")
+    reason = (
+        pl.when(last & pl.col("done")).then(pl.lit("finished")).when(last).then(pl.lit("running"))
+        .otherwise(pl.lit("preempted"))
+    )  # fmt: skip
+    return ended.select(
+        "pod_id", "native_id", number.cast(pl.Int16).alias("attempt"), "node_id", "node", "gpu_ids", "start_s", "end_s",
+        reason.cast(pl.Enum(REASONS)).alias("reason"), pl.col("mate_id").replace(-1, None), "rounds",
+    )  # fmt: skip
+
+
+def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
+    """The one row of every run, and what only rounds have."""
+    assert run.gauge is not None
+    now, before, areas = run.gauge.state()
+    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
+    measured = counted(run)
+    waits = Waits()
+    waits.wait.add(_known(measured["first_s"] - measured["submit_s"]))
+    waits.jct.add(_known(measured["finish_s"] - measured["submit_s"]))
+    first_s = float(run.jobs["submit_s"].min()) if len(run.jobs) else 0.0
+    frame = summary_frame(final, at_capacity, areas, run.makespan_s - first_s, (kept, kept), waits)
+    waits.close()
+    extra = _round_figures(run, slo_compare_absolute)
+    return frame.with_columns(
+        **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
+    )
+
+
+def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
+    """What only runs in rounds have; times in seconds, cost in $."""
+    figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
+    extended = figures.lease_extension_share
+    return {
+        "utilization_pct": 100 * figures.utilization,
+        **{f"utilization_{model}_pct": 100 * share for model, share in figures.utilization_by_model.items()},
+        **{f"jct_mean_weight_{weight:g}_s": span for weight, span in _several(figures.jct_mean_by_weight_s)},
+        "cost": figures.cost, "slo_violations": figures.slo_violations,
+        "lease_extension_pct": None if np.isnan(extended) else 100 * extended,
+        "rounds": figures.rounds, "policy_calls": figures.calls, "max_active_jobs": run.max_active,
+    }  # fmt: skip
+
+
+def _several(by_weight: dict[float, float]) -> list[tuple[float, float | None]]:
+    """Means by weight, where there are several weights."""
+    known = [(weight, None if np.isnan(span) else span) for weight, span in by_weight.items()]
+    return known if len(known) > 1 else []
+
+
+def _known(seconds: Array) -> Array:
+    return np.ascontiguousarray(seconds[~np.isnan(seconds)])

@@ -1,0 +1,219 @@
+"""The rounds engine: drives the compiled loop, asks the policy, collects what happened."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import InputError, PolicyError
+from fastsim.frames import ROW
+from fastsim.job_batches import JobBatch
+from fastsim.round_options import QUIRKS, RoundOptions
+from fastsim.round_plan import RoundPlan, RoundView, Setting
+from fastsim_ext.gauge import Gauge
+from fastsim_ext.rounds import Rounds
+
+STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
+"""Why the compiled loop stops, in the order it counts in."""
+PAUSE_ROUNDS = 4096
+"""Rounds between two looks at progress and Ctrl-C."""
+
+GANG = np.dtype(
+    [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
+     ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"),
+     ("failures", "i4"), ("tenant", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"), ("settled", "u1"),
+     ("taken", "u1"), ("ended", "u1")], align=True,
+)  # fmt: skip
+"""A job's record in the compiled tables."""
+MOMENT = np.dtype(
+    [("round", "i8"), ("id", "i8"), ("mate_id", "i8"), ("t", "f8"), ("finish_s", "f8"), ("priority", "f8"),
+     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
+)  # fmt: skip
+"""One candidate in one round."""
+
+
+@dataclass
+class RoundRun:
+    """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
+
+    ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);
+    ``gauge`` is what measured it, if anything did.
+    """
+
+    setting: Setting
+    options: RoundOptions
+    jobs: npt.NDArray[Any]
+    tasks: npt.NDArray[Any]
+    held: npt.NDArray[np.int32]
+    rows: npt.NDArray[Any]
+    rounds: int
+    calls: int
+    makespan_s: float
+    max_active: int
+    job_rounds: int
+    extensions: int
+    opportunities: int
+    busy_s: npt.NDArray[np.float64]
+    """By GPU, seconds at work."""
+    gpus__g: tuple[int, ...]
+    solver_s: float = 0.0
+    gauge: Gauge | None = None
+
+
+@dataclass
+class _Driver:
+    """What goes between the compiled loop and the rest of the world."""
+
+    setting: Setting
+    plan: RoundPlan
+    options: RoundOptions
+    batches: Iterator[JobBatch]
+    tenants: Sequence[str]
+    progress: Callable[[int], None] | None
+    loop: Rounds
+    price: npt.NDArray[np.float64]
+    gone: list[npt.NDArray[Any]] = field(default_factory=list)
+    tasks: list[npt.NDArray[Any]] = field(default_factory=list)
+    held: list[npt.NDArray[Any]] = field(default_factory=list)
+    rows: list[npt.NDArray[Any]] = field(default_factory=list)
+    ahead: JobBatch | None = None
+    solver_s: float = 0.0
+
+    def ask(self) -> None:
+        rows = np.frombuffer(self.loop.table.rows(), GANG)
+        answer = self.plan.allocator.allocate(self.view(rows))
+        if answer is None:
+            return
+        self.solver_s += answer.solver_s
+        share = np.ascontiguousarray(answer.share__rg, np.float64)
+        first, second = (np.ascontiguousarray(ids, np.int64) for ids in (answer.first, answer.second))
+        if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(self.price))):
+            raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
+        self.loop.assign(first, second, share)
+
+    def view(self, rows: npt.NDArray[Any]) -> RoundView:
+        """What the policy sees of these records."""
+        tenant = tuple(self.tenants[code] for code in rows["tenant"]) if self.tenants else ()
+        return RoundView(
+            self.setting, self.loop.now_s, rows["id"].copy(), rows["kind"].astype(np.int64),
+            rows["num_gpu"].astype(np.int64), rows["weight"].copy(), rows["submit_s"].copy(),
+            rows["total"] - rows["run"], rows["deadline_s"].copy(), self.price.copy(), tenant,
+        )  # fmt: skip
+
+    def hungry(self) -> None:
+        # One batch is read ahead, so that the loop knows that the last one is the last one.
+        now, self.ahead = self.ahead, next(self.batches, None)
+        columns = now if now is not None else JobBatch.of([])
+        self.loop.feed(*columns, self.ahead is None)
+
+    def price_changed(self) -> None:
+        prices = self.options.prices
+        if prices is not None:
+            self.price = prices.at(self.loop.now_s)
+            self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
+
+    def drain(self) -> None:
+        gone, tasks, held = self.loop.ledger.drained()
+        self.gone.append(np.frombuffer(gone, GANG))
+        self.tasks.append(np.frombuffer(tasks, MOMENT))
+        self.held.append(np.frombuffer(held, np.int32))
+        if self.loop.gauge is not None:
+            self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
+
+    def stuck(self) -> None:
+        waiting = np.frombuffer(self.loop.table.rows(), GANG)["id"].tolist()
+        named = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
+        found = f"nothing runs at {self.loop.now_s:g} s and nothing would change that; waiting: jobs {named}"
+        raise PolicyError("rounds", found, "a policy that lets some job run")
+
+    def pause(self) -> None:
+        if self.progress is not None:
+            self.progress(int(self.loop.ended))
+
+
+def run_rounds(
+    setting: Setting,
+    plan: RoundPlan,
+    batches: Iterable[JobBatch],
+    options: RoundOptions,
+    *,
+    gpus_per_server: tuple[int, ...] = (),
+    tenants: Sequence[str] = (),
+    record_tasks: bool = False,
+    gauge: Gauge | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> RoundRun:
+    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have."""
+    sizes = gpus_per_server or (1,) * len(setting.gpu_models)
+    # GPUs that fill no server are not used.
+    gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
+    checked = _checked(batches, setting, gpus)
+    loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
+    price = np.zeros(len(gpus))
+    driver = _Driver(setting, plan, options, iter(checked), tenants, progress, loop, price)
+    driver.ahead = next(driver.batches, None)
+    if options.prices is not None:
+        loop.reprice(driver.price, -1.0)  # the first prices are those of the first moment
+    deeds: dict[str, Callable[[], None]] = {
+        "ask": driver.ask, "hungry": driver.hungry, "price": driver.price_changed, "drain": driver.drain,
+        "stuck": driver.stuck, "pause": driver.pause,
+    }  # fmt: skip
+    while (stop := STOPS[loop.advance(PAUSE_ROUNDS)]) != "done":
+        deeds[stop]()
+    return _finished(driver, gpus)
+
+
+def _loop(
+    setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[int, ...], record: bool, gauge: Gauge | None
+) -> Rounds:
+    fastest = [setting.gpu_models.index(m) for m in setting.oracle.fastest_first if m in setting.gpu_models]
+    first, last = options.window or (0, -1)
+    return Rounds(
+        gpus, setting.oracle.alone__kg, setting.oracle.shared__kkg, fastest,
+        random.Random(setting.seed + 5).getstate()[1],  # the stream the original gives to its shuffler
+        round_s=options.round_s, realloc_s=options.realloc_s, restart_s=options.restart_s, until_s=options.until_s,
+        first=first, last=last, recorded=record, endless=options.endless,
+        quirks=[options.quirk(name) for name in QUIRKS],
+        pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
+        gauge=gauge,
+    )  # fmt: skip
+
+
+def _finished(driver: _Driver, gpus: tuple[int, ...]) -> RoundRun:
+    loop = driver.loop
+    if loop.gauge is not None:
+        loop.gauge.close(loop.now_s, loop.table.n)
+    driver.drain()
+    jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
+    return RoundRun(
+        driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
+        np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
+        int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
+        int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
+        driver.solver_s, loop.gauge,
+    )  # fmt: skip
+
+
+def _checked(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...]) -> Iterator[JobBatch]:
+    """The batches, each refused if one of its jobs can never run or its rate is not known."""
+    oracle, most, start = setting.oracle, np.array(gpus), 0
+    for batch in batches:
+        rates = oracle.alone__kg[batch.kind]
+        fits = batch.num_gpu[:, None] <= most
+        _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
+        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, f"at most {most.max(initial=0)} GPUs of one model")
+        _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
+        start += len(batch.kind)
+        yield batch
+
+
+def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) -> None:
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        workload, num_gpu = kinds[batch.kind[row]]
+        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)

@@ -1,0 +1,46 @@
+# The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own.
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+cdef struct Claim:       # one candidate on one GPU model
+    double received      # seconds since the last allocation, and half a round
+    double deficit       # seconds it was promised and did not get
+    double share         # 0 to 1
+
+cdef struct Gang:        # a job that runs on num_gpu GPUs at once
+    int64_t id
+    double submit_s, deadline_s, weight, total, run, cost
+    double first_s, finish_s           # when it first ran, when it was complete; NaN = not yet
+    int64_t rounds       # it ran in
+    int32_t kind, num_gpu, failures, tenant
+    int32_t place        # where it goes when others have left
+    int32_t task         # what it does in this round, or did in the last one; -1 = nothing
+    uint8_t known        # the allocation has a row for it
+    uint8_t settled      # it was there when shares were settled
+    uint8_t taken        # it has GPUs in this round
+    uint8_t ended
+
+cdef struct Couple:      # two jobs that share their GPUs, rows in the table
+    int32_t row, mate    # row < mate
+    int32_t gang_size
+
+cdef class GangTable:
+    cdef Gang* gangs
+    cdef Claim* claims             # width for each gang
+    cdef Couple* couples           # in order of (mate, row)
+    cdef Claim* shared             # width for each couple
+    cdef readonly int32_t n, n_couples
+    cdef int32_t width, room, couple_room
+    cdef double half               # half a round, seconds
+    cdef int64_t added
+    cdef double* type_time         # by model
+    cdef int enter(self, const Gang* new) except -1 nogil
+    cdef int32_t couple(self, int32_t row, int32_t mate) except -1 nogil
+    cdef int32_t found(self, int32_t row, int32_t mate) noexcept nogil
+    cdef void settle(self, double elapsed, bint pairs) noexcept nogil
+    cdef int64_t possible_couples(self) noexcept nogil
+    cdef void forget(self) noexcept nogil
+    cdef bint remembers(self, int64_t couple) noexcept nogil
+    cdef void move_couple(self, int64_t source, int64_t target) noexcept nogil
+    cdef void compact(self) noexcept nogil
+    cdef int32_t row_of(self, int64_t id) noexcept nogil
+    cpdef int verify(self) except -1

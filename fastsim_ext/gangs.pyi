@@ -1,0 +1,12 @@
+"""The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own."""
+
+class GangTable:
+    """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
+
+    n: int
+    n_couples: int
+    def __init__(self, width: int, half: float) -> None: ...
+    def rows(self) -> bytes:
+        """The active jobs as the bytes of their records."""
+    def verify(self) -> int:
+        """Jobs rise by id, couples by their members."""

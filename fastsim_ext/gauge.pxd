@@ -1,0 +1,38 @@
+# What rounds look like to the metrics: allocation, fragmentation and power of the cluster.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.leases cimport Leases
+
+cdef enum:
+    N_COUNTS = 9         # as fastsim.frames.COUNTS
+    N_TOTALS = 18        # as fastsim.frames.TOTALS
+    N_AREAS = 7          # as fastsim_ext.gauge.AREAS
+
+cdef struct Row:         # as fastsim.frames.ROW
+    double t
+    int64_t seq, kind, pod
+    int64_t counts[N_COUNTS]
+    int64_t totals[N_TOTALS]
+
+cdef class Gauge:
+    cdef const int32_t[::1] node_of_gpu, shape_of_node
+    cdef const int64_t[:, :, ::1] totals__sut  # by shape of node, GPUs in use, quantity
+    cdef int32_t[::1] used, fresh, touched     # by node; the nodes in use in the last round
+    cdef int64_t[::1] mark                     # by node: the last round that used it
+    cdef int64_t turn
+    cdef int32_t n_touched
+    cdef readonly int64_t finished, dropped, arrived_gpu
+    cdef double sample_s, next_s
+    cdef bint recorded
+    cdef Row now, at_capacity
+    cdef double area[N_AREAS]
+    cdef double began_s
+    cdef Row* rows
+    cdef int64_t n_rows, row_room
+    cdef void see(self, Leases leases) noexcept nogil
+    cdef void change(self, int32_t node, int32_t used) noexcept nogil
+    cdef void pass_time(self, double t) noexcept nogil
+    cdef void arrive(self, int32_t num_gpu) noexcept nogil
+    cdef void leave(self, bint finished) noexcept nogil
+    cdef int note(self, int64_t turn, int64_t running, int64_t active) except -1 nogil
+    cdef int keep_row(self) except -1 nogil
+    cpdef int verify(self) except -1

@@ -1,0 +1,18 @@
+"""Who holds which GPUs in a round, and who keeps them for the next one."""
+
+from collections.abc import Sequence
+
+class Leases:
+    """Tasks of this round and of the last one; ``gpus_by_model`` has the number of GPUs of each model."""
+
+    n: int
+    n_last: int
+    gpus: int
+    width: int
+    extensions: int
+    opportunities: int
+    def __init__(self, gpus_by_model: Sequence[int]) -> None: ...
+    def busy(self) -> list[float]:
+        """Seconds that each GPU was at work."""
+    def verify(self) -> int:
+        """Every GPU has one holder at most, of its own model."""

@@ -1,0 +1,7 @@
+"""What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
+
+class Ledger:
+    """Two growing lists of records."""
+
+    def drained(self) -> tuple[bytes, bytes, bytes]:
+        """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""

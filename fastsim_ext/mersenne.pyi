@@ -1,0 +1,6 @@
+"""The Mersenne Twister MT19937 as CPython's ``random`` draws from it, so that a run can go on from a seeded stream."""
+
+from collections.abc import Sequence
+
+def drawn(state: Sequence[int], draws: int, limit: int) -> list[int]:
+    """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""

@@ -1,0 +1,20 @@
+# Candidates for GPUs, best first.
+from libc.stdint cimport int32_t, int64_t
+
+cdef struct Entry:
+    double priority, deficit, share
+    int64_t order        # of equal ones the smallest comes first
+    int32_t row, mate    # mate = -1: a job by itself
+    int32_t couple       # its row, if the pair has one
+    int32_t model
+    int32_t stream       # > 0: stands for all further pairs of this class
+
+cdef class Ranking:
+    cdef Entry* items
+    cdef int32_t n, room
+    cdef int reserve(self, int64_t count) except -1 nogil
+    cdef void arrange(self) noexcept nogil
+    cdef void sink(self, int64_t i) noexcept nogil
+    cdef void add(self, const Entry* new) noexcept nogil
+    cdef void drop(self) noexcept nogil
+    cpdef int verify(self) except -1

@@ -1,0 +1,56 @@
+# The loop of a run in rounds.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.draft cimport Draft
+from fastsim_ext.gangs cimport Gang, GangTable
+from fastsim_ext.gauge cimport Gauge
+from fastsim_ext.leases cimport Leases, Task
+from fastsim_ext.ledger cimport Ledger
+
+cdef enum:  # Stop: order of fastsim.round_run.STOPS
+    DONE, ASK, HUNGRY, PRICE, DRAIN, STUCK, PAUSE
+
+cdef enum:  # Stage: where the loop goes on
+    AT_TOP, AT_WORK, AT_ARRIVALS, AT_CHOICE
+
+cdef class Rounds:
+    cdef readonly GangTable table
+    cdef readonly Leases leases
+    cdef readonly Ledger ledger
+    cdef readonly Draft draft
+    cdef readonly Gauge gauge
+    cdef const double[:, ::1] alone            # by kind and model, steps/s
+    cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
+    cdef double[::1] price                     # by model, $/h
+    cdef int32_t[::1] order, spare             # task numbers
+    cdef double round_s, realloc_s, restart_s, until_s
+    cdef bint recorded, endless, gauged, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
+    cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
+    cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
+    cdef bint wanted, ever_reset, closed, was_idle, moved
+    cdef int stage, quiet, frozen
+    cdef Gang* pending                         # jobs to come
+    cdef int64_t n_pending, at_pending, pending_room
+    cdef double last_submit_s
+    cdef int play(self, int64_t budget) except -1 nogil
+    cdef bint finished(self) noexcept nogil
+    cdef void tick(self) noexcept nogil
+    cdef double next_event_s(self) noexcept nogil
+    cdef bint reset_allowed(self) noexcept nogil
+    cdef void reset(self) noexcept nogil
+    cdef int arrive(self) except -1 nogil
+    cdef int complete(self) except -1 nogil
+    cdef void sort_tasks(self) noexcept nogil
+    cdef void insert_run(self, int32_t* items, int32_t low, int32_t high) noexcept nogil
+    cdef void merge_runs(self, const int32_t* source, int32_t* target, int32_t low, int32_t middle,
+                         int32_t high) noexcept nogil
+    cdef void credit(self, Task* task) noexcept nogil
+    cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil
+    cdef int let_go(self, int32_t row) except -1 nogil
+    cdef int run_round(self) except -1 nogil
+    cdef int measure(self) except -1 nogil
+    cdef void dispatch(self, Task* task) noexcept nogil
+    cdef double steps_of(self, Gang* gang, double rate, double delay_s, double* finish_s) noexcept nogil
+    cpdef int verify(self) except -1
+    cdef bint starved(self, const Gang* gang, double steps) noexcept nogil
+    cdef void fail(self, Gang* gang) noexcept nogil
