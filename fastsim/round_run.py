@@ -13,28 +13,20 @@ import numpy.typing as npt
 from fastsim.errors import InputError, PolicyError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
+from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions, policy_of
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, RoundView, Setting
+from fastsim.round_records import GANG, MOMENT
 from fastsim_ext.gauge import Gauge
+from fastsim_ext.round_state import arrived, doubt, snapshot
 from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
 """Why the compiled loop stops, in the order it counts in."""
 PAUSE_ROUNDS = 4096
 """Rounds between two looks at progress and Ctrl-C."""
-
-GANG = np.dtype(
-    [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
-     ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"),
-     ("failures", "i4"), ("tenant", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"), ("settled", "u1"),
-     ("taken", "u1"), ("ended", "u1")], align=True,
-)  # fmt: skip
-"""A job's record in the compiled tables."""
-MOMENT = np.dtype(
-    [("round", "i8"), ("id", "i8"), ("mate_id", "i8"), ("t", "f8"), ("finish_s", "f8"), ("priority", "f8"),
-     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
-)  # fmt: skip
-"""One candidate in one round."""
+RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
+"""What the loop has handed out so far, by its name in the driver and in a checkpoint."""
 
 
 @dataclass
@@ -83,6 +75,8 @@ class _Driver:
     rows: list[npt.NDArray[Any]] = field(default_factory=list)
     ahead: JobBatch | None = None
     solver_s: float = 0.0
+    decided: dict[str, Any] = field(default_factory=dict)
+    keeper: Keeper | None = None
 
     def ask(self) -> None:
         rows = np.frombuffer(self.loop.table.rows(), GANG)
@@ -134,6 +128,42 @@ class _Driver:
     def pause(self) -> None:
         if self.progress is not None:
             self.progress(int(self.loop.ended))
+        keeper, loop = self.keeper, self.loop
+        if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
+            self.state().write(keeper.keeping.path)
+            keeper.restart(loop.rounds)
+
+    def budget(self) -> int:
+        """Rounds to play before the next pause."""
+        return PAUSE_ROUNDS if self.keeper is None else self.keeper.budget(self.loop.rounds, PAUSE_ROUNDS)
+
+    def state(self) -> RoundCheckpoint:
+        """All that there is between two rounds."""
+        self.drain()
+        numbers, parts = snapshot(self.loop)
+        for name in RECORDS:
+            lists = getattr(self, name)
+            lists[:] = [np.concatenate(lists)] if lists else []
+            parts[name] = lists[0].tobytes() if lists else b""
+        meta = {
+            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
+            "memory": self.plan.allocator.kept(),
+        }  # fmt: skip
+        return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+
+    def take_over(self, state: RoundCheckpoint) -> None:
+        """Begin where that run was."""
+        state.check(self.decided, policy_of(self.plan))
+        state.restore(self.loop)
+        self.batches = state.rest(self.batches)
+        self.price = state.arrays["price"].view(np.float64).copy()
+        self.solver_s = state.meta["solver_s"]
+        for name, kind in RECORDS.items():
+            getattr(self, name).append(state.arrays[name].view(kind))
+        if state.meta["policy"] is None:
+            doubt(self.loop)
+        else:
+            self.plan.allocator.restored(state.meta["memory"])
 
 
 def run_rounds(
@@ -147,8 +177,13 @@ def run_rounds(
     record_tasks: bool = False,
     gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,
+    checkpoint: RoundKeeping | None = None,
+    resume: RoundCheckpoint | None = None,
 ) -> RoundRun:
-    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have."""
+    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have.
+
+    With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
+    """
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
@@ -156,14 +191,19 @@ def run_rounds(
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
     driver = _Driver(setting, plan, options, iter(checked), tenants, progress, loop, price)
+    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
+    if resume is not None:
+        driver.take_over(resume)
+    if checkpoint is not None:
+        driver.keeper = Keeper(checkpoint, loop.rounds, arrived(loop))
     driver.ahead = next(driver.batches, None)
-    if options.prices is not None:
+    if options.prices is not None and resume is None:
         loop.reprice(driver.price, -1.0)  # the first prices are those of the first moment
     deeds: dict[str, Callable[[], None]] = {
         "ask": driver.ask, "hungry": driver.hungry, "price": driver.price_changed, "drain": driver.drain,
         "stuck": driver.stuck, "pause": driver.pause,
     }  # fmt: skip
-    while (stop := STOPS[loop.advance(PAUSE_ROUNDS)]) != "done":
+    while (stop := STOPS[loop.advance(driver.budget())]) != "done":
         deeds[stop]()
     return _finished(driver, gpus)
 

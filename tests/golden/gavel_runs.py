@@ -75,11 +75,11 @@ class Recorded:
             endless=self.row["trace"] is None,
         )
 
-    def played(self, plan: RoundPlan, record_tasks: bool = False) -> RoundRun:
-        """The run with this plan."""
+    def played(self, plan: RoundPlan, **more: Any) -> RoundRun:
+        """The run with this plan; ``more`` goes to ``run_rounds``."""
         setting = self.setting
         batches = JobBatches(self.workload, setting.oracle, setting.reference__k)
-        return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, record_tasks=record_tasks)
+        return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, **more)
 
     def plan(self) -> RoundPlan:
         """Our policy under the original's name."""
