@@ -42,6 +42,13 @@ OURS = ("run.json", "report.html")
 @click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
 @click.option("--maintenance", metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
 @click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a node that goes.")
+@click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
+@click.option("--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920]")
+@click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
+@click.option("--rates", metavar="R", help="Jobs: steps/s by GPU model, a file or 'default'.")
+@click.option("--prices", metavar="P", help="Jobs: 'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
+@click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
+@click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
@@ -51,7 +58,7 @@ def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Place a workload on a cluster and sum up what happened."""
+    """Place pods on a cluster, or run jobs on it in rounds, and sum up what happened."""
     from fastsim import show, simulation
     from fastsim.progress import progress_bar
     from fastsim.spec import Scenario

@@ -2,7 +2,8 @@
 
 A switch is a named boolean that is off by default; ``compat="gavel"`` turns on a system's set. The
 FGD and PWR simulators need none: everything they do that changes a placement is part of the
-published definition of their policies and is what fastsim does without being asked.
+published definition of their policies and is what fastsim does without being asked. Parameters of policies that a
+switch turns on bear its name.
 """
 
 from __future__ import annotations
@@ -22,11 +23,25 @@ class Switch:
     default: bool = False
 
 
-SYSTEMS = ("fgd", "pwr")
+SYSTEMS = ("fgd", "pwr", "gavel")
 """Systems whose name ``compat=`` accepts, with or without switches of their own."""
 
-SWITCHES: tuple[Switch, ...] = ()
-"""Every switch the engine honours."""
+_GAVEL = {
+    "new_job_reserves_gpus": "a job the allocation does not know yet blocks GPUs for a round and leaves them idle",
+    "gang_last_chunk_failure": "a gang with less than a step for each GPU left fails, five times in a row for good",
+    "idle_gap_accounting": "the first round after an idle time is charged that time, in shares, use and cost",
+    "whole_steps": "only whole steps fit into a round, so rounds are a little shorter",
+    "reset_at_zero": "an allocation of second 0 may be replaced in the very next round",
+    "stale_arrival": "with nothing running after the last arrival, time goes back to that arrival",
+    "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for anybody, even if full",
+    "allox_compat": "allox: every place of every GPU is a column, and ties fall as they do there",
+    "azure_last_zone": "Azure's price is that of the last zone by name, not of the cheapest",
+    "slo_compare_absolute": "a deadline, an instant, is compared with a completion time, a duration",
+    "estimator_column_bug": "measured rates of sharing are read from wrong columns unless all models are references",
+}
+
+SWITCHES: tuple[Switch, ...] = tuple(Switch(name, "gavel", what) for name, what in _GAVEL.items())
+"""Every switch the engines honour."""
 
 
 def switches_on(compat: str) -> frozenset[str]:

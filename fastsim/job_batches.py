@@ -6,7 +6,7 @@ GPU model, alone or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -57,19 +57,20 @@ def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
 
 @dataclass
 class JobBatches:
-    """The jobs of a workload, batch by batch; ``tenants`` are the names met so far, by code.
+    """The jobs of the workload called ``name``, batch by batch; ``tenants`` are the names met so far, by code.
 
     ``ideal__k`` is the rate of each kind that durations refer to, steps/s.
     """
 
-    workload: Workload
+    name: str
+    source: Callable[[], Iterator[pa.RecordBatch]]
     oracle: Oracle
     ideal__k: npt.NDArray[np.float64]
     tenants: list[str] = field(default_factory=list)
     rows: int = 0
 
     def __iter__(self) -> Iterator[JobBatch]:
-        for batch in self.workload.batches():
+        for batch in self.source():
             yield self.columns(batch)
             self.rows += batch.num_rows
 
@@ -92,7 +93,7 @@ class JobBatches:
         found = [index.get(kind, -1) for kind in zip(names, num_gpu.tolist(), strict=True)]
         for row, kind in enumerate(found):
             if kind < 0:
-                where = f"{self.workload.name}:{self.rows + row + 1}: workload"
+                where = f"{self.name}:{self.rows + row + 1}: workload"
                 raise InputError(where, f"{names[row]!r} on {num_gpu[row]} GPUs", f"a kind that {self.oracle.name} has")
         return np.array(found, np.int32)
 
@@ -102,7 +103,7 @@ class JobBatches:
             steps = np.where(np.isnan(steps), _floats(batch, s.DURATION_S, np.nan) * self.ideal__k[kind], steps)
         if np.isnan(steps).any():
             row = self.rows + int(np.flatnonzero(np.isnan(steps))[0]) + 1
-            where = f"{self.workload.name}:{row}: total_work, duration_s"
+            where = f"{self.name}:{row}: total_work, duration_s"
             raise InputError(where, "neither", "one of them: a job that runs in rounds has an end")
         return steps
 

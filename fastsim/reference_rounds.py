@@ -264,7 +264,8 @@ class Rounds:
         kinds = [self.jobs[job].kind for job in candidate]
         if len(kinds) == 1:
             return [float(oracle.alone__kg[kinds[0], model])]
-        return [float(oracle.shared__kkg[a, b, model]) for a, b in (kinds, kinds[::-1])]
+        shared = [float(oracle.shared__kkg[a, b, model]) for a, b in (kinds, kinds[::-1])]
+        return [0.0 if math.isnan(rate) else rate for rate in shared]
 
     def _lines(self) -> Iterator[list[tuple[Pair, int]]]:
         """Candidates with a GPU model each, best first; ties stay in the order of the candidates."""

@@ -207,9 +207,13 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
         "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},
         "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
         "typical_pods": len(run.typical.count),
-        "build": {"checked": CHECKED, "flags": FLAGS},
-        "versions": dict(_versions()),
+        **provenance_of_build(),
     }  # fmt: skip
+
+
+def provenance_of_build() -> dict[str, Any]:
+    """What results are computed with."""
+    return {"build": {"checked": CHECKED, "flags": FLAGS}, "versions": dict(_versions())}
 
 
 @cache

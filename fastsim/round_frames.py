@@ -10,6 +10,7 @@ import polars as pl
 from fastsim.cluster import Cluster
 from fastsim.frames import REASONS, ROW, STATES, Makers, timeline_frame
 from fastsim.gauge_table import node_of_gpu
+from fastsim.round_figures import counted, round_figures
 from fastsim.round_run import RoundRun
 from fastsim.summary import Waits, summary_frame
 
@@ -31,7 +32,9 @@ def jobs(run: RoundRun) -> pl.DataFrame:
     rows, oracle = run.jobs, run.setting.oracle
     done = ~np.isnan(rows["finish_s"])
     started = ~np.isnan(rows["first_s"])
-    state = np.where(done, "finished", np.where(rows["ended"] == 1, "unplaced", np.where(started, "running", "pending")))
+    state = np.where(
+        done, "finished", np.where(rows["ended"] == 1, "unplaced", np.where(started, "running", "pending"))
+    )
     ideal = rows["total"] / run.setting.reference__k[rows["kind"]]
     frame = pl.DataFrame({
         "pod_id": rows["id"], "native_id": pl.Series([None] * len(rows), dtype=pl.String),
@@ -77,15 +80,15 @@ def _spread(first: Array, run: RoundRun, nodes: Array) -> pl.DataFrame:
     count = first["num_gpu"].astype(np.int64)
     stay = np.repeat(np.arange(len(first)), count)
     inside = np.arange(len(stay)) - np.repeat(np.cumsum(count) - count, count)
-    gpu = run.held[np.repeat(first["held"], count) + inside]
-    start = np.searchsorted(nodes, nodes) if (np.diff(nodes) >= 0).all() else _first_of(nodes)
+    gpu: Array = run.held[np.repeat(first["held"], count) + inside]
+    start = _first_of(nodes)
     frame = pl.DataFrame({"stay": stay, "node_id": nodes[gpu].astype(np.int64), "gpu": gpu - start[gpu]})
     return frame.group_by("stay", "node_id", maintain_order=True).agg(
         pl.col("gpu").cast(pl.Int16).sort().alias("gpu_ids")
     )
 
 
-def _first_of(nodes: Array) -> Array:
+def _first_of(nodes: Array) -> Any:
     """For every GPU the number of the first one on its node; a node's GPUs have consecutive numbers."""
     starts = np.flatnonzero(np.append(True, nodes[1:] != nodes[:-1]))
     return np.repeat(starts, np.diff(np.append(starts, len(nodes))))
@@ -110,29 +113,42 @@ def _described(stays: pl.DataFrame, run: RoundRun, cluster: Cluster) -> pl.DataF
     )  # fmt: skip
 
 
-def summary(run: RoundRun, kept: int) -> pl.DataFrame:
+def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
     """The one row of every run, and what only rounds have."""
     assert run.gauge is not None
     now, before, areas = run.gauge.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
-    counted = measured(run)
+    measured = counted(run)
     waits = Waits()
-    waits.wait.add(_known(counted["first_s"] - counted["submit_s"]))
-    waits.jct.add(_known(counted["finish_s"] - counted["submit_s"]))
+    waits.wait.add(_known(measured["first_s"] - measured["submit_s"]))
+    waits.jct.add(_known(measured["finish_s"] - measured["submit_s"]))
     first_s = float(run.jobs["submit_s"].min()) if len(run.jobs) else 0.0
     frame = summary_frame(final, at_capacity, areas, run.makespan_s - first_s, (kept, kept), waits)
     waits.close()
-    return frame.with_columns(**{name: pl.lit(value) for name, value in _round_figures(run).items()})
+    extra = _round_figures(run, slo_compare_absolute)
+    return frame.with_columns(
+        **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
+    )
 
 
-def measured(run: RoundRun) -> Array:
-    """The jobs that count: all, or those of the window."""
-    first, last = run.options.window or (0, len(run.jobs))
-    return run.jobs[(run.jobs["id"] >= first) & (run.jobs["id"] < last)]
+def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
+    """What only runs in rounds have; times in seconds, cost in $."""
+    figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
+    extended = figures.lease_extension_share
+    return {
+        "utilization_pct": 100 * figures.utilization,
+        **{f"utilization_{model}_pct": 100 * share for model, share in figures.utilization_by_model.items()},
+        **{f"jct_mean_weight_{weight:g}_s": span for weight, span in _several(figures.jct_mean_by_weight_s)},
+        "cost": figures.cost, "slo_violations": figures.slo_violations,
+        "lease_extension_pct": None if np.isnan(extended) else 100 * extended,
+        "rounds": figures.rounds, "policy_calls": figures.calls, "max_active_jobs": run.max_active,
+    }  # fmt: skip
 
 
-def _round_figures(run: RoundRun) -> dict[str, Any]:
-    return {"rounds": run.rounds, "policy_calls": run.calls, "cost": float(run.jobs["cost"].sum())}
+def _several(by_weight: dict[float, float]) -> list[tuple[float, float | None]]:
+    """Means by weight, where there are several weights."""
+    known = [(weight, None if np.isnan(span) else span) for weight, span in by_weight.items()]
+    return known if len(known) > 1 else []
 
 
 def _known(seconds: Array) -> Array:

@@ -149,8 +149,8 @@ class RoundPolicy(Protocol):
 
 
 def setting_of(cluster: Cluster, oracle: Oracle, seed: int = 0) -> Setting:
-    """The setting of a run: the cluster's GPU models sorted by name, their GPUs, and the rates on them."""
-    nodes = cluster.nodes.select(["gpu_model", "num_gpu"]).to_pylist()
+    """The setting of a run: the cluster's models of whole GPUs sorted by name, their GPUs, and the rates on them."""
+    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
     count: dict[str, int] = {}
     for node in nodes:
         if node["num_gpu"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +65,7 @@ class _Driver:
     plan: RoundPlan
     options: RoundOptions
     batches: Iterator[JobBatch]
-    tenants: tuple[str, ...]
+    tenants: Sequence[str]
     progress: Callable[[int], None] | None
     loop: Rounds
     price: npt.NDArray[np.float64]
@@ -173,7 +173,7 @@ def run_rounds(
     options: RoundOptions,
     *,
     gpus_per_server: tuple[int, ...] = (),
-    tenants: tuple[str, ...] = (),
+    tenants: Sequence[str] = (),
     record_tasks: bool = False,
     gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,

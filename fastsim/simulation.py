@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,12 @@ from fastsim.outages import failures_from, maintenance_from
 from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.regime import NODE_LOSS, PREEMPT, quotas_from, regime_from, weights_from
+from fastsim.round_sources import check_rates, window_from
+from fastsim.run_warnings import ColumnIgnored as ColumnIgnored
+from fastsim.run_warnings import Message, ignored_columns, large_pods, warn
+from fastsim.run_warnings import PodTooLarge as PodTooLarge
+from fastsim.run_warnings import RunWarning as RunWarning
+from fastsim.sockets import is_round_policy, refuse_foreign_fields
 from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
@@ -26,14 +31,14 @@ if TYPE_CHECKING:
     from fastsim.checkpoint import Checkpoint
     from fastsim.cluster import Cluster
     from fastsim.engine import OnlineOptions
-    from fastsim.oversize import Oversized
+    from fastsim.oracle import Oracle
+    from fastsim.prices import Prices
     from fastsim.result import Result
+    from fastsim.round_plan import RoundPolicy
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
-Message = tuple[type[Warning], str]
-"""A warning that is yet to be given."""
 Progress = Callable[[int], None]
 """Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
 
@@ -42,26 +47,11 @@ FASTSIM = """@software{fastsim,
   author = {{The fastsim authors}}
 }"""
 
-NOT_HONOURED = ("min_replicas", "max_replicas")
-"""Pod columns that ask for more than the online engine looks at so far."""
-
-
-class RunWarning(UserWarning):
-    """Something about a run that its user should know before believing the result."""
-
-
-class PodTooLarge(RunWarning):
-    """Some pods are larger than any node of the cluster, so they will stay unplaced."""
-
-
-class ColumnIgnored(RunWarning):
-    """The workload has a column that asks for something the engine does not look at."""
-
 
 def simulate(
     cluster: Cluster | str,
     workload: Workload | str,
-    policy: OnlinePolicy | str = "fgd",
+    policy: OnlinePolicy | RoundPolicy | str = "fgd",
     *,
     seed: int = 0,
     typical: TypicalPods | Workload | str | None = None,
@@ -82,6 +72,12 @@ def simulate(
     failures: str = "",
     maintenance: Any = None,
     compat: str = "",
+    round_s: float | None = None,
+    realloc_s: float | None = None,
+    window: str | Sequence[int] | None = None,
+    rates: Oracle | str | None = None,
+    prices: Prices | str | None = None,
+    global_queue: bool = False,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     checkpoint_pods: int | None = None,
@@ -89,16 +85,18 @@ def simulate(
     keep_checkpoint: bool = False,
     progress: Progress | None = None,
 ) -> Result:
-    """Offer every pod of the workload to the policy on this cluster.
+    """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
 
     Texts are explained in ``fastsim.sources`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.regime.Regime`. With ``out`` the tables go to that folder while the run goes on, so that memory
-    follows the pods in the system; the folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or
-    ``checkpoint_s`` seconds of work, the state is kept beside it, and :func:`fastsim.resume` goes on from there;
-    ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``global_queue`` and ``restart_s`` (seconds),
+    see :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. With ``out`` the tables go to that
+    folder while the run goes on, so that memory follows the pods in the system; the folder appears complete or not
+    at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
+    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for
+    :func:`fastsim.fork`. ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -131,7 +129,7 @@ def simulate_many(
     with executor(workers, len(listed), threads) as spread:
         for result, messages in spread.map(played, listed):
             results.append(result)
-            _warn(set(messages) - told, depth=1)
+            warn(set(messages) - told, depth=1)
             told |= set(messages)
             if progress is not None:
                 progress(len(results))
@@ -147,7 +145,7 @@ def run(
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
     result, messages = played(scenario, progress, overwrite, keeping, start)
-    _warn(messages, depth=2)
+    warn(messages, depth=2)
     return result
 
 
@@ -166,7 +164,7 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
-    policy = registry.placing(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    policy: OnlinePolicy = _policy(scenario)
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
@@ -190,6 +188,10 @@ def played(
     from fastsim.saving import begun
 
     scenario.check()
+    policy = _policy(scenario)
+    refuse_foreign_fields(scenario, is_round_policy(policy))
+    if is_round_policy(policy):
+        return _played_rounds(scenario, policy, progress, overwrite, keeping), []
     out = None if scenario.out is None else Path(scenario.out).absolute()
     with ExitStack() as stack:
         if out is not None and start is None:
@@ -206,7 +208,23 @@ def played(
             result.write_record(folder)
     if out is not None:
         result = dataclasses.replace(result, frames=FolderFrames(out))
-    return result, [*_large_pods(oversized), *_ignored_columns(made.workload)]
+    return result, [*large_pods(oversized), *ignored_columns(made.workload)]
+
+
+def _policy(scenario: Scenario) -> Any:
+    made: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    return made
+
+
+def _played_rounds(
+    scenario: Scenario, policy: Any, progress: Progress | None, overwrite: bool, keeping: Keeping | None
+) -> Result:
+    from fastsim.round_simulation import played_rounds
+
+    if keeping is not None:
+        raise ScenarioError("checkpoint", "one", "none: runs in rounds are not resumed yet")
+    result = played_rounds(scenario, policy, progress, overwrite)
+    return result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario, None))
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
@@ -223,6 +241,7 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
 
 
 def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
+    from fastsim.deschedule_text import deschedule_from
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
 
@@ -232,40 +251,12 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         sample_s=scenario.sample_s,
         until_s=scenario.until_s,
         record=scenario.record,
-        deschedule=tuple(_deschedule(step) for step in scenario.deschedule),
+        deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if retarget is None else sources.typical_from(retarget, untuned, cluster),
         regime=regime_from(scenario),
         **rest,
     )
-
-
-def _deschedule(step: Any) -> Deschedule:
-    """The step ``"frag_one_pod:0.05"`` (after the run) or ``"cos_sim:0.1@3600"`` (at a time in seconds)."""
-    from fastsim.stages import Deschedule
-
-    if isinstance(step, Deschedule):
-        return step
-    expected = "a text such as 'frag_one_pod:0.05' or 'cos_sim:0.1@3600'"
-    name, _, rest = str(step).partition(":")
-    ratio, at, when = rest.partition("@")
-    try:
-        share, at_s = float(ratio), float(when) if at else None
-    except ValueError:
-        raise ScenarioError("deschedule", repr(step), expected) from None
-    if not 0 <= share <= 1 or (at_s is not None and not 0 <= at_s < float("inf")):
-        raise ScenarioError("deschedule", repr(step), "a ratio from 0 to 1 and a time of 0 or more")
-    return Deschedule(_descheduler(name.strip()), share, at_s)
-
-
-def _descheduler(name: str) -> Any:
-    from fastsim.policies.deschedule import DESCHEDULERS
-    from fastsim.spelling import suggestion
-
-    if name not in DESCHEDULERS:
-        raise PolicyError(f"deschedule {name!r}", "an unknown name", f"one of {', '.join(DESCHEDULERS)}",
-                          suggestion(name, DESCHEDULERS))  # fmt: skip
-    return DESCHEDULERS[name]()
 
 
 def _citations(policy: Any) -> tuple[str, ...]:
@@ -284,26 +275,6 @@ def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
         return known
 
 
-def _large_pods(oversized: Oversized) -> list[Message]:
-    if not oversized.count:
-        return []
-    subject = "1 pod is" if oversized.count == 1 else f"{oversized.count:,} pods are"
-    text = f"{subject} larger than any node and stayed unplaced, for example {oversized.example}"
-    return [(PodTooLarge, text)]
-
-
-def _ignored_columns(workload: Workload) -> list[Message]:
-    ignored = [name for name in NOT_HONOURED if name in workload.columns]
-    text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
-    return [(ColumnIgnored, text)] if ignored else []
-
-
-def _warn(messages: Iterable[Message], depth: int) -> None:
-    """Give the warnings where the user called; ``depth`` public functions lie between."""
-    for category, text in sorted(messages, key=lambda pair: pair[1]):
-        warnings.warn(text, category, stacklevel=depth + 2)
-
-
 def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
     folders = Counter(Path(scenario.out).absolute() for scenario in scenarios if scenario.out is not None)
     shared = [str(folder) for folder, count in folders.items() if count > 1]
@@ -313,9 +284,10 @@ def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
 
 def _check_policy(value: Any) -> None:
     if isinstance(value, str):
-        registry.placing(value)
-    elif not callable(getattr(value, "plan", None)):
-        raise PolicyError("policy", type(value).__name__, "a text or an object with a plan(cluster, workload) method")
+        registry.parse(value)
+    elif not (callable(getattr(value, "plan", None)) or is_round_policy(value)):
+        expected = "a text or an object with a method plan(cluster, workload) or begin(setting)"
+        raise PolicyError("policy", type(value).__name__, expected)
     elif hasattr(value, "check"):
         value.check()
 
@@ -329,8 +301,10 @@ def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
 
 
 def _check_deschedule(value: tuple[Any, ...]) -> None:
-    for step in value:
-        _deschedule(step)
+    for step in value:  # numpy is loaded for a step only
+        from fastsim.deschedule_text import deschedule_from
+
+        deschedule_from(step)
 
 
 spec.CHECKS.update(
@@ -347,4 +321,6 @@ spec.CHECKS.update(
     gpu_pick=_one_of("gpu_pick", GPU_PICKS),
     deschedule=_check_deschedule,
     compat=switches_on,
+    window=window_from,
+    rates=check_rates,
 )

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,9 @@ class Scenario:
     ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.sources``) or objects.
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
     ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
-    in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. ``name``
-    is a label and ``out`` a folder that the tables are written to while the run goes on; neither decides anything.
+    in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. From
+    ``round_s`` to ``global_queue`` see :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``.
+    ``name`` is a label and ``out`` a folder that the tables are written to; neither decides anything.
     """
 
     cluster: Any = "openb"
@@ -70,6 +71,12 @@ class Scenario:
     failures: str = ""
     maintenance: Any = None
     compat: str = ""
+    round_s: float | None = None
+    realloc_s: float | None = None
+    window: str | None = None
+    rates: Any = None
+    prices: Any = None
+    global_queue: bool = False
     name: str = ""
     out: str | None = None
 
@@ -78,6 +85,8 @@ class Scenario:
         for name, text in (("quotas", _quotas), ("weights", _weights)):
             if isinstance(getattr(self, name), Mapping):
                 object.__setattr__(self, name, text(getattr(self, name)))
+        if isinstance(self.window, Sequence) and not isinstance(self.window, str):
+            object.__setattr__(self, "window", ":".join(map(str, self.window)))
         if isinstance(self.out, os.PathLike):
             object.__setattr__(self, "out", os.fspath(self.out))
         if isinstance(self.queue, str):
@@ -192,6 +201,12 @@ class Scenario:
             yield _problem("sample_s", repr(self.sample_s), "seconds above 0")
         if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
             yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
+        for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0)):
+            value = getattr(self, name)
+            if value is not None and not (_is_span(value) and value >= least):
+                yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")
+        if not isinstance(self.global_queue, bool):
+            yield _problem("global_queue", repr(self.global_queue), "true or false")
         if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
         if self.checkpoint_every_s is not None and not _is_span(self.checkpoint_every_s):

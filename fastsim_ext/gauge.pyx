@@ -40,7 +40,7 @@ cdef class Gauge:
             raise ValueError(f"{self.totals__sut.shape[2]} quantities, expected {N_TOTALS}")
         nodes = len(shape_of_node)
         self.used, self.fresh, self.touched = (np.zeros(nodes + 1, np.int32) for _ in range(3))
-        self.mark = np.zeros(nodes + 1, np.int64)
+        self.mark = np.full(nodes + 1, -1, np.int64)
         self.sample_s, self.recorded = sample_s, recorded
         self.now.kind, self.now.pod = SAMPLE, -1
         for node in range(nodes):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
     from fastsim.policies.rounds.proportional import Proportional as Proportional
+    from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 
 _REGISTRY = ("describe", "names", "parse", "policy")
 

@@ -12,6 +12,7 @@ import polars as pl
 from fastsim.job_batches import JobBatches
 from fastsim.policies import registry
 from fastsim.policies.rounds.names import ORIGINAL_NAMES
+from fastsim.prices import CLOUDS, Prices
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import RoundRun, run_rounds
@@ -71,14 +72,23 @@ class Recorded:
             realloc_s=0.0 if name.startswith("minreset0") else 1920.0,
             window=(first_last[0], first_last[1]) if first_last else None,
             global_queue=name.startswith("globalq"),
+            prices=self.prices,
             compat=frozenset(QUIRKS),
             endless=self.row["trace"] is None,
         )
 
+    @property
+    def prices(self) -> Prices | None:
+        """What its GPUs cost; the scenario's name says which clouds."""
+        if not self.row["name"].startswith("cost-"):
+            return None
+        clouds = ("gcp",) if "gcp" in self.row["name"] else CLOUDS
+        return Prices.from_folder(gavel.GAVEL / "prices", clouds, self.setting.gpu_models, azure_last_zone=True)
+
     def played(self, plan: RoundPlan, **more: Any) -> RoundRun:
         """The run with this plan; ``more`` goes to ``run_rounds``."""
         setting = self.setting
-        batches = JobBatches(self.workload, setting.oracle, setting.reference__k)
+        batches = JobBatches(self.id, self.workload.batches, setting.oracle, setting.reference__k)
         return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, **more)
 
     def plan(self) -> RoundPlan:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.optimize import linprog
 
+from fastsim.policies.programs.geometric_mean import Discounted
 from fastsim.policies.programs.min_duration import bisected_s
 from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness
 from fastsim.round_plan import Allocation, Floats, RoundView
@@ -172,3 +173,21 @@ def test_entities(index: int, mode: str) -> None:
         return  # the original stopped before it was full: some can have more at nobody's cost
     # The recordings' bar for these vectors.
     assert found == pytest.approx(original, rel=1e-4, abs=1e-5)
+
+
+PROOFS = json.loads((GAVEL / "lp/strategy_proof.json").read_text()) if GAVEL.exists() else []
+
+
+@pytest.mark.parametrize("index", range(len(PROOFS)))
+def test_strategy_proof(index: int) -> None:
+    told = PROOFS[index]
+    setting = golden_setting(told["cluster"])
+    seen = view_of(setting, [setting.oracle.kind_index[(kind, 1)] for kind in told["job_types"]])
+    policy = Discounted("perf")
+    _, rate = policy.proportional_fairness(seen)
+    # The original's solver works to 1e-8 of the product, which is 1e-5 where the product is flat.
+    assert policy.discount__j(seen, rate) == pytest.approx(told["discount_factors"], rel=2e-5)
+    allocation = policy.allocate(seen)
+    assert allocation is not None and excess(seen, allocation) <= FEASIBLE
+    original = (seen.rate__jg * np.array(told["allocation"])).sum(axis=1)
+    assert rates_under(seen, allocation) == pytest.approx(original, rel=2e-5)

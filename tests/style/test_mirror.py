@@ -14,6 +14,7 @@ SHARED = {
     "fastsim/policies/programs/finish_time.py": f"{UNIT}/test_finish_time_fairness.py",
     "fastsim/policies/programs/max_sum.py": f"{UNIT}/test_max_sum_throughput.py",
     "fastsim/policies/programs/min_duration.py": f"{UNIT}/test_min_total_duration.py",
+    "fastsim/policies/programs/geometric_mean.py": f"{UNIT}/test_strategy_proof.py",
     "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
     "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",

@@ -134,4 +134,4 @@ def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, entities: str)
     assert found is not None and apart is not None and max(excess(seen, found), excess(seen, apart)) < 1e-6
     rate = np.ones_like(seen.rate__jg) if mode == "base" else None
     # The vector is unique; both follow the same exact steps.
-    assert rates_under(seen, found, rate) == pytest.approx(rates_under(seen, apart, rate), rel=1e-6, abs=1e-9)
+    assert rates_under(seen, found, rate) == pytest.approx(rates_under(seen, apart, rate), rel=1e-6, abs=1e-6)

@@ -19,7 +19,7 @@ BUILT_IN = ["best_fit", "dot_product", "fgd", "gpu_clustering", "gpu_packing", "
 
 ROUNDS = [
     "finish_time_fairness", "max_min_fairness", "max_min_fairness_water_filling", "max_sum_throughput",
-    "min_total_duration",
+    "min_total_duration", "strategy_proof",
 ]  # fmt: skip
 
 

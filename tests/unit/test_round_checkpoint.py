@@ -79,7 +79,7 @@ def test_the_policy_remembers(path: Path) -> None:
 
 def test_another_policy_begins_without_a_memory_and_at_once(path: Path) -> None:
     state, policy = RoundCheckpoint.read(path), Other()
-    with pytest.raises(PolicyError, match="checkpoint: found .'Other', .* expected .'Even'.*without_memory"):
+    with pytest.raises(PolicyError, match=r"checkpoint: found .'Other', .* expected .'Even'.*without_memory"):
         played(policy, resume=state)
     run = played(policy, resume=state.without_memory(), strict=True)
     assert 0 < policy.calls < run.calls
@@ -103,7 +103,7 @@ def test_other_jobs_are_refused(path: Path) -> None:
     state = RoundCheckpoint.read(path)
     jobs = [*JOBS[:5], JOBS[5]._replace(total_steps=9.0), *JOBS[6:]]
     with pytest.raises(
-        InputError, match="job 5: total: found 9.0, expected 1000.0, as when the checkpoint was written"
+        InputError, match=r"job 5: total: found 9\.0, expected 1000\.0, as when"
     ):
         played(jobs=jobs, resume=state)
     with pytest.raises(InputError, match="workload: found 3 jobs, expected at least 8"):
@@ -112,11 +112,11 @@ def test_other_jobs_are_refused(path: Path) -> None:
 
 def test_damaged_and_foreign_files_are_refused(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
-    with pytest.raises(ResultError, match="none.npz: found no such file, expected the checkpoint of a run in rounds"):
+    with pytest.raises(ResultError, match=r"none\.npz: found no such file, expected the checkpoint of a run in rounds"):
         RoundCheckpoint.read(tmp_path / "none.npz")
     for damaged in (b"", b"no archive", whole[: len(whole) // 2], whole.replace(b"gangs", b"bangs")):
         path.write_bytes(damaged)
-        with pytest.raises(ResultError, match="state.npz: .*expected the checkpoint of a run in rounds"):
+        with pytest.raises(ResultError, match=r"state\.npz: .*expected the checkpoint of a run in rounds"):
             RoundCheckpoint.read(path)
     np.savez(path, other=np.zeros(3))
     with pytest.raises(ResultError, match="cannot be read"):
@@ -137,7 +137,7 @@ def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
     loop = state.meta["loop"]
     for wrong in ({"jobs": 99}, {"held": 99}, {"couples": -1}):
         broken = RoundCheckpoint(state.meta | {"loop": loop | wrong}, state.arrays)
-        with pytest.raises(ResultError, match="checkpoint: found .* expected the state of a run in rounds"):
+        with pytest.raises(ResultError, match=r"checkpoint: found .* expected the state of a run in rounds"):
             played(resume=broken)
 
 

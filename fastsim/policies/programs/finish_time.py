@@ -49,8 +49,9 @@ class FinishTime(Forgetful):
         # Packed, and only packed, the published policy looks at rates by weight.
         left = view.steps_left * (view.weight if self.mode == "packed" else 1.0)
         bound = Bound(shares, view.now_s - view.submit_s, left, fair_s)
-        found = self._least(bound)
-        return groups, shares.share__rg(found)
+        if not bound.counts.any():
+            return groups, np.zeros(groups.rate__rg.shape)
+        return groups, shares.share__rg(self._least(bound))
 
     def kept(self) -> dict[str, Any]:
         """Per job: seconds in isolation so far, and steps left and isolated rate (steps/s) at the last call."""

@@ -26,6 +26,8 @@ class MinDuration(Forgetful):
         shares = Shares(view, groups)
         best = groups.rate__rg[: groups.classes].max(axis=1)
         counts = best > 0
+        if not counts.any():
+            return groups, np.zeros(groups.rate__rg.shape)
         scale__c = np.where(counts, 1.0 / view.steps_left, 0.0)
         # In units of the longest duration on a GPU of one's own, so that the numbers are near 1.
         unit_s = float((view.steps_left * inverse(best)).max()) or 1.0

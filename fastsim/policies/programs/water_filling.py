@@ -13,15 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.errors import SolverError
 from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.max_min import Forgetful, fair_groups, fair_scale, level_program
 from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
+from fastsim.policies.solve import Solution
 from fastsim.round_plan import Floats, Ints, RoundView
 
 HELD = 1e-6
 """Dual from which a job counts as held. All rising jobs' duals sum to 1; the solver's noise is below 1e-8."""
-SLACK = 1e-10
-"""How far a level that was reached may be missed later, relative: less than the solver's own tolerance."""
+SLACKS = (1e-9, 1e-8, 1e-7)
+"""How far a level that was reached may be missed later, relative: the solver's own tolerance, more if that is too
+little, because its rounding adds up from level to level."""
 
 Flags = npt.NDArray[np.bool_]
 Entities = Mapping[str, tuple[float, str]]
@@ -56,13 +59,21 @@ class WaterFilling(Forgetful):
             if held.all():
                 break
             rise__c = claims.rise(held)
-            floor__c = np.where(scale__c > 0, level__c * (1 - SLACK), NO_FLOOR)
-            found = self.solver.maximum(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
+            found = self._raised(shares, scale__c, rise__c, level__c)
             level__c = level__c + max(found.objective, 0.0) * rise__c
             # Duals are those of the rows as they stand; times the rise they sum to 1.
             dual = -found.row_dual[: len(scale__c)] * rise__c
             held = held | (dual > min(HELD, float(dual.max())) * 0.5)
         return level__c
+
+    def _raised(self, shares: Shares, scale__c: Floats, rise__c: Floats, level__c: Floats) -> Solution:
+        """The most by which the level rises while nobody falls."""
+        for slack in SLACKS:
+            floor__c = np.where(scale__c > 0, level__c * (1 - slack), NO_FLOOR)
+            found = self.solver.attempt(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
+            if found is not None:
+                return found
+        raise SolverError("water filling: found no way to stay at a level that was reached, expected one")
 
     def _entities_of(self, view: RoundView) -> tuple[Ints, Flags, Floats]:
         """Entity of each job, whether it serves in order, and the weight of each entity; without entities one."""

@@ -1,0 +1,143 @@
+"""Runs of jobs in rounds: texts become objects, the engine plays the rounds, the result is one like all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim import round_sources, sources
+from fastsim.compat import switches_on
+from fastsim.errors import PolicyError, ScenarioError
+from fastsim.job_batches import JobBatch, JobBatches
+from fastsim.result import Result
+from fastsim.round_options import QUIRKS, RoundOptions
+from fastsim.round_plan import RoundPlan, Setting, setting_of
+
+if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
+    from fastsim.round_run import RoundRun
+    from fastsim.spec import Scenario
+    from fastsim.typical import TypicalPods
+    from fastsim.workload import Workload
+
+STREAM_ROWS = 1024
+"""Jobs drawn at once from a stream without end."""
+
+
+class PreparedRounds(NamedTuple):
+    """What the texts of a scenario stand for: everything the rounds engine needs."""
+
+    cluster: Cluster
+    workload: Workload
+    setting: Setting
+    plan: RoundPlan
+    batches: Iterable[JobBatch]
+    tenants: list[str]
+    typical: TypicalPods
+    options: RoundOptions
+
+
+def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
+    """The objects of a scenario for jobs."""
+    cluster = sources.cluster_from(scenario.cluster)
+    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    switches = switches_on(scenario.compat)
+    models = _gpu_models(cluster)
+    oracle = round_sources.rates_from(scenario.rates, workload, models)
+    setting = setting_of(cluster, oracle, scenario.seed)
+    plan = _plan(_compatible(policy, switches), setting)
+    batches, endless = _batches(workload, setting, scenario)
+    options = RoundOptions(
+        **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
+        restart_s=scenario.restart_s,
+        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
+        window=round_sources.window_from(scenario.window),
+        global_queue=scenario.global_queue,
+        prices=round_sources.prices_from(scenario.prices, models, "azure_last_zone" in switches),
+        compat=switches & frozenset(QUIRKS),
+        endless=endless,
+    )
+    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    return PreparedRounds(cluster, workload, setting, plan, batches, batches.tenants, typical, options)
+
+
+def played_rounds(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, overwrite: bool) -> Result:
+    """The result of one scenario; with ``out`` its folder appears complete or not at all."""
+    from fastsim.gauge_table import gauge_of
+    from fastsim.round_run import run_rounds
+
+    began = (time.perf_counter(), time.process_time())
+    made = prepared_rounds(scenario, policy)
+    timeline = scenario.record in ("timeline", "all")
+    gauge = gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
+    run = run_rounds(
+        made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge,
+        record_tasks=scenario.record in ("placements", "all"), progress=progress,
+    )  # fmt: skip
+    result = _result(scenario, made, run, began)
+    if scenario.out is None:
+        return result
+    return Result.load(result.save(Path(scenario.out), overwrite))
+
+
+def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
+    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
+    return tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
+
+
+def _compatible(policy: Any, switches: frozenset[str]) -> Any:
+    """The policy with the switches that are parameters of it."""
+    own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
+    on = {name: True for name in own if name in switches}
+    return dataclasses.replace(policy, **on) if on else policy
+
+
+def _plan(policy: Any, setting: Setting) -> RoundPlan:
+    if not setting.gpu_models:
+        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
+    plan = policy.begin(setting)
+    if not isinstance(plan, RoundPlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan")
+    return plan
+
+
+def _batches(workload: Workload, setting: Setting, scenario: Scenario) -> tuple[JobBatches, bool]:
+    """The jobs, and whether they never end: those of a window go on arriving as long as they are needed."""
+    from fastsim.workload.gavel_synth import job_stream
+
+    stream = job_stream(workload)
+    endless = stream is not None and scenario.window is not None
+    source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
+    return JobBatches(workload.name, source, setting.oracle, setting.reference__k), stream is not None
+
+
+def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:
+    from fastsim import round_frames
+    from fastsim.frames import LateFrames
+
+    kept = max(made.typical.kept, 1)
+    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
+    frames = LateFrames(
+        {"summary": round_frames.summary(run, kept, absolute)}, round_frames.makers(run, made.cluster, kept)
+    )
+    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
+    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
+    return Result(frames, _provenance(scenario, made), timing)
+
+
+def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
+    from fastsim.result import provenance_of_build
+
+    options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
+    options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
+    return {
+        "options": {"seed": scenario.seed, "sample_s": scenario.sample_s, "record": scenario.record, **options},
+        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
+        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
+        "rates": {"name": made.setting.oracle.name, "kinds": len(made.setting.oracle.kinds)},
+        "typical_pods": len(made.typical.count), **provenance_of_build(),
+    }  # fmt: skip

@@ -1,0 +1,91 @@
+"""What a run in rounds is described with: rates, prices, windows and servers as texts.
+
+=========  ======================================================================================================
+rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
+           none: the default for a workload that names what its jobs run, one step a second for pods
+prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
+window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
+=========  ======================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import ScenarioError
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.oracle import Oracle
+    from fastsim.prices import Prices
+    from fastsim.workload import Workload
+
+
+def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
+    """The rates a text or an object stands for, at least on these GPU models."""
+    from fastsim.job_batches import pod_oracle
+    from fastsim.oracle import Oracle
+
+    if isinstance(what, Oracle):
+        return what
+    if what is None:
+        named = s.WORKLOAD in workload.columns
+        return Oracle.default() if named else pod_oracle(workload, tuple(gpu_models))
+    check_rates(what)
+    if what == "default":
+        return Oracle.default()
+    return Oracle.from_parquet(what) if str(what).endswith(".parquet") else Oracle.from_json(what)
+
+
+def check_rates(what: Any) -> None:
+    """Refuse what names no rates; files are read later."""
+    if what is None or what == "default" or not isinstance(what, str | Path):
+        return
+    if not str(what).endswith((".json", ".json.gz", ".parquet")) or not Path(what).is_file():
+        raise ScenarioError("rates", repr(str(what)), "'default', or an existing .json, .json.gz or .parquet file")
+
+
+def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = False) -> Prices | None:
+    """The prices of these GPU models that a text or an object stands for."""
+    from fastsim.prices import CLOUDS, Prices
+
+    if what is None:
+        return None
+    if isinstance(what, Prices):
+        return what.restricted(gpu_models)
+    head, _, tail = str(what).partition("?")
+    options = _options(tail)
+    if head == "fixed":
+        return Prices.fixed({model: _price(model, text) for model, text in options.items()}).restricted(gpu_models)
+    clouds = options.pop("clouds", ",".join(CLOUDS)).split(",")
+    if options or not Path(head).is_dir():
+        raise ScenarioError("prices", repr(str(what)), "fixed?MODEL=PRICE&..., or a folder, with ?clouds=aws,gcp,azure")
+    return Prices.from_folder(head, clouds, gpu_models, azure_last_zone)
+
+
+def _options(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split("&") if part]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _price(model: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(f"prices: {model}", repr(text), "$/h") from None
+
+
+def window_from(what: Any) -> tuple[int, int] | None:
+    """Ids ``(first, last)`` of the jobs that count, from a text such as ``4000:5000`` or a pair."""
+    if what is None:
+        return None
+    parts = what.split(":") if isinstance(what, str) else tuple(what)
+    try:
+        first, last = (int(part) for part in parts)
+    except (TypeError, ValueError):
+        raise ScenarioError("window", repr(what), "FIRST:LAST, such as 4000:5000") from None
+    if not 0 <= first < last:
+        raise ScenarioError("window", repr(what), "0 <= FIRST < LAST")
+    return first, last

@@ -1,0 +1,33 @@
+"""Which engine a policy plugs into, and which options of a scenario are for the other one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fastsim.errors import ScenarioError
+from fastsim.spec import Scenario
+
+ONLINE_ONLY = (
+    "queue", "gpu_pick", "deschedule", "inflation", "retarget", "preempt", "on_node_loss", "checkpoint_every_s",
+    "quotas", "weights", "failures", "maintenance",
+)  # fmt: skip
+"""Fields of a scenario that only mean something for pods placed one by one."""
+ROUNDS_ONLY = ("round_s", "realloc_s", "window", "rates", "prices", "global_queue")
+"""Fields of a scenario that only mean something for jobs in rounds."""
+
+
+def is_round_policy(policy: Any) -> bool:
+    """Whether a policy shares out the time of jobs instead of placing pods."""
+    return callable(getattr(policy, "begin", None))
+
+
+def refuse_foreign_fields(scenario: Scenario, rounds: bool) -> None:
+    """Refuse options that the engine of this policy would have to ignore."""
+    engine, names = ("rounds", ONLINE_ONLY) if rounds else ("pods", ROUNDS_ONLY)
+    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
+    for name in names:
+        if getattr(scenario, name) != defaults[name]:
+            raise ScenarioError(
+                name, repr(getattr(scenario, name)), f"nothing: policy {scenario.policy} is for {engine}"
+            )
