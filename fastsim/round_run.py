@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.errors import InputError, PolicyError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions, policy_of
+from fastsim.round_dialogue import answer, nothing_runs, view_of
 from fastsim.round_options import QUIRKS, RoundOptions
-from fastsim.round_plan import RoundPlan, RoundView, Setting
+from fastsim.round_plan import RoundPlan, Setting
 from fastsim.round_records import GANG, MOMENT
+from fastsim.runnable import runnable
 from fastsim_ext.gauge import Gauge
 from fastsim_ext.round_state import arrived, doubt, snapshot
 from fastsim_ext.rounds import Rounds
@@ -80,24 +81,10 @@ class _Driver:
 
     def ask(self) -> None:
         rows = np.frombuffer(self.loop.table.rows(), GANG)
-        answer = self.plan.allocator.allocate(self.view(rows))
-        if answer is None:
-            return
-        self.solver_s += answer.solver_s
-        share = np.ascontiguousarray(answer.share__rg, np.float64)
-        first, second = (np.ascontiguousarray(ids, np.int64) for ids in (answer.first, answer.second))
-        if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(self.price))):
-            raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
-        self.loop.assign(first, second, share)
-
-    def view(self, rows: npt.NDArray[Any]) -> RoundView:
-        """What the policy sees of these records."""
-        tenant = tuple(self.tenants[code] for code in rows["tenant"]) if self.tenants else ()
-        return RoundView(
-            self.setting, self.loop.now_s, rows["id"].copy(), rows["kind"].astype(np.int64),
-            rows["num_gpu"].astype(np.int64), rows["weight"].copy(), rows["submit_s"].copy(),
-            rows["total"] - rows["run"], rows["deadline_s"].copy(), self.price.copy(), tenant,
-        )  # fmt: skip
+        said = answer(self.plan, view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants))
+        if said is not None:
+            self.solver_s += said.solver_s
+            self.loop.assign(said.first, said.second, said.share__rg)
 
     def hungry(self) -> None:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
@@ -120,10 +107,7 @@ class _Driver:
             self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
 
     def stuck(self) -> None:
-        waiting = np.frombuffer(self.loop.table.rows(), GANG)["id"].tolist()
-        named = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
-        found = f"nothing runs at {self.loop.now_s:g} s and nothing would change that; waiting: jobs {named}"
-        raise PolicyError("rounds", found, "a policy that lets some job run")
+        raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def pause(self) -> None:
         if self.progress is not None:
@@ -187,10 +171,9 @@ def run_rounds(
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
-    checked = _checked(batches, setting, gpus)
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
-    driver = _Driver(setting, plan, options, iter(checked), tenants, progress, loop, price)
+    driver = _Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
     driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
     if resume is not None:
         driver.take_over(resume)
@@ -237,23 +220,3 @@ def _finished(driver: _Driver, gpus: tuple[int, ...]) -> RoundRun:
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
         driver.solver_s, loop.gauge,
     )  # fmt: skip
-
-
-def _checked(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...]) -> Iterator[JobBatch]:
-    """The batches, each refused if one of its jobs can never run or its rate is not known."""
-    oracle, most, start = setting.oracle, np.array(gpus), 0
-    for batch in batches:
-        rates = oracle.alone__kg[batch.kind]
-        fits = batch.num_gpu[:, None] <= most
-        _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
-        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, f"at most {most.max(initial=0)} GPUs of one model")
-        _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
-        start += len(batch.kind)
-        yield batch
-
-
-def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) -> None:
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        workload, num_gpu = kinds[batch.kind[row]]
-        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)

@@ -102,9 +102,7 @@ def test_another_record_of_tasks_is_refused(path: Path) -> None:
 def test_other_jobs_are_refused(path: Path) -> None:
     state = RoundCheckpoint.read(path)
     jobs = [*JOBS[:5], JOBS[5]._replace(total_steps=9.0), *JOBS[6:]]
-    with pytest.raises(
-        InputError, match=r"job 5: total: found 9\.0, expected 1000\.0, as when"
-    ):
+    with pytest.raises(InputError, match=r"job 5: total: found 9\.0, expected 1000\.0, as when"):
         played(jobs=jobs, resume=state)
     with pytest.raises(InputError, match="workload: found 3 jobs, expected at least 8"):
         played(jobs=JOBS[:3], resume=state)
