@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
+from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions, policy_of
+from fastsim.round_dialogue import answer, nothing_runs, view_of
 from fastsim.round_options import QUIRKS, RoundOptions
-from fastsim.round_plan import RoundPlan, RoundView, Setting
+from fastsim.round_plan import RoundPlan, Setting
+from fastsim.round_records import GANG, MOMENT
+from fastsim.runnable import runnable
 from fastsim_ext.gauge import Gauge
+from fastsim_ext.round_state import arrived, doubt, snapshot
 from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
@@ -24,19 +29,8 @@ PAUSE_ROUNDS = 4096
 """Rounds between two looks at progress and Ctrl-C."""
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
-
-GANG = np.dtype(
-    [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
-     ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"),
-     ("failures", "i4"), ("tenant", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"), ("settled", "u1"),
-     ("taken", "u1"), ("ended", "u1")], align=True,
-)  # fmt: skip
-"""A job's record in the compiled tables."""
-MOMENT = np.dtype(
-    [("round", "i8"), ("id", "i8"), ("mate_id", "i8"), ("t", "f8"), ("finish_s", "f8"), ("priority", "f8"),
-     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
-)  # fmt: skip
-"""One candidate in one round."""
+RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
+"""What the loop has handed out so far, by its name in the driver and in a checkpoint."""
 
 
 @dataclass
@@ -85,30 +79,18 @@ class _Driver:
     rows: list[npt.NDArray[Any]] = field(default_factory=list)
     ahead: JobBatch | None = None
     solver_s: float = 0.0
+    decided: dict[str, Any] = field(default_factory=dict)
+    keeper: Keeper | None = None
 
     def ask(self) -> None:
         rows = np.frombuffer(self.loop.table.rows(), GANG)
-        answer = self.plan.allocator.allocate(self.view(rows))
-        if answer is None:
-            return
-        self.solver_s += answer.solver_s
-        share = np.ascontiguousarray(answer.share__rg, np.float64)
-        first, second = (np.ascontiguousarray(ids, np.int64) for ids in (answer.first, answer.second))
-        if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(self.price))):
-            raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
-        try:
-            self.loop.assign(first, second, share)
-        except ValueError as error:
-            raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
-
-    def view(self, rows: npt.NDArray[Any]) -> RoundView:
-        """What the policy sees of these records."""
-        tenant = tuple(self.tenants[code] for code in rows["tenant"]) if self.tenants else ()
-        return RoundView(
-            self.setting, self.loop.now_s, rows["id"].copy(), rows["kind"].astype(np.int64),
-            rows["num_gpu"].astype(np.int64), rows["weight"].copy(), rows["submit_s"].copy(),
-            rows["total"] - rows["run"], rows["deadline_s"].copy(), self.price.copy(), tenant,
-        )  # fmt: skip
+        said = answer(self.plan, view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants))
+        if said is not None:
+            self.solver_s += said.solver_s
+            try:
+                self.loop.assign(said.first, said.second, said.share__rg)
+            except ValueError as error:
+                raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
     def hungry(self) -> None:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
@@ -131,10 +113,7 @@ class _Driver:
             self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
 
     def stuck(self) -> None:
-        waiting = np.frombuffer(self.loop.table.rows(), GANG)["id"].tolist()
-        named = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
-        found = f"nothing runs at {self.loop.now_s:g} s and nothing would change that; waiting: jobs {named}"
-        raise PolicyError("rounds", found, "a policy that lets some job run")
+        raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def pause(self) -> None:
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
@@ -142,6 +121,42 @@ class _Driver:
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
         if self.progress is not None:
             self.progress(int(self.loop.ended))
+        keeper, loop = self.keeper, self.loop
+        if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
+            self.state().write(keeper.keeping.path)
+            keeper.restart(loop.rounds)
+
+    def budget(self) -> int:
+        """Rounds to play before the next pause."""
+        return PAUSE_ROUNDS if self.keeper is None else self.keeper.budget(self.loop.rounds, PAUSE_ROUNDS)
+
+    def state(self) -> RoundCheckpoint:
+        """All that there is between two rounds."""
+        self.drain()
+        numbers, parts = snapshot(self.loop)
+        for name in RECORDS:
+            lists = getattr(self, name)
+            lists[:] = [np.concatenate(lists)] if lists else []
+            parts[name] = lists[0].tobytes() if lists else b""
+        meta = {
+            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
+            "memory": self.plan.allocator.kept(),
+        }  # fmt: skip
+        return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+
+    def take_over(self, state: RoundCheckpoint) -> None:
+        """Begin where that run was."""
+        state.check(self.decided, policy_of(self.plan))
+        state.restore(self.loop)
+        self.batches = state.rest(self.batches)
+        self.price = state.arrays["price"].view(np.float64).copy()
+        self.solver_s = state.meta["solver_s"]
+        for name, kind in RECORDS.items():
+            getattr(self, name).append(state.arrays[name].view(kind))
+        if state.meta["policy"] is None:
+            doubt(self.loop)
+        else:
+            self.plan.allocator.restored(state.meta["memory"])
 
 
 def run_rounds(
@@ -155,23 +170,32 @@ def run_rounds(
     record_tasks: bool = False,
     gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,
+    checkpoint: RoundKeeping | None = None,
+    resume: RoundCheckpoint | None = None,
 ) -> RoundRun:
-    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have."""
+    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have.
+
+    With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
+    """
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
-    checked = _checked(batches, setting, gpus)
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
-    driver = _Driver(setting, plan, options, iter(checked), tenants, progress, loop, price)
+    driver = _Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
+    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
+    if resume is not None:
+        driver.take_over(resume)
+    if checkpoint is not None:
+        driver.keeper = Keeper(checkpoint, loop.rounds, arrived(loop))
     driver.ahead = next(driver.batches, None)
-    if options.prices is not None:
+    if options.prices is not None and resume is None:
         loop.reprice(driver.price, -1.0)  # the first prices are those of the first moment
     deeds: dict[str, Callable[[], None]] = {
         "ask": driver.ask, "hungry": driver.hungry, "price": driver.price_changed, "drain": driver.drain,
         "stuck": driver.stuck, "pause": driver.pause,
     }  # fmt: skip
-    while (stop := STOPS[loop.advance(PAUSE_ROUNDS)]) != "done":
+    while (stop := STOPS[loop.advance(driver.budget())]) != "done":
         deeds[stop]()
         if stop == "hungry":
             driver.pause()
@@ -207,23 +231,3 @@ def _finished(driver: _Driver, gpus: tuple[int, ...]) -> RoundRun:
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
         driver.solver_s, loop.gauge,
     )  # fmt: skip
-
-
-def _checked(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...]) -> Iterator[JobBatch]:
-    """The batches, each refused if one of its jobs can never run or its rate is not known."""
-    oracle, most, start = setting.oracle, np.array(gpus), 0
-    for batch in batches:
-        rates = oracle.alone__kg[batch.kind]
-        fits = batch.num_gpu[:, None] <= most
-        _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
-        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, f"at most {most.max(initial=0)} GPUs of one model")
-        _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
-        start += len(batch.kind)
-        yield batch
-
-
-def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) -> None:
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        workload, num_gpu = kinds[batch.kind[row]]
-        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)

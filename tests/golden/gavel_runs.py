@@ -85,11 +85,11 @@ class Recorded:
         clouds = ("gcp",) if "gcp" in self.row["name"] else CLOUDS
         return Prices.from_folder(gavel.GAVEL / "prices", clouds, self.setting.gpu_models, azure_last_zone=True)
 
-    def played(self, plan: RoundPlan, record_tasks: bool = False) -> RoundRun:
-        """The run with this plan."""
+    def played(self, plan: RoundPlan, **more: Any) -> RoundRun:
+        """The run with this plan; ``more`` goes to ``run_rounds``."""
         setting = self.setting
         batches = JobBatches(self.id, self.workload.batches, setting.oracle, setting.reference__k)
-        return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, record_tasks=record_tasks)
+        return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, **more)
 
     def plan(self) -> RoundPlan:
         """Our policy under the original's name."""

@@ -21,6 +21,36 @@ NOT_SAVED_BY_ONLINE = {
     "expected",  # a hint
 }  # fmt: skip
 
+ROUNDS = ("rounds", "gangs", "leases", "draft", "ledger", "gauge")
+"""Modules whose one class is part of a run in rounds; ``round_state`` writes and reads their fields."""
+NOT_SAVED_BY_ROUNDS = {
+    "rounds": {
+        "table", "leases", "ledger", "draft", "gauge",  # parts of their own
+        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "last_chunk",
+        "gap_counts", "whole", "reset_at_zero", "stale", "first", "last",  # told
+        "order", "spare", "was_idle", "moved",  # rewritten in every round
+        "stage",  # always between two rounds
+        "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
+    },
+    "gangs": {"width", "half"},  # told
+    "leases": {
+        "base", "gpus", "width",  # told
+        "last", "last_gpu", "n_last",  # what is saved takes their place when the next round begins
+        "stamp",  # any round but the next one
+    },
+    "draft": {
+        "table", "leases", "alone", "shared", "fastest", "pairs", "shuffled", "strict", "one_line", "reserves",  # told
+        "ranking", "visit", "free", "unplaced",  # rewritten in every round
+    },
+    "ledger": {"gone", "moments", "gpu", "n_gone", "gone_room", "n_moments", "moment_room", "n_gpu", "gpu_room"},
+    "gauge": {
+        "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # told
+        "rows", "n_rows", "row_room",  # drained before, as the ledger is
+    },
+}  # fmt: skip
+ROOM = {"gangs": {"room", "couple_room"}}
+"""Fields that say how much fits: set when they are restored."""
+
 
 def fields(module: str) -> dict[str, str]:
     """Every field of the module's class with the heading it stands under."""
@@ -65,3 +95,20 @@ def test_the_plain_loop_forgets_nothing() -> None:
     for name in fields("online").keys() - NOT_SAVED_BY_ONLINE:
         assert f"self.{name}" in restore, name
         assert f"self.{name}" in snapshot or name == "at_capacity", name  # the last one by way of state()
+
+
+def state_functions(suffix: str) -> str:
+    """The texts of the functions of ``round_state`` whose names end so."""
+    text = (FOLDER / "round_state.pyx").read_text(encoding="utf-8")
+    return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
+
+
+@pytest.mark.parametrize("module", ROUNDS)
+def test_rounds_forget_nothing(module: str) -> None:
+    variable = {"rounds": "run", "gangs": "table"}.get(module, module)
+    said = fields(module).keys()
+    assert NOT_SAVED_BY_ROUNDS[module] <= said
+    for name in said - NOT_SAVED_BY_ROUNDS[module]:
+        written = rf"\b{variable}\.{name}\b"
+        assert name in ROOM.get(module, ()) or re.search(written, state_functions("state")), f"{module}.{name}"
+        assert re.search(written, state_functions("back")), f"{module}.{name}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.errors import InputError
+from fastsim.frames import ROW
 from fastsim.round_figures import (
     completion_times,
     counted,
@@ -21,7 +22,8 @@ from fastsim.round_figures import (
     utilization_by_model,
 )  # fmt: skip
 from fastsim.round_options import RoundOptions
-from fastsim.round_run import GANG, MOMENT, RoundRun
+from fastsim.round_records import GANG, MOMENT
+from fastsim.round_run import RoundRun
 from tests.views import setting
 
 NEVER = math.nan
@@ -38,7 +40,8 @@ def finished(window: tuple[int, int] | None = None, **figures: Any) -> RoundRun:
     jobs["cost"] = [1.5, 2.5, 0, 4]
     jobs["ended"] = [1, 1, 1, 0]
     given = {"rounds": 5, "calls": 3, "makespan_s": 400.0, "max_active": 3, "job_rounds": 9, "extensions": 3,
-             "opportunities": 4, "busy_s": np.array([400.0, 200.0, 100.0]), "gpus__g": (2, 1)} | figures  # fmt: skip
+             "opportunities": 4, "busy_s": np.array([400.0, 200.0, 100.0]), "gpus__g": (2, 1),
+             "held": np.zeros(0, np.int32), "rows": np.zeros(0, ROW)} | figures  # fmt: skip
     where = setting((2, 1), [[1.0, 1.0]])
     return RoundRun(where, RoundOptions(window=window), jobs, np.zeros(0, MOMENT), **given)  # type: ignore[arg-type]
 

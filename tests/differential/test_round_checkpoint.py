@@ -1,0 +1,84 @@
+"""A run in rounds that stops somewhere and goes on from its file ends as if it had never stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fastsim.errors import PolicyError
+from fastsim.job_batches import JobBatch
+from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.round_records import GANG
+from fastsim.round_run import RoundRun, run_rounds
+from fastsim_ext.gauge import Gauge
+from tests.differential.test_rounds import Case, cases
+
+LAST = [name for name in GANG.names or () if name not in ("place", "task", "taken")]
+"""Fields of a job that mean something after the run."""
+
+
+def gauge(case: Case) -> Gauge:
+    """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
+    gpus = int(case.setting.gpus__g.sum())
+    totals = np.zeros((1, 2, 18), np.int64)
+    totals[0, 1] = np.arange(18)
+    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 500.0, True)
+
+
+def played(case: Case, cut: int = 3, **more: Any) -> RoundRun:
+    batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
+    return run_rounds(
+        case.setting, case.again(), batches, case.options, record_tasks=True, gauge=gauge(case), **more
+    )  # fmt: skip
+
+
+def assert_same(found: RoundRun, expected: RoundRun) -> None:
+    for name in LAST:
+        assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
+    for name in ("tasks", "held", "rows", "busy_s"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+    for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.gauge is not None
+    assert expected.gauge is not None
+    assert found.gauge.state() == expected.gauge.state()
+
+
+@settings(max_examples=200)
+@given(cases(), st.integers(1, 60), st.integers(0, 14))
+def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        try:
+            expected = played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        except PolicyError:
+            assume(False)
+        assert_same(expected, played(case))  # keeping changes nothing
+        assume(path.exists())
+        state = RoundCheckpoint.read(path)
+        assert 0 < state.rounds <= expected.rounds
+        assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
+
+
+@settings(max_examples=50)
+@given(cases(), st.integers(1, 20))
+def test_stopping_again_and_again_changes_nothing(case: Case, rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        try:
+            expected = played(case)
+        except PolicyError:
+            assume(False)
+        end_s = 0.0
+        for _ in range(8):
+            end_s += expected.makespan_s / 8
+            part = dataclasses.replace(case, options=dataclasses.replace(case.options, until_s=end_s))
+            state = RoundCheckpoint.read(path) if path.exists() else None
+            played(part, checkpoint=RoundKeeping(path, every_rounds=rounds), resume=state)
+        assert_same(played(case, resume=RoundCheckpoint.read(path) if path.exists() else None), expected)
