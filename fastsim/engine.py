@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from fastsim import interrupts
 from fastsim.background import Background, Inline
 from fastsim.columns import (
     HABITS,
@@ -278,6 +279,7 @@ class OnlineRun:
 
     def _breathe(self) -> None:
         """What the loop wrote is passed on, a checkpoint written if one is due, progress told."""
+        interrupts.check()
         self.drain()
         if self.saving is not None and self.saving.due(self):
             self.scribe.do(self.saving.write, self.saving.state(self), self.recorder)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import sources, spec
+from fastsim import interrupts, sources, spec
 from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
@@ -189,9 +189,9 @@ def played(
     from fastsim.result import FolderFrames
     from fastsim.saving import begun
 
-    scenario.check()
-    out = None if scenario.out is None else Path(scenario.out).absolute()
-    with ExitStack() as stack:
+    with interrupts.noticed(), ExitStack() as stack:
+        scenario.check()
+        out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
         made = prepared(scenario, progress=progress)
@@ -200,10 +200,13 @@ def played(
         folder = None if out is None else stack.enter_context(replacing_folder(out))
         options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
         result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
-        past = None if saving is None else saving.forked_from
-        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario, past))
+        provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+        result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
         if folder is not None:
             result.write_record(folder)
+        interrupts.check()
+        if out is not None:
+            interrupts.unhurt(stack.pop_all().close)  # the folder gets its name, and all else is cleared away
     if out is not None:
         result = dataclasses.replace(result, frames=FolderFrames(out))
     return result, [*_large_pods(oversized), *_ignored_columns(made.workload)]
@@ -226,7 +229,6 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
 
-    retarget = scenario.retarget
     return OnlineOptions(
         seed=scenario.seed,
         sample_s=scenario.sample_s,
@@ -234,7 +236,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         record=scenario.record,
         deschedule=tuple(_deschedule(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
-        retarget=None if retarget is None else sources.typical_from(retarget, untuned, cluster),
+        retarget=None if scenario.retarget is None else sources.typical_from(scenario.retarget, untuned, cluster),
         regime=regime_from(scenario),
         **rest,
     )
