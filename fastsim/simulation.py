@@ -202,13 +202,11 @@ def played(
         result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
         provenance = _provenance(scenario, None if saving is None else saving.forked_from)
         result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
-        if folder is not None:
-            result.write_record(folder)
         interrupts.check()
-        if out is not None:
+        if out is not None and folder is not None:
+            result.write_record(folder)
             interrupts.unhurt(stack.pop_all().close)  # the folder gets its name, and all else is cleared away
-    if out is not None:
-        result = dataclasses.replace(result, frames=FolderFrames(out))
+            result = dataclasses.replace(result, frames=FolderFrames(out))
     return result, [*_large_pods(oversized), *_ignored_columns(made.workload)]
 
 

@@ -13,6 +13,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError
@@ -132,6 +133,7 @@ def parse(text: str) -> OnlinePolicy:
     return policy_from_text(text, create)
 
 
+@lru_cache(maxsize=1)  # the modules of a package do not change while it runs
 def _discover() -> None:
     package = importlib.import_module(FAMILIES)
     for module in pkgutil.iter_modules(package.__path__):
