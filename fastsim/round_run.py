@@ -25,8 +25,8 @@ from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
 """Why the compiled loop stops, in the order it counts in."""
-PAUSE_ROUNDS = 4096
-"""Rounds between two looks at progress and Ctrl-C."""
+PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
+"""Most rounds, and most rounds of jobs, between two looks at progress and Ctrl-C."""
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
@@ -128,7 +128,8 @@ class _Driver:
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
-        return PAUSE_ROUNDS if self.keeper is None else self.keeper.budget(self.loop.rounds, PAUSE_ROUNDS)
+        rounds = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
+        return rounds if self.keeper is None else self.keeper.budget(self.loop.rounds, rounds)
 
     def state(self) -> RoundCheckpoint:
         """All that there is between two rounds."""
