@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from fastsim import interrupts
+
 DEPTH = 2
 """Tasks that may wait; whoever tells one more waits too, so memory stays bounded."""
 PATIENCE_S = 0.1
@@ -33,39 +35,41 @@ class Background:
     """A second thread; its first error is raised at the next call, and nothing is done after it."""
 
     def __init__(self) -> None:
-        self._tasks: queue.Queue[Task | None] = queue.Queue(DEPTH)
+        # Not queue.Queue: Ctrl-C between taking its lock and giving it back would leave both threads waiting for ever.
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(DEPTH):
+            self._room.put(None)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="fastsim-background", daemon=True)
-        self._thread.start()
+        with interrupts.held():
+            self._thread.start()
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Have it done after everything that was told before."""
-        self._put((work, arguments))
+        while True:
+            self._raise()
+            try:
+                self._room.get(timeout=PATIENCE_S)
+            except queue.Empty:
+                continue
+            return self._tasks.put((work, arguments))
 
     def close(self) -> None:
         """Wait until everything is done."""
-        self._put(None)
+        self._raise()
+        self._tasks.put(None)
         while self._thread.is_alive():  # a join without end would sleep through Ctrl-C
+            interrupts.check()
             self._thread.join(PATIENCE_S)
         self._raise()
 
     def drop(self) -> None:
         """End the thread without doing what still waits."""
         self._error = self._error or InterruptedError("dropped")
+        self._tasks.put(None)
         while self._thread.is_alive():
-            try:
-                self._tasks.put(None, timeout=PATIENCE_S)
-            except queue.Full:
-                continue
             self._thread.join(PATIENCE_S)
-
-    def _put(self, task: Task | None) -> None:
-        while True:
-            self._raise()
-            try:
-                return self._tasks.put(task, timeout=PATIENCE_S)
-            except queue.Full:
-                continue
 
     def _raise(self) -> None:
         if self._error is not None:
@@ -73,6 +77,7 @@ class Background:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
+            self._room.put(None)
             if self._error is None:
                 try:
                     task[0](*task[1])

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from fastsim import interrupts
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
 from fastsim.cli_list import describe, list_
@@ -34,13 +35,16 @@ def commands() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+    code = exit_code(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and told
+    exec("")  # Python ends with another code if the last text that was executed, by anybody, was interrupted
+    sys.exit(code)
 
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted."""
     try:
-        with warnings.catch_warnings():
+        with interrupts.noticed(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _show_warning
@@ -51,7 +55,6 @@ def exit_code(arguments: Sequence[str]) -> int:
         _drop_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return _fail("interrupted, nothing written", INTERRUPTED)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)

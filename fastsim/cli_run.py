@@ -70,9 +70,10 @@ def run(
     _check_folder(out, force)
     if "record" not in given and not scenario:
         base = base.with_(record="all" if out else "summary")
-    with _resumable(out), progress_bar("pods") as progress:
-        result = simulation.run(base.with_(out=out), progress, force, keeping)
-    click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
+    with _resumable(out):
+        with progress_bar("pods") as progress:
+            result = simulation.run(base.with_(out=out), progress, force, keeping)
+        click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
 
 
 @click.command()
@@ -85,9 +86,10 @@ def resume(folder: Path, force: bool, as_json: bool) -> None:
     from fastsim.progress import progress_bar
 
     _check_folder(folder, force)
-    with _resumable(folder), progress_bar("pods") as progress:
-        result = resuming.resume(folder, progress=progress, overwrite=force)
-    click.echo(show.result_json(result) if as_json else show.summary_text(result, folder), nl=as_json)
+    with _resumable(folder):
+        with progress_bar("pods") as progress:
+            result = resuming.resume(folder, progress=progress, overwrite=force)
+        click.echo(show.result_json(result) if as_json else show.summary_text(result, folder), nl=as_json)
 
 
 @click.command()
@@ -109,9 +111,10 @@ def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool
 
     changes = {name: value for name, value in options.items() if value is not None}
     _check_folder(out, force)
-    with _resumable(out), progress_bar("pods") as progress:
-        result = resuming.fork(folder, out, at_s=at_s, progress=progress, overwrite=force, **changes)
-    click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
+    with _resumable(out):
+        with progress_bar("pods") as progress:
+            result = resuming.fork(folder, out, at_s=at_s, progress=progress, overwrite=force, **changes)
+        click.echo(show.result_json(result) if as_json else show.summary_text(result, out), nl=as_json)
 
 
 @click.command()
@@ -175,19 +178,31 @@ def _keeping(text: str | None, keep: bool) -> Any:
 
 @contextmanager
 def _resumable(out: Path | None) -> Iterator[None]:
-    """Says how to go on, if Ctrl-C comes after a checkpoint."""
+    """Says how to go on, if Ctrl-C comes after a checkpoint; or that it came too late."""
     from fastsim.checkpoint import STATE, working_folder
     from fastsim.errors import FastsimError
 
     class Interrupted(FastsimError):
         exit_code = 130
 
+    before = _identity(out)
     try:
         yield
     except KeyboardInterrupt:
+        if _identity(out) not in (None, before):
+            raise Interrupted(f"interrupted; {out} is complete") from None
         if out is not None and (working_folder(out) / STATE).is_file():
             raise Interrupted(f"interrupted; go on with: fastsim resume {out}") from None
         raise
+
+
+def _identity(out: Path | None) -> tuple[int, int] | None:
+    """What tells the result in a folder from another one that takes its place."""
+    try:
+        found = None if out is None else (out / OURS[0]).stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_ino, found.st_mtime_ns)
 
 
 def _check_folder(out: Path | None, force: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -60,8 +61,27 @@ class ModelIds:
         return bits
 
 
+_empty: WeakKeyDictionary[Cluster, tuple[list[str], Columns]] = WeakKeyDictionary()
+"""For clusters that still exist: model names and the columns of their empty nodes."""
+
+
 def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     """Capacity, power and an empty state for every node, in position order."""
+    models, made = list(ids.number), _empty.get(cluster)
+    if made is None or made[0] != models:
+        made = _empty[cluster] = models, _empty_nodes(cluster, ids)
+    return copied(made[1])
+
+
+def copied(columns: Columns) -> Columns:
+    """The same numbers in arrays of their own, for tables that write to them."""
+    return {
+        name: copied(value) if isinstance(value, dict) else value.copy() if isinstance(value, np.ndarray) else value
+        for name, value in columns.items()
+    }
+
+
+def _empty_nodes(cluster: Cluster, ids: ModelIds) -> Columns:
     table = cluster.offered
     n = table.num_rows
     num_gpu = _ints(table, "num_gpu", np.int32)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from fastsim import interrupts
 from fastsim.background import Background, Inline
 from fastsim.columns import (
     HABITS,
@@ -22,7 +23,6 @@ from fastsim.columns import (
     node_kinds,
     plan_columns,
     read_only,
-    typical_columns,
 )
 from fastsim.errors import InputError, PolicyError
 from fastsim.feeding import Arrivals, arrivals, stream
@@ -34,6 +34,7 @@ from fastsim.regime import OFF, Regime
 from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
+from fastsim.target import target
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.index import Indexed
@@ -186,8 +187,7 @@ class OnlineRun:
 
     def _target(self, typical: TypicalPods) -> TypicalTable:
         """What fragmentation is measured against from now on."""
-        columns = typical_columns(typical, self.ids)
-        self.target_key = memo_key(columns)  # now, because the table also writes to them
+        columns, self.target_key = target(typical, tuple(self.ids.number))
         self.target_cpus = columns["groups"]["cpu"]
         return TypicalTable(columns)
 
@@ -278,6 +278,7 @@ class OnlineRun:
 
     def _breathe(self) -> None:
         """What the loop wrote is passed on, a checkpoint written if one is due, progress told."""
+        interrupts.check()
         self.drain()
         if self.saving is not None and self.saving.due(self):
             self.scribe.do(self.saving.write, self.saving.state(self), self.recorder)

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from fastsim import interrupts
 from fastsim.errors import FastsimError, ScenarioError
 
 Item = TypeVar("Item")
@@ -142,7 +142,8 @@ def _in_order(
 ) -> Iterator[Answer]:
     waiting: deque[Future[Answer]] = deque()
     for item in items:
-        with _interrupts_held():
+        # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
+        with interrupts.held():
             waiting.append(pool.submit(task, item))
         if len(waiting) > 2 * workers:
             yield _answer(waiting.popleft())
@@ -154,21 +155,8 @@ def _answer(future: Future[Answer]) -> Answer:
     # A wait without end may sleep through Ctrl-C (always on Windows; where another thread took the signal, too).
     while not future.done():
         wait([future], timeout=BREATH_S)
+        interrupts.check()
     return future.result()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C; this process sees it afterwards."""
-    # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave_interrupts_to_parent() -> None:

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
+from fastsim import interrupts
 from fastsim.recording import TABLES, FileTables, FrameTables, arrow
 
 Extents = Mapping[str, list[tuple[str, int]]]
@@ -58,6 +59,7 @@ class JournalTables(FrameTables):
                 for file, _ in segments:
                     with pa.OSFile(str(self.work / file)) as source, ipc.open_stream(source) as reader:
                         for batch in reader:
+                            interrupts.check()
                             tables.writers[name].add(batch)
             tables.close()
         except BaseException:

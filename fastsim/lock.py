@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fastsim import interrupts
 from fastsim.errors import ResultError
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -28,21 +29,16 @@ BYTE = 1 << 30
 def held(folder: Path, overwrite: bool) -> Iterator[None]:
     """Nobody else writes to this folder meanwhile; ResultError if somebody does, or if there is something already."""
     refuse_folder_in_use(folder, overwrite)
-    path = lock_file(folder)
+    path, lock = lock_file(folder), -1
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = _taken(path)
-    except OSError as error:
-        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    if lock < 0:
-        found = f"process {_holder(path)} at work on it"
-        raise ResultError(f"{folder}: found {found}, expected a folder that no other run writes to; wait for its end")
-    try:
+        with interrupts.held():  # not between taking it and knowing it
+            lock = _granted(folder, path)
         refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
         _sweep(folder)
         yield
     finally:
-        _release(lock, path)
+        if lock >= 0:
+            _release(lock, path)
 
 
 def lock_file(folder: Path) -> Path:
@@ -55,6 +51,19 @@ def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
     """ResultError if there is something already, unless it may be overwritten."""
     if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
+
+
+def _granted(folder: Path, path: Path) -> int:
+    """The descriptor of the locked file; ResultError if it cannot be had."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = _taken(path)
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    if lock < 0:
+        found = f"process {_holder(path)} at work on it"
+        raise ResultError(f"{folder}: found {found}, expected a folder that no other run writes to; wait for its end")
+    return lock
 
 
 def _taken(path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -51,8 +52,19 @@ class Oversized:
         return large
 
 
+_known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()
+"""Shapes of clusters that still exist."""
+
+
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
+    found = _known.get(cluster)
+    if found is None:
+        found = _known[cluster] = _found_shapes(cluster)
+    return found
+
+
+def _found_shapes(cluster: Cluster) -> list[Shape]:
     names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
     distinct = cluster.offered.group_by(names, use_threads=False).aggregate([])
     found = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]

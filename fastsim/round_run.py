@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions, policy_of
@@ -24,8 +25,10 @@ from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
 """Why the compiled loop stops, in the order it counts in."""
-PAUSE_ROUNDS = 4096
-"""Rounds between two looks at progress and Ctrl-C."""
+PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
+"""Most rounds, and most rounds of jobs, between two looks at progress and Ctrl-C."""
+MOST_WAITING = 20_000
+"""Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """What the loop has handed out so far, by its name in the driver and in a checkpoint."""
 
@@ -84,7 +87,10 @@ class _Driver:
         said = answer(self.plan, view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants))
         if said is not None:
             self.solver_s += said.solver_s
-            self.loop.assign(said.first, said.second, said.share__rg)
+            try:
+                self.loop.assign(said.first, said.second, said.share__rg)
+            except ValueError as error:
+                raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
     def hungry(self) -> None:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
@@ -110,6 +116,9 @@ class _Driver:
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def pause(self) -> None:
+        if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
+            found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
+            raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
         if self.progress is not None:
             self.progress(int(self.loop.ended))
         keeper, loop = self.keeper, self.loop
@@ -119,7 +128,8 @@ class _Driver:
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
-        return PAUSE_ROUNDS if self.keeper is None else self.keeper.budget(self.loop.rounds, PAUSE_ROUNDS)
+        rounds = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
+        return rounds if self.keeper is None else self.keeper.budget(self.loop.rounds, rounds)
 
     def state(self) -> RoundCheckpoint:
         """All that there is between two rounds."""
@@ -188,6 +198,8 @@ def run_rounds(
     }  # fmt: skip
     while (stop := STOPS[loop.advance(driver.budget())]) != "done":
         deeds[stop]()
+        if stop == "hungry":
+            driver.pause()
     return _finished(driver, gpus)
 
 

@@ -81,9 +81,8 @@ def window_from(what: Any) -> tuple[int, int] | None:
     """Ids ``(first, last)`` of the jobs that count, from a text such as ``4000:5000`` or a pair."""
     if what is None:
         return None
-    parts = what.split(":") if isinstance(what, str) else tuple(what)
     try:
-        first, last = (int(part) for part in parts)
+        first, last = (int(part) for part in (what.split(":") if isinstance(what, str) else what))
     except (TypeError, ValueError):
         raise ScenarioError("window", repr(what), "FIRST:LAST, such as 4000:5000") from None
     if not 0 <= first < last:

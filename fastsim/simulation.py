@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import sources, spec
+from fastsim import interrupts, sources, spec
 from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
@@ -187,13 +187,13 @@ def played(
     from fastsim.result import FolderFrames
     from fastsim.saving import begun
 
-    scenario.check()
-    policy = _policy(scenario)
-    refuse_foreign_fields(scenario, is_round_policy(policy))
-    if is_round_policy(policy):
-        return _played_rounds(scenario, policy, progress, overwrite, keeping), []
-    out = None if scenario.out is None else Path(scenario.out).absolute()
-    with ExitStack() as stack:
+    with interrupts.noticed(), ExitStack() as stack:
+        scenario.check()
+        policy = _policy(scenario)
+        refuse_foreign_fields(scenario, is_round_policy(policy))
+        if is_round_policy(policy):
+            return _played_rounds(scenario, policy, progress, overwrite, keeping), []
+        out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
         made = prepared(scenario, progress=progress)
@@ -202,12 +202,13 @@ def played(
         folder = None if out is None else stack.enter_context(replacing_folder(out))
         options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
         result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
-        past = None if saving is None else saving.forked_from
-        result = result.labelled((*_citations(made.policy), FASTSIM), **_provenance(scenario, past))
-        if folder is not None:
+        provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+        result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
+        interrupts.check()
+        if out is not None and folder is not None:
             result.write_record(folder)
-    if out is not None:
-        result = dataclasses.replace(result, frames=FolderFrames(out))
+            interrupts.unhurt(stack.pop_all().close)  # the folder gets its name, and all else is cleared away
+            result = dataclasses.replace(result, frames=FolderFrames(out))
     return result, [*large_pods(oversized), *ignored_columns(made.workload)]
 
 
@@ -245,7 +246,6 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
 
-    retarget = scenario.retarget
     return OnlineOptions(
         seed=scenario.seed,
         sample_s=scenario.sample_s,
@@ -253,7 +253,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         record=scenario.record,
         deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
-        retarget=None if retarget is None else sources.typical_from(retarget, untuned, cluster),
+        retarget=None if scenario.retarget is None else sources.typical_from(scenario.retarget, untuned, cluster),
         regime=regime_from(scenario),
         **rest,
     )

@@ -99,7 +99,7 @@ def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None)
     if isinstance(source, TypicalPods):
         return source
     if source is None or isinstance(source, Workload):
-        return TypicalPods.of(source or untuned)
+        return _typical_of(source or untuned)
     head, options = _parts("typical", source)
     if head.endswith(".parquet") and _is_typical_file(head):
         _refuse_options("typical", options, ())
@@ -107,8 +107,16 @@ def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None)
     chosen = {name: options.pop(name) for name in TYPICAL_OPTIONS if name in options}
     if head in SAME:
         _refuse_options("typical", options, TYPICAL_OPTIONS)
-        return TypicalPods.of(untuned, **chosen)
-    return TypicalPods.of(workload_from(_joined(head, options), cluster).workload, **chosen)
+        return _typical_of(untuned, **chosen)
+    return _typical_of(workload_from(_joined(head, options), cluster).workload, **chosen)
+
+
+def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
+    """The typical pods of a workload, counted once for pods in memory."""
+    from fastsim.typical import TypicalPods
+
+    key = ("typical", *sorted(chosen.items()))
+    return workload.found(key, lambda: TypicalPods.of(workload, **chosen))
 
 
 def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:

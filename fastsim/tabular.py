@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from fastsim import interrupts
 from fastsim.errors import InputError, ResultError
 
 ROW_GROUP = 122_880
@@ -209,7 +210,9 @@ def parquet_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: 
     """Record batches of the named columns in constant memory; a damaged page is an InputError."""
     with open_parquet(path) as file:
         try:
-            yield from file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
+            for batch in file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False):
+                interrupts.check()
+                yield batch
         except (OSError, pa.ArrowException) as error:
             raise InputError(str(path), one_line(error), "a complete Parquet file") from error
 

@@ -14,6 +14,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError
@@ -148,6 +149,7 @@ def placing(text: str) -> OnlinePolicy:
     return placed
 
 
+@lru_cache(maxsize=1)  # the modules of a package do not change while it runs
 def _discover() -> None:
     for family in FAMILIES:
         package = importlib.import_module(family)

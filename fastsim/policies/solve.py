@@ -124,7 +124,9 @@ def _highs(options: dict[str, Any]) -> Any:
     highspy_class: Any = highspy.Highs
     highs = highspy_class()
     for name, value in {**ALWAYS, **options}.items():
-        highs.setOptionValue(name, value)
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            found = f"an installation that does not know {name}={value}"
+            raise SolverError(f"HiGHS {highs.version()}: found {found}, expected 1.12 or newer")
     return highs
 
 

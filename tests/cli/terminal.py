@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -33,6 +34,15 @@ def environment(*paths: Path) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "")
     joined = os.pathsep.join([*map(str, paths), *([inherited] if inherited else [])])
     return {**os.environ, "PYTHONPATH": joined, "COLUMNS": "100"}
+
+
+def attentive() -> None:
+    """What a process does before it becomes a command: Ctrl-C means what it means at a terminal.
+
+    A shell without job control starts what it puts in the background with Ctrl-C ignored, and so are its children.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def fastsim(*arguments: object, cwd: Path | None = None, **options: Any) -> Outcome:

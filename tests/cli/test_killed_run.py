@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from fastsim.checkpoint import STATE, Checkpoint, working_folder
 from fastsim.errors import ResultError
 from fastsim.workload import Workload
 from fastsim_ext.build import CHECKED
-from tests.cli.terminal import COMMAND, environment, fastsim
+from tests.cli.terminal import COMMAND, attentive, environment, fastsim
 
 PODS = 20_000 if CHECKED else 1_000_000
 """The checked build looks at everything after every event, which takes a hundred times as long."""
@@ -58,8 +59,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def started(place: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A process of its own in the folder, which does not outlive the block."""
-    given = environment(ROOT)
-    with subprocess.Popen([sys.executable, *words], cwd=place, env=given, stderr=subprocess.PIPE, text=True) as process:
+    given: dict[str, Any] = {"env": environment(ROOT), "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, *words], cwd=place, preexec_fn=attentive, **given) as process:
         try:
             yield process
         finally:
@@ -77,6 +78,12 @@ def reached(process: subprocess.Popen[str], work: Path, pods: int) -> Checkpoint
                 return found
         time.sleep(0.005)
     raise AssertionError(f"no checkpoint after {pods} pods; exit code {process.poll()}")
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """Stand still until SIGCONT comes."""
+    process.send_signal(signal.SIGSTOP)
+    assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -117,8 +124,7 @@ def test_a_long_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
     for verb, pods in (("run", PODS // 5), ("resume", PODS // 2)):
         with started(place, "script.py", verb) as process:
             reached(process, work, pods)
-            process.send_signal(signal.SIGSTOP)  # so that it is still there while others try
-            assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
+            stop(process)  # so that it is still there while others try
             assert_refused(place, process.pid)
             process.send_signal(signal.SIGCONT)
             taken = reached(process, work, Checkpoint.read(work).meta["loop"]["arrived"] + EVERY)
@@ -137,7 +143,10 @@ def test_a_long_run_is_interrupted_and_goes_on(place: Path) -> None:
     before, work = {path.name for path in place.iterdir()}, place / "other.checkpoint"
     with started(place, *COMMAND[1:], "run", *given, "--checkpoint", str(EVERY), "--out", "other") as process:
         reached(process, work, PODS // 4)
+        stop(process)  # so that it cannot be done before the signal comes
+        assert Checkpoint.read(work).meta["loop"]["arrived"] < PODS - EVERY and not (place / "other").exists()
         process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (130, "fastsim: interrupted; go on with: fastsim resume other\n")
     assert {path.name for path in place.iterdir()} - before == {"other.checkpoint"}

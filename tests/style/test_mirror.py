@@ -24,6 +24,15 @@ SHARED = {
     "fastsim/policies/rounds/proportional.py": f"{UNIT}/test_round_policies.py",
     "fastsim/policies/programs/water_filling.py": f"{UNIT}/test_max_min_fairness_water_filling.py",
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
+    # The parts of the compiled rounds are only reached through the whole.
+    "fastsim_ext/draft.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/gangs.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/leases.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/ledger.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/ranking.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/rounds.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
+    "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",

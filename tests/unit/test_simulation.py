@@ -135,7 +135,7 @@ def test_any_object_with_a_plan_is_a_policy() -> None:
     ("change", "part"),
     [
         ({"policy": "fdg"}, "did you mean 'fgd'"),
-        ({"policy": 3}, "a plan"),
+        ({"policy": 3}, "a method plan"),
         ({"cluster": "opneb"}, "did you mean 'openb'"),
         ({"queue": "lifo"}, "one of drop"),
         ({"gpu_pick": "nearest"}, "one of best"),
@@ -145,7 +145,7 @@ def test_any_object_with_a_plan_is_a_policy() -> None:
         ({"deschedule": ["cos_sim"]}, "a text such as"),
         ({"deschedule": ["cos_sim:2"]}, "from 0 to 1"),
         ({"deschedule": ["cos_sim:0.1@-3"]}, "from 0 to 1"),
-        ({"compat": "slurm"}, "one of fgd"),
+        ({"compat": "slurm"}, "expected one of allox_compat"),
         ({"sample_s": -1.0}, "above 0"),
     ],
 )

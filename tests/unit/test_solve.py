@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.errors import PolicyError, SolverError
+from fastsim.policies import solve
 from fastsim.policies.solve import Program, Solver
 
 
@@ -58,6 +59,12 @@ def test_a_solver_that_has_forgotten_answers_like_a_fresh_one(solution: str) -> 
     for program in programs:
         used.forget()
         assert used.maximum(program).x.tobytes() == Solver(solution).maximum(program).x.tobytes()
+
+
+def test_an_option_that_highs_does_not_know_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(solve.OPTIONS, "centered", {"solver": "by hand"})
+    with pytest.raises(SolverError, match=r"HiGHS 1\..* does not know solver=by hand, expected 1\.12 or newer"):
+        Solver()
 
 
 def test_time_is_counted() -> None:

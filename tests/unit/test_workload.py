@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +263,16 @@ def test_bad_input_while_writing_leaves_nothing(tmp_path: Path) -> None:
 def test_unknown_generator() -> None:
     with pytest.raises(ScenarioError, match="'closedb', expected one of: openb"):
         Workload.synth("closedb", pods=1)
+
+
+def test_what_was_found_out_about_pods_in_memory_is_remembered() -> None:
+    asked: list[str] = []
+
+    def look(word: str) -> Callable[[], str]:
+        return lambda: asked.append(word) or word  # type: ignore[func-returns-value]
+
+    held = Workload.from_arrow(Workload.synth("openb", pods=5, seed=1).table())
+    assert [held.found((word,), look(word)) for word in ("a", "a", "b", "b", "a")] == ["a", "a", "b", "b", "a"]
+    assert asked == ["a", "b", "a"]
+    stream = Workload.synth("openb", pods=5, seed=1)
+    assert [stream.found(("c",), look("c")) for _ in range(2)] == ["c", "c"] and asked[3:] == ["c", "c"]

@@ -35,7 +35,8 @@ class Shares:
         self.partner_time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.second__r[mixed:]]
         self._index, self._start = self._pattern()
         useful = (groups.rate__rg > 0) | (groups.partner_rate__rg > 0)
-        self._high = np.append(useful.ravel().astype(np.float64), np.inf)
+        # The rows of time bound what is open; a bound of 1 besides them would only push the centre away from it.
+        self._high = np.append(np.where(useful.ravel(), np.inf, 0.0), np.inf)
 
     def program(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost__rg: Floats | None = None) -> Program:
         """Maximise the level or, with a cost, the cost; classes without a floor are not in the way of the level."""

@@ -1,0 +1,113 @@
+"""The rounds engine from outside: refusals, batches, records, progress."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fastsim.errors import InputError, PolicyError
+from fastsim.job_batches import JobBatch
+from fastsim.oracle import Oracle
+from fastsim.round_options import Job, RoundOptions
+from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
+from fastsim.round_run import GANG, MOMENT, RoundRun, run_rounds
+from tests.unit.test_reference_rounds import Fixed, setting
+
+
+def played(where: Setting, jobs: list[Job], shares: object = (1.0,), **given: object) -> RoundRun:
+    plan = RoundPlan(Fixed(shares))  # type: ignore[arg-type]
+    return run_rounds(where, plan, [JobBatch.of(jobs)], RoundOptions(), **given)  # type: ignore[arg-type]
+
+
+def test_records_have_the_compiled_layout() -> None:
+    run = played(setting([1]), [Job(0.0, 0, 1, 400.0)], record_tasks=True)
+    assert run.jobs.dtype == GANG
+    assert run.tasks.dtype == MOMENT
+    assert run.jobs["finish_s"].tolist() == [400.0]
+    assert run.tasks["t"].tolist() == [0.0, 360.0]
+    assert run.tasks["held"].tolist() == [0, -1]
+    assert run.held.tolist() == [0]
+
+
+def test_batches_may_come_in_any_size() -> None:
+    jobs = [Job(float(i), 0, 1, 100.0 + i) for i in range(9)]
+    whole = played(setting([2]), jobs)
+    plan = RoundPlan(Fixed([1.0]))
+    pieces = run_rounds(setting([2]), plan, (JobBatch.of([job]) for job in jobs), RoundOptions())
+    assert np.array_equal(whole.jobs["finish_s"], pieces.jobs["finish_s"])
+    assert played(setting([2]), []).makespan_s == 0.0
+
+
+def test_records_are_drained_while_a_run_goes_on() -> None:
+    run = played(setting([3]), [Job(0.0, 0, 1, 1e7)] * 3, record_tasks=True)
+    assert len(run.tasks) == 3 * 27_778 > 65_536
+    assert (np.diff(run.tasks["round"]) >= 0).all()
+
+
+def test_gpus_that_fill_no_server_are_not_used() -> None:
+    run = played(setting([5]), [Job(0.0, 0, 1, 10.0)], gpus_per_server=(2,))
+    assert run.gpus__g == (4,)
+
+
+def test_jobs_that_can_never_run_are_refused() -> None:
+    with pytest.raises(InputError, match=r"job 1: found w1 on 4 GPUs, expected at most 2 GPUs"):
+        played(setting([2], [[1.0], [1.0]], sizes=(1, 4)), [Job(0, 0, 1, 1.0), Job(0, 1, 4, 1.0)])
+    with pytest.raises(InputError, match="a rate above 0"):
+        played(setting([2], [[0.0]]), [Job(0, 0, 1, 1.0)])
+    with pytest.raises(InputError, match="no rate on some GPU model"):
+        played(setting([2, 1], [[1.0, float("nan")]]), [Job(0, 0, 1, 1.0)], (1.0, 0.0))
+
+
+def test_a_slow_model_is_no_hole() -> None:
+    run = played(setting([1, 1], [[1.0, 0.0]]), [Job(0, 0, 1, 1.0)], (1.0, 0.0))
+    assert run.jobs["finish_s"].tolist() == [1.0]
+
+
+class Wrong(Fixed):
+    """Answers with something that is no allocation of these jobs."""
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """Shares of a job that does not exist."""
+        return Allocation(view.job_id + 1, view.job_id * 0 - 1, np.ones((len(view), 1)))
+
+
+def test_answers_that_are_no_shares_are_refused() -> None:
+    jobs = [JobBatch.of([Job(0, 0, 1, 1.0)])]
+    with pytest.raises(PolicyError, match="allocation"):
+        run_rounds(setting([1]), RoundPlan(Fixed([float("nan")])), jobs, RoundOptions())
+    with pytest.raises(PolicyError, match="allocation"):
+        run_rounds(setting([1]), RoundPlan(Wrong([1.0])), jobs, RoundOptions())
+
+
+def test_a_policy_that_lets_nobody_run_is_told_so() -> None:
+    plan = RoundPlan(Fixed([0.0]), strict=True)
+    with pytest.raises(PolicyError, match=r"nothing runs at .* waiting: jobs 0, 1"):
+        run_rounds(setting([1]), plan, [JobBatch.of([Job(0, 0, 1, 1.0)] * 2)], RoundOptions())
+
+
+def test_progress_is_told_of_finished_jobs() -> None:
+    told: list[int] = []
+    played(setting([1]), [Job(0.0, 0, 1, 360.0 * 9000)], progress=told.append)
+    assert told == [0, 0]
+
+
+def test_pairs_share_their_gpus() -> None:
+    shared = np.full((1, 1, 1), 0.8)
+    oracle = Oracle((("w", 1),), ("m0",), np.ones((1, 1)), shared)
+    where = Setting(("m0",), np.array([1]), oracle, np.ones(1))
+
+    class Together(Fixed):
+        """All jobs in one pair."""
+
+        def allocate(self, view: RoundView) -> Allocation | None:
+            """A share for the pair, none for its members."""
+            if len(view) < 2:
+                return Allocation.of_singles(view.job_id, np.ones((len(view), 1)))
+            second = np.array([-1, -1, view.job_id[1]])
+            first = np.array([*view.job_id, view.job_id[0]])
+            return Allocation(first, second, np.array([[0.0], [0.0], [1.0]]))
+
+    jobs = [JobBatch.of([Job(0, 0, 1, 80.0), Job(0, 0, 1, 160.0)])]
+    run = run_rounds(where, RoundPlan(Together([1.0]), pairs=True), jobs, RoundOptions(), record_tasks=True)
+    assert run.jobs["finish_s"].tolist() == [200.0, 200.0]  # a pair's round ends with the slower of the two
+    assert run.tasks["mate_id"].tolist() == [1]

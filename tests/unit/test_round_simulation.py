@@ -1,0 +1,88 @@
+"""Jobs through the front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastsim as fs
+from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.spec import Scenario
+
+JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
+
+
+def test_same_seed_same_tables() -> None:
+    runs = [fs.simulate("gavel:2:2:2", JOBS, "fifo", seed=4) for _ in range(2)]
+    for name in ("summary", "timeline", "placements", "jobs"):
+        assert runs[0].frames[name].equals(runs[1].frames[name])
+    other = fs.simulate("gavel:2:2:2", JOBS, "fifo", seed=5)
+    assert not other.jobs.equals(runs[0].jobs)
+
+
+def test_workers_do_not_matter() -> None:
+    scenarios = [Scenario("gavel:2:2:2", JOBS, policy) for policy in ("isolated", "gandiva", "max_min_fairness")]
+    one, two = fs.simulate_many(scenarios), fs.simulate_many(scenarios, workers=2)
+    assert all(a.jobs.equals(b.jobs) for a, b in zip(one, two, strict=True))
+
+
+def test_a_folder_appears_complete(tmp_path: Path) -> None:
+    run = fs.simulate("gavel:2:2:2", JOBS, "isolated", out=tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"run.json", "jobs.parquet"}
+    assert run.provenance["rates"]["kinds"] > 0
+    assert "narayanan2020gavel" in run.cite()
+
+
+def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
+    run = fs.simulate("gavel:4:4:4", "synth:gavel?jobs=5&rate_per_hour=0.5", "isolated", window="3:40")
+    assert run.jobs.height > 40
+    assert run.jobs[3:40]["state"].unique().to_list() == ["finished"]
+    assert run.summary["jct_mean_s"][0] == pytest.approx(run.jobs[3:40]["jct_s"].mean())
+
+
+def test_more_jobs_than_a_cluster_can_ever_finish_are_no_endless_run() -> None:
+    with pytest.raises(ScenarioError, match="more jobs arrive than the cluster finishes"):
+        fs.simulate("gavel:1:0:0", "synth:gavel?jobs=5&rate_per_hour=3600", "isolated", window="0:500",
+                    record="summary", realloc_s=1e7)  # fmt: skip
+
+
+def test_pods_may_run_in_rounds_too() -> None:
+    pods = fs.Workload.synth("openb", pods=40, seed=1)
+    whole = fs.Workload.from_arrow(pods.table().filter(pods.table()["num_gpu"].to_numpy() > 0))
+    found = fs.simulate("uniform?nodes=4&gpu=T4&gpus=8", whole, "isolated", round_s=60.0)
+    assert found.jobs["state"].unique().to_list() == ["finished"]
+
+
+def test_a_quirk_changes_the_run() -> None:
+    clean, like = (fs.simulate("gavel:2:2:2", JOBS, "fifo", compat=compat).jobs for compat in ("", "gavel"))
+    assert not clean["end_s"].equals(like["end_s"])
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"round_s": 0.0}, "round_s"),
+        ({"realloc_s": -1.0}, "realloc_s"),
+        ({"window": "9:3"}, "window"),
+        ({"rates": "none.json"}, "rates"),
+        ({"prices": "none"}, "prices"),
+        ({"queue": "fifo"}, "queue"),
+        ({"global_queue": "yes"}, "global_queue"),
+        ({"cluster": "openb"}, "GPU model"),
+        ({"cluster": "uniform?nodes=2"}, "no GPUs"),
+        ({"checkpoint_pods": 5}, "checkpoint"),
+        ({"restart_s": 999.0}, "restart_s"),
+    ],
+)
+def test_mistakes_are_one_clear_error(options: dict[str, object], match: str) -> None:
+    given = {"cluster": "gavel:2:2:2", "workload": JOBS, "policy": "isolated"} | options
+    with pytest.raises(FastsimError, match=match):
+        fs.simulate(**given)  # type: ignore[arg-type]
+
+
+def test_jobs_that_never_fit_and_options_for_pods_are_refused() -> None:
+    with pytest.raises(InputError, match="GPUs of one model"):
+        fs.simulate("gavel:2:2:2", "synth:gavel?jobs=40&multi_gpu=true", "isolated")
+    with pytest.raises(ScenarioError, match="round_s"):
+        fs.simulate("mix?g2=1", "synth:openb?pods=5", "fgd", round_s=60.0)

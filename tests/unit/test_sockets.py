@@ -1,0 +1,30 @@
+"""Options of the other engine are refused, not ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+from fastsim.errors import ScenarioError
+from fastsim.policies import registry
+from fastsim.sockets import ONLINE_ONLY, ROUNDS_ONLY, is_round_policy, refuse_foreign_fields
+from fastsim.spec import Scenario
+
+
+def test_policies_know_their_engine() -> None:
+    assert is_round_policy(registry.parse("isolated"))
+    assert not is_round_policy(registry.parse("fgd"))
+
+
+def test_the_fields_exist_and_defaults_are_welcome() -> None:
+    scenario = Scenario(workload="w")
+    for name in (*ONLINE_ONLY, *ROUNDS_ONLY):
+        assert hasattr(scenario, name)
+    refuse_foreign_fields(scenario, rounds=True)
+    refuse_foreign_fields(scenario, rounds=False)
+
+
+def test_an_option_of_the_other_engine_is_named() -> None:
+    with pytest.raises(ScenarioError, match=r"queue: found 'fifo'"):
+        refuse_foreign_fields(Scenario(workload="w", queue="fifo"), rounds=True)
+    with pytest.raises(ScenarioError, match=r"round_s: found 60"):
+        refuse_foreign_fields(Scenario(workload="w", round_s=60.0), rounds=False)
