@@ -40,7 +40,7 @@ def rows() -> Any:
     return made
 
 
-def test_a_view_is_a_copy() -> None:
+def test_views_keep_nothing_of_the_records() -> None:
     records = rows()
     price = np.array([1.0, 2.0])
     seen = view_of(records, WHERE, 7.0, price, ["red", "blue"])

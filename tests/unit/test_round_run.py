@@ -10,7 +10,8 @@ from fastsim.job_batches import JobBatch
 from fastsim.oracle import Oracle
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
-from fastsim.round_run import GANG, MOMENT, RoundRun, run_rounds
+from fastsim.round_records import GANG, MOMENT
+from fastsim.round_run import RoundRun, run_rounds
 from tests.unit.test_reference_rounds import Fixed, setting
 
 
