@@ -24,7 +24,7 @@ LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 HABITS = {
     "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
-    "upkeep_ns": 100, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
+    "upkeep_ns": 30, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
 }  # fmt: skip
 """When scores are kept from one decision to the next; no result depends on any of these numbers.

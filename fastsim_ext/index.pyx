@@ -16,7 +16,7 @@ from fastsim_ext.needs cimport UNFIT, WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
-from fastsim_ext.tree cimport Tree, tree_place, tree_first, tree_next, tree_top
+from fastsim_ext.tree cimport Tree, tree_place, tree_first, tree_next
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
@@ -108,10 +108,10 @@ cdef class Indexed(Selector):
         if c >= 0:
             if self.table.stretched:
                 self.table.stretch_again(c)
-            top = tree_top(&self.table.trees[c])
-            if top > WORST:
-                at = tree_first(&self.table.trees[c], top)
-            elif self.nodes.count > 0:
+            at = tree_first(&self.table.trees[c], &top)
+            if top <= WORST:
+                at = -1
+            if at < 0 and self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
             at = self.seek(cls, pod, &choice.reason)
@@ -229,16 +229,16 @@ cdef class Indexed(Selector):
         ``reason`` is then how far the furthest node got, or -1 if only a look at all nodes can tell.
         """
         cdef const Tree* bound = &self.table.trees[c]
-        cdef int32_t top = tree_top(bound)
+        cdef int32_t top
         cdef int32_t best_at = -1
-        cdef int32_t first, at
+        cdef int32_t first = tree_first(bound, &top)
+        cdef int32_t at
         cdef int furthest = top - UNFIT if top <= WORST else 0
         cdef int64_t best = WORST
         cdef int64_t total
         self.searches += 1
         self.cost += self.search_ns
         if top > WORST:
-            first = tree_first(bound, top)
             total = self.worth(first, pod, &furthest)
             if total > WORST:
                 best, best_at = total, first
