@@ -16,7 +16,6 @@ cdef struct Column:
     (int32_t*)[TERMS] points    # where totals are stretched: raw points by node, placed as its tree is
     Tally* tallies              # how often each occurs, by term
     int64_t[TERMS] most, least  # the extremes that totals were stretched with
-
 cdef struct Family:      # columns that ask for the same devices, and the first of them, or -1
     int32_t num, milli, first
 cdef class ColumnTable:
@@ -35,7 +34,8 @@ cdef class ColumnTable:
     cdef int32_t* place          # by column: where its figures begin in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
     cdef int32_t* total          # weighted sums of raw points
-    cdef int32_t *fresh, *raw    # whether raw points changed; raw points, also by term
+    cdef int32_t* fresh          # whether raw points changed
+    cdef int32_t* raw            # raw points, also by term
     cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
     cdef bint straight           # whether each column's figures stand at its own number
