@@ -5,6 +5,8 @@ cdef enum:
     BITS = 2
     FAN = 4              # children of one cell, 1 << BITS
     DEPTH = 16
+    GATHER = 16          # cells of the third level that are looked below at a time
+    FOUND = 256          # leaves below them, GATHER << 2 * BITS
     ROW = 32             # trees that change at a stroke; more than compilers unroll
 
 cdef struct Grove:       # trees of equal size; the same cell of every tree lies side by side
@@ -32,5 +34,6 @@ cdef void tree_sum_up(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil
-cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nogil
+cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil
 cdef bint tree_sound(const Tree* tree) noexcept nogil

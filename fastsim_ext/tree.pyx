@@ -9,6 +9,8 @@ node lies in one row, written at a stroke.
 
 from libc.stdint cimport INT32_MIN, int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+from fastsim_ext.ahead cimport ahead
 
 cdef enum:
     LINE = 64            # bytes of a cache line
@@ -51,7 +53,17 @@ cdef class Maxima:
 
     def next(self, int32_t at, int32_t least):
         """The first position from ``at`` on with ``least`` or more, or -1."""
-        return tree_next(&self.tree, at, least)
+        return tree_next(&self.tree, 0, at, least)
+
+    def gathered(self, int32_t least, int wanted):
+        """All positions with ``least`` or more, gathered below so many cells at a time."""
+        cdef int32_t[FOUND] found
+        cdef int32_t at = 0
+        every = []
+        while at < self.tree.count:
+            count = tree_gather(&self.tree, &at, least, min(wanted, GATHER), &found[0])
+            every += [found[k] for k in range(count)]
+        return every
 
     def sound(self):
         """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
@@ -237,12 +249,12 @@ cdef bint tree_sound(const Tree* tree) noexcept nogil:
     return True
 
 
-cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nogil:
-    """The first position from ``at`` on whose leaf is ``least`` or more, or -1."""
-    cdef int level = 0
+cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil:
+    """The first cell of level ``base`` from ``at`` on that is ``least`` or more, or -1; leaves are level 0."""
+    cdef int level = base
     cdef int64_t i = at
     cdef int64_t k
-    cdef int64_t span = 1   # leaves below one cell of the level
+    cdef int64_t span = (<int64_t> 1) << BITS * base     # leaves below one cell of the level
     cdef bint whole         # whether a block is looked at from its start
     cdef const int32_t* cells
     while i * span < tree.count:    # there may be no memory behind
@@ -261,10 +273,55 @@ cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nog
             i //= FAN
             if whole and tree.level[level][tree_place(i - 1, tree.step)] >= least:
                 lower(tree, level, i - 1)
-        elif level == 0:
-            return <int32_t> i if i < tree.count else -1
+        elif level == base:
+            return <int32_t> i if i * span < tree.count else -1
         else:                   # something below this cell
             level -= 1
             span //= FAN
             i *= FAN
     return -1
+
+
+cdef inline void expect_below(const Tree* tree, int level, int64_t at) noexcept nogil:
+    """The cells below one cell will be looked at."""
+    cdef int j
+    for j in range(FAN if level > 0 else 0):
+        ahead(&tree.level[level - 1][tree_place(at * FAN + j, tree.step)])
+
+
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
+    """Leaves of ``least`` or more below the next cells of the third level that promise them, at most GATHER.
+
+    Positions, rising, into ``found``; how many is the answer, 0 as well where promises were empty. ``at`` is where
+    to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
+    far parts of a large tree are on their way at the same time.
+    """
+    cdef int32_t[FOUND] cells
+    cdef int32_t i
+    cdef int base = min(2, tree.depth - 1)
+    cdef int level, j, k, below
+    cdef int count = 0
+    i = at[0] >> BITS * base
+    while count < wanted:
+        i = tree_next(tree, base, i, least)
+        if i < 0:
+            break
+        expect_below(tree, base, i)
+        found[count] = i
+        count += 1
+        i += 1
+    at[0] = i << BITS * base if i >= 0 else tree.count
+    for level in range(base - 1, -1, -1):
+        below = 0
+        for k in range(count):
+            i = below
+            for j in range(FAN):
+                if tree.level[level][tree_place(found[k] * FAN + j, tree.step)] >= least:
+                    cells[below] = found[k] * FAN + j
+                    expect_below(tree, level, cells[below])
+                    below += 1
+            if below == i:
+                lower(tree, level + 1, found[k])
+        count = below
+        memcpy(found, &cells[0], count * sizeof(int32_t))
+    return count
