@@ -246,7 +246,7 @@ cdef class ColumnTable:
     cdef void add_up(self, int first, int last) noexcept nogil:
         """Totals of the columns that fit."""
         cdef int term, c
-        cdef int32_t weight, stage
+        cdef int32_t weight, stage, fits
         cdef int32_t* verdict = self.verdict
         cdef int32_t* total = self.total
         cdef const int32_t* raw = self.raw
@@ -258,8 +258,8 @@ cdef class ColumnTable:
             for c in range(first, last):
                 total[c] += weight * raw[c]
         for c in range(first, last):
-            stage = verdict[c]
-            verdict[c] = total[c] if stage == 0 else stage
+            stage, fits = verdict[c], total[c]       # both are read, so that compilers need no branch
+            verdict[c] = fits if stage == 0 else stage
 
     cdef void note(self, int term, int n, int first, int last) noexcept nogil:
         """Keep raw points of a term that may be stretched, and count them."""

@@ -9,6 +9,7 @@ from fastsim_ext.ahead cimport ahead
 
 cdef enum:
     FAN = 4
+    NEAR = 8192          # departures that a cache holds
 
 
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
@@ -84,8 +85,9 @@ cdef class DepartureHeap:
         while FAN * i + 1 < self.size:
             child = FAN * i + 1
             end = min(child + FAN, self.size)
-            for other in range(FAN * child + 1, min(FAN * (child + FAN) + 1, self.size), 2):
-                ahead(&self.items[other])        # one of them comes up next
+            if self.size > NEAR:
+                for other in range(FAN * child + 1, min(FAN * (child + FAN) + 1, self.size), 2):
+                    ahead(&self.items[other])    # one of them comes up next
             for other in range(child + 1, end):
                 if sooner(&self.items[other], &self.items[child]):
                     child = other

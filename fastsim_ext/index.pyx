@@ -45,6 +45,8 @@ cdef class Indexed(Selector):
         self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
         self.upkeep_ns, self.look_ns, self.search_ns = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
         self.miss_ns, self.worth_ns = habits["miss_ns"], habits["worth_ns"]
+        far = 1 + nodes.count / habits["near_nodes"]
+        self.search_ns, self.miss_ns, self.worth_ns = far * self.search_ns, far * self.miss_ns, far * self.worth_ns
         self.sweep_every, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         self.restart(plan["memo"])
 
