@@ -23,7 +23,7 @@ cdef class Rounds:
     cdef double[::1] price                     # by model, $/h
     cdef int32_t[::1] order, spare             # task numbers
     cdef double round_s, realloc_s, restart_s, until_s
-    cdef bint recorded, endless, gauged, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
