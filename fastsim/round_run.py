@@ -222,7 +222,7 @@ def run_rounds(
     while (stop := STOPS[loop.advance(driver.budget())]) != "done":
         deeds[stop]()
         if stop == "hungry":
-            driver.look()  # perhaps in the midst of a round, so nothing is kept
+            driver.look()  # only a pause lies between two rounds, where a checkpoint can be taken
     return _finished(driver, gpus)
 
 
