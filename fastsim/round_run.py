@@ -124,7 +124,7 @@ class _Driver:
         keeper, loop = self.keeper, self.loop
         if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
             self.state().write(keeper.keeping.path)
-            keeper.restart(loop.rounds)
+            keeper.restart(loop.rounds, arrived(loop))
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
@@ -141,7 +141,7 @@ class _Driver:
             parts[name] = lists[0].tobytes() if lists else b""
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
-            "memory": self.plan.allocator.kept(),
+            "memory": self.plan.allocator.kept(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
@@ -200,6 +200,8 @@ def run_rounds(
         deeds[stop]()
         if stop == "hungry":
             driver.pause()
+    if checkpoint is not None and checkpoint.at_end:
+        driver.state().write(checkpoint.path)
     return _finished(driver, gpus)
 
 
