@@ -115,12 +115,15 @@ class _Driver:
     def stuck(self) -> None:
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
-    def pause(self) -> None:
+    def look(self) -> None:
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
         if self.progress is not None:
             self.progress(int(self.loop.ended))
+
+    def pause(self) -> None:
+        self.look()
         keeper, loop = self.keeper, self.loop
         if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
             self.state().write(keeper.keeping.path)
@@ -199,7 +202,7 @@ def run_rounds(
     while (stop := STOPS[loop.advance(driver.budget())]) != "done":
         deeds[stop]()
         if stop == "hungry":
-            driver.pause()
+            driver.look()  # only a pause lies between two rounds, where a checkpoint can be taken
     if checkpoint is not None and checkpoint.at_end:
         driver.state().write(checkpoint.path)
     return _finished(driver, gpus)

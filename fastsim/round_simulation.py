@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import round_sources, sources
@@ -103,8 +104,10 @@ def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
 def _compatible(policy: Any, switches: frozenset[str]) -> Any:
     """The policy with the switches that are parameters of it."""
     own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
-    on = {name: True for name in own if name in switches}
-    return dataclasses.replace(policy, **on) if on else policy
+    for name in sorted(switches.intersection(own)):
+        with suppress(PolicyError):  # a switch of one mode says nothing about the others
+            policy = dataclasses.replace(policy, **{name: True})
+    return policy
 
 
 def _plan(policy: Any, setting: Setting) -> RoundPlan:

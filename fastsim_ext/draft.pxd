@@ -1,10 +1,13 @@
 # Who runs in a round, and on what.
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.gangs cimport Claim, GangTable
 from fastsim_ext.leases cimport Leases
 from fastsim_ext.ranking cimport Entry, Ranking
 from fastsim_ext.mersenne cimport Mersenne
 
+
+@cython.final
 cdef class Draft:
     cdef GangTable table
     cdef Leases leases

@@ -4,6 +4,7 @@ Pairs without a share that never ran stand all at the same place of a line, so t
 stream instead of being listed: those that were there at the last settlement, and those with a younger member.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.gangs cimport Claim, Couple, Gang
 from fastsim_ext.leases cimport Task
@@ -15,6 +16,7 @@ cdef enum:
 cdef double LARGE = 1e9                # priority of a share that has not run yet, for each unit of it
 
 
+@cython.final
 cdef class Draft:
     """Fills the tasks of ``leases`` from the candidates of ``table``."""
 
@@ -36,7 +38,7 @@ cdef class Draft:
     cdef int reserve(self) except -1 nogil:
         """Make room for all that a line can hold."""
         cdef int64_t lines = self.leases.width if self.one_line else 1
-        return self.ranking.reserve(lines * (<int64_t> self.table.n + self.table.n_couples + 2) + 1)
+        return self.ranking.reserve(lines * (<int64_t> self.table.n + self.table.n_couples + 2))
 
     cdef void choose(self) noexcept nogil:
         """Take candidates until GPUs or candidates run out."""
@@ -61,7 +63,7 @@ cdef class Draft:
         """Serve the GPU models ``visit[first]`` and the ``count`` - 1 after it in one line."""
         cdef int64_t span = (<int64_t> self.table.n + 1) * (self.table.n + 1)
         cdef int32_t i, model
-        cdef Entry best
+        cdef Entry* best
         self.ranking.n = 0
         for i in range(count):
             model = self.visit[first + i]
@@ -73,12 +75,13 @@ cdef class Draft:
             for i in range(count):
                 self.enter_stream(self.visit[first + i], i * span, SETTLED)
                 self.enter_stream(self.visit[first + i], i * span, FRESH)
-        while self.ranking.n and self.unplaced and (count > 1 or self.free[self.visit[first]]):
-            best = self.ranking.items[0]
+        while self.ranking.n_heap and self.unplaced and (count > 1 or self.free[self.visit[first]]):
+            i = self.ranking.best()
+            best = &self.ranking.items[i]
             self.ranking.drop()
-            self.take(&best)
-            if best.stream != LISTED and self.next_pair(&best):
-                self.ranking.add(&best)
+            self.take(best)
+            if best.stream != LISTED and self.next_pair(best):
+                self.ranking.put(i)
 
     cdef void enter_singles(self, int32_t model, int64_t before) noexcept nogil:
         cdef int32_t n = self.table.n
@@ -123,13 +126,14 @@ cdef class Draft:
 
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil:
         """The first pair of a stream stands for all of it."""
-        cdef Entry entry
+        cdef Entry* entry = &self.ranking.items[self.ranking.n]
         entry.priority, entry.share = 0.0, 0.0
         entry.deficit = self.table.half if stream == SETTLED else 0.0
         entry.order, entry.row, entry.mate, entry.couple = before, -1, 1, -1
         entry.model, entry.stream = model, stream
-        if self.next_pair(&entry):
-            self.ranking.add(&entry)
+        if self.next_pair(entry):
+            self.ranking.put(self.ranking.n)
+            self.ranking.n += 1
 
     cdef bint next_pair(self, Entry* entry) noexcept nogil:
         """Move a stream on to its next pair that can run."""

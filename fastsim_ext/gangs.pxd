@@ -1,4 +1,5 @@
 # The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own.
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef struct Claim:       # one candidate on one GPU model
@@ -23,6 +24,8 @@ cdef struct Couple:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
     int32_t gang_size
 
+
+@cython.final
 cdef class GangTable:
     cdef Gang* gangs
     cdef Claim* claims             # width for each gang

@@ -4,6 +4,7 @@ Most pairs never have a share and never run. All they could remember follows fro
 here called couples, have a row.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
@@ -18,6 +19,7 @@ cdef void* grown(void* items, int64_t count, int64_t size) except NULL nogil:
     return more
 
 
+@cython.final
 cdef class GangTable:
     """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
 

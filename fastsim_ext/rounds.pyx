@@ -1,9 +1,10 @@
 """The loop of a run in rounds: jobs arrive, shares become priorities, the best candidates run for a round."""
 
+cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free, realloc
+from fastsim_ext.dues cimport Due, dues_sorted
 from fastsim_ext.gangs cimport Claim, Gang
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
@@ -15,17 +16,7 @@ cdef enum:
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
-cdef inline bint sooner(const Task* a, const Task* b) noexcept nogil:
-    """The order in which a round's work is credited: the last to finish first, single jobs before pairs, ids."""
-    if a.finish_s != b.finish_s:
-        return a.finish_s > b.finish_s
-    if (a.mate_id < 0) != (b.mate_id < 0):
-        return a.mate_id < 0
-    if a.id != b.id:
-        return a.id < b.id
-    return a.mate_id < b.mate_id
-
-
+@cython.final
 cdef class Rounds:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.round_run``."""
 
@@ -38,8 +29,10 @@ cdef class Rounds:
         self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
         self.gauge, self.gauged = gauge, gauge is not None
-        self.order = np.zeros(max(self.leases.gpus, 1), np.int32)
-        self.spare = np.zeros(max(self.leases.gpus, 1), np.int32)
+        self.dues = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
+        self.spare = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
+        if self.dues == NULL or self.spare == NULL:
+            raise MemoryError()
         self.price = np.zeros(len(gpus))
         self.round_s, self.realloc_s, self.restart_s, self.until_s = round_s, realloc_s, restart_s, until_s
         self.first, self.last, self.recorded, self.endless = first, last, recorded, endless
@@ -48,6 +41,8 @@ cdef class Rounds:
 
     def __dealloc__(self):
         free(self.pending)
+        free(self.dues)
+        free(self.spare)
 
     # ------------------------------------------------------------------ outside
 
@@ -228,9 +223,9 @@ cdef class Rounds:
         cdef int32_t i
         cdef int32_t gone = 0
         cdef Task* task
-        self.sort_tasks()
+        dues_sorted(self.leases.tasks, self.dues, self.spare, self.leases.n, self.draft.one_line)
         for i in range(self.leases.n):
-            self.credit(&self.leases.tasks[self.order[i]])
+            self.credit(&self.leases.tasks[self.dues[i].task])
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
             task.alive = not self.table.gangs[task.row].ended
@@ -253,48 +248,6 @@ cdef class Rounds:
             self.gauge.leave(not isnan(gang.finish_s))
         self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
         return 1
-
-    cdef void sort_tasks(self) noexcept nogil:
-        """Task numbers in the order of ``sooner``: short runs by insertion, then merges of ever longer runs."""
-        cdef int32_t n = self.leases.n
-        cdef int32_t* source = &self.order[0]
-        cdef int32_t* target = &self.spare[0]
-        cdef int32_t width = 8
-        cdef int32_t low = 0
-        while low < n:
-            self.insert_run(source, low, min(low + width, n))
-            low += width
-        while width < n:
-            low = 0
-            while low < n:
-                self.merge_runs(source, target, low, min(low + width, n), min(low + 2 * width, n))
-                low += 2 * width
-            source, target = target, source
-            width *= 2
-        if source != &self.order[0]:
-            memcpy(&self.order[0], source, n * sizeof(int32_t))
-
-    cdef void insert_run(self, int32_t* items, int32_t low, int32_t high) noexcept nogil:
-        cdef int32_t i, j
-        for i in range(low, high):
-            j = i
-            while j > low and sooner(&self.leases.tasks[i], &self.leases.tasks[items[j - 1]]):
-                items[j] = items[j - 1]
-                j -= 1
-            items[j] = i
-
-    cdef void merge_runs(self, const int32_t* source, int32_t* target, int32_t low, int32_t middle,
-                         int32_t high) noexcept nogil:
-        cdef int32_t i = low
-        cdef int32_t j = middle
-        cdef int32_t k
-        for k in range(low, high):
-            if j >= high or (i < middle and not sooner(&self.leases.tasks[source[j]], &self.leases.tasks[source[i]])):
-                target[k] = source[i]
-                i += 1
-            else:
-                target[k] = source[j]
-                j += 1
 
     cdef void credit(self, Task* task) noexcept nogil:
         """Add a task's time and steps, or count a failure."""
