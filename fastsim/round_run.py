@@ -144,7 +144,7 @@ class _Driver:
         keeper, loop = self.keeper, self.loop
         if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
             self.state().write(keeper.keeping.path)
-            keeper.restart(loop.rounds)
+            keeper.restart(loop.rounds, arrived(loop))
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
@@ -161,7 +161,7 @@ class _Driver:
             parts[name] = lists[0].tobytes() if lists else b""
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
-            "memory": self.plan.allocator.kept(),
+            "memory": self.plan.allocator.kept(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
             "beliefs": None if self.plan.beliefs is None else self.plan.beliefs.kept(),
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
@@ -223,6 +223,8 @@ def run_rounds(
         deeds[stop]()
         if stop == "hungry":
             driver.look()  # only a pause lies between two rounds, where a checkpoint can be taken
+    if checkpoint is not None and checkpoint.at_end:
+        driver.state().write(checkpoint.path)
     return _finished(driver, gpus)
 
 
