@@ -25,7 +25,7 @@ from fastsim.tabular import replacing
 
 SUFFIX = ".checkpoint"
 STATE = "state.npz"
-PARTS = ("*.arrows", "*.f8", f".{STATE}.*.partial")
+PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
 """What else is in a working folder: journals, waiting times, a state that was being written."""
 WAITS = ("wait", "jct", "lost")
 """Values that a run keeps beside its tables, eight bytes each."""

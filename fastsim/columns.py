@@ -25,7 +25,7 @@ LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
 HABITS = {
     "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
-    "upkeep_ns": 100, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150,
+    "upkeep_ns": 70, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150, "near_nodes": 20_000,
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
 }  # fmt: skip
 """When scores are kept from one decision to the next; no result depends on any of these numbers.
@@ -33,7 +33,8 @@ HABITS = {
 After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those
 of a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
 change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
-(``miss_ns``) for each node it comes across that can (cannot) host the pod. Up to ``few_classes`` pod classes may each
+(``miss_ns``) for each node it comes across that can (cannot) host the pod, and as much again for every ``near_nodes``
+nodes of the cluster, because what is said of them is further away. Up to ``few_classes`` pod classes may each
 have a place in the memo, which takes up to ``memo_bytes``; all columns together take up to ``columns_bytes``, but
 ``least_columns`` are always allowed.
 """

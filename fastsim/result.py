@@ -121,10 +121,11 @@ class Result:
         """Write the run to a folder, which appears complete or not at all."""
         target = Path(folder)
         with held(target, overwrite), replacing_folder(target) as partial:
-            self._write(partial)
+            self.write(partial)
         return target
 
-    def _write(self, folder: Path) -> None:
+    def write(self, folder: Path) -> None:
+        """Write tables and record into a folder that is there."""
         for name in FRAMES:
             path = folder / f"{name}.parquet"
             if isinstance(self.frames, FolderFrames):

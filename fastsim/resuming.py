@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from fastsim.checkpoint import SUFFIX, Checkpoint, Keeping, unfinished, working_
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.feeding import arrived_by, stream
 from fastsim.lock import held
+from fastsim.round_resuming import fork_rounds, resume_rounds
+from fastsim.round_saving import is_of_rounds, taken_from
 from fastsim.spec import Scenario
 
 if TYPE_CHECKING:
@@ -37,11 +41,13 @@ def resume(
     """
     out = _target(Path(folder))
     work = working_folder(out)
+    if is_of_rounds(work):
+        return resume_rounds(out, work, partial(_scenario, out, objects), progress, overwrite)
     Checkpoint.read(work)  # a lock would be of no use where there is nothing
     with held(out, overwrite):
         taken = Checkpoint.read(work)
         taken.check_parts(work)
-        scenario = _scenario(taken, out, objects)
+        scenario = _scenario(out, objects, taken.meta["scenario"])
         shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.former"), ignore_errors=True)
         return simulation.run(scenario, progress, overwrite, Keeping(**taken.meta["keeping"]), taken)
 
@@ -61,18 +67,32 @@ def fork(
     ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
     checkpoint on, or from ``at_s`` seconds of simulated time: everything up to then happens as in the run, once more
     from the beginning if the checkpoint is of a later time. Outages are part of the past, and with random failures so
-    is the seed. The checkpoint stays as it is.
+    is the seed. The checkpoint stays as it is. A fork of a run in rounds may change the policy and ``until_s``; see
+    :func:`fastsim.round_resuming.fork_rounds`.
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
+    rounds = is_of_rounds(source)
+    written = (taken_from(source).note if rounds else Checkpoint.read(source).meta)["scenario"]
+    objects = {name: changes.pop(name) for name in written["objects"] if name in changes}
+    if working_folder(target) == source:
+        raise ScenarioError("fork: out", str(target), "another folder than that of the run")
+    _check_time(at_s)
+    stored = partial(_scenario, target, objects)
+    if rounds:
+        return fork_rounds(source, target, stored, at_s, changes, progress, overwrite)
+    return _fork_pods(source, target, stored, at_s, changes, progress, overwrite)
+
+
+def _fork_pods(
+    source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
+    progress: Progress | None, overwrite: bool,
+) -> Result:  # fmt: skip
     taken = Checkpoint.read(source)
-    objects = {name: changes.pop(name) for name in taken.meta["scenario"]["objects"] if name in changes}
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
-    if working_folder(target) == source:
-        raise ScenarioError("fork: out", str(target), "another folder than that of the run")
-    _check_time(at_s, taken)
-    before, after = _scenario(taken, target, objects), _scenario(taken, target, objects, changes)
+    _check_past(at_s, taken)
+    before, after = stored(taken.meta["scenario"]), stored(taken.meta["scenario"], changes)
     after.check()
     keeping = Keeping(**(taken.meta["keeping"] | {"keep": False}))
     with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
@@ -89,12 +109,18 @@ def fork(
             raise
 
 
-def _check_time(at_s: float | None, taken: Checkpoint) -> None:
-    """ScenarioError if the past up to this time cannot be played."""
+def _check_time(at_s: float | None) -> None:
+    """ScenarioError if this is no time."""
     if at_s is None:
         return
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not math.isfinite(at_s):
         raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
+
+
+def _check_past(at_s: float | None, taken: Checkpoint) -> None:
+    """ScenarioError if the past up to this time cannot be played."""
+    if at_s is None:
+        return
     now = taken.meta["loop"]["now"]
     if at_s < now and taken.meta["forked_from"] is not None:
         expected = f"{now!r} or more, the time of the checkpoint: what was before is the past of another run"
@@ -157,8 +183,10 @@ def _target(folder: Path) -> Path:
     return plain.with_name(plain.name.removesuffix(SUFFIX))
 
 
-def _scenario(taken: Checkpoint, out: Path, objects: dict[str, Any], changes: dict[str, Any] | None = None) -> Scenario:
-    stored = taken.meta["scenario"]
+def _scenario(
+    out: Path, objects: dict[str, Any], stored: dict[str, Any], changes: dict[str, Any] | None = None
+) -> Scenario:
+    """The scenario that was ``stored`` with a checkpoint, with the objects that could not be."""
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
     if needed:
         raise ResultError(f"{out}{SUFFIX}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")

@@ -13,7 +13,7 @@ import math
 import os
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,13 +34,14 @@ from fastsim_ext.rounds import Rounds
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
-VERSION = 1
+VERSION = 2
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
     "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue", "prices",
     "compat", "endless", "recorded", "gauged", "records",
+    "beliefs",
 )  # fmt: skip
 """What must be the same in the run that goes on; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -51,17 +52,22 @@ COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tena
 class RoundKeeping:
     """Where checkpoints go, each in the place of the one before, and when one is due.
 
-    ``every_rounds``: after so many rounds. ``wall_s``: after so many seconds of work. ``at_job``: once, after the
-    round in which the job with this id came, or the next one. The file stays when the run is complete.
+    ``every_rounds``: after so many rounds. ``every_jobs``: after so many arrivals, or up to ``OFTEN`` rounds later.
+    ``wall_s``: after so many seconds of work. ``at_job``: once, after the round in which the job with this id came, or
+    the next one. ``at_end``: when the run ends. The file stays when the run is complete. ``note`` gives what else is
+    written with each of them, as JSON has it.
     """
 
     path: str | os.PathLike[str]
     every_rounds: int | None = None
     wall_s: float | None = None
     at_job: int | None = None
+    every_jobs: int | None = None
+    at_end: bool = False
+    note: Callable[[], Mapping[str, Any]] = dict
 
     def __post_init__(self) -> None:
-        for name, low in (("every_rounds", 1), ("at_job", 0)):
+        for name, low in (("every_rounds", 1), ("every_jobs", 1), ("at_job", 0)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
                 raise ScenarioError(f"checkpoint: {name}", repr(value), f"a whole number of {low} or more")
@@ -75,11 +81,11 @@ class Keeper:
     def __init__(self, keeping: RoundKeeping, rounds: int, arrived: int) -> None:
         self.keeping = keeping
         self._coming = keeping.at_job is not None and arrived <= keeping.at_job
-        self.restart(rounds)
+        self.restart(rounds, arrived)
 
-    def restart(self, rounds: int) -> None:
+    def restart(self, rounds: int, arrived: int) -> None:
         """A checkpoint has been written."""
-        self._rounds, self._looked, self._at_s = rounds, rounds, time.monotonic()
+        self._rounds, self._arrived, self._looked, self._at_s = rounds, arrived, rounds, time.monotonic()
 
     def budget(self, rounds: int, most: int) -> int:
         """How many rounds may be played before somebody has to look again; a round that has begun is counted."""
@@ -87,6 +93,8 @@ class Keeper:
         until = rounds + most if every is None else self._rounds + every
         if self.keeping.wall_s is not None:
             until = min(until, self._looked + OFTEN)
+        if self.keeping.every_jobs is not None:
+            until = min(until, self._looked + min(OFTEN, self.keeping.every_jobs))
         if self._coming:
             until = min(until, self._looked + 1)
         return max(min(most, until - rounds), 0)
@@ -98,7 +106,8 @@ class Keeper:
         self._coming = self._coming and not came
         turned = keeping.every_rounds is not None and rounds - self._rounds >= keeping.every_rounds
         passed = keeping.wall_s is not None and time.monotonic() - self._at_s >= keeping.wall_s
-        return came or turned or passed
+        filled = keeping.every_jobs is not None and arrived - self._arrived >= keeping.every_jobs
+        return came or turned or passed or filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +116,15 @@ class RoundCheckpoint:
 
     meta: dict[str, Any]
     arrays: dict[str, Any]
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What the run wrote down besides its state."""
+        return dict(self.meta.get("note", {}))
+
+    def noted(self, **notes: Any) -> Self:
+        """The same state with other notes."""
+        return replace(self, meta=self.meta | {"note": self.note | notes})
 
     @property
     def rounds(self) -> int:
@@ -215,6 +233,11 @@ def decisions(
 def policy_of(plan: RoundPlan) -> list[Any]:
     """What is known of the policy of a run: the class that allocates, and how its shares become rounds."""
     return [type(plan.allocator).__qualname__, plan.pairs, plan.visit, plan.strict]
+
+
+def beliefs_of(plan: RoundPlan) -> dict[str, Any]:
+    """What is known of the estimates of a run; another policy that goes on believes them too."""
+    return {"beliefs": "none" if plan.beliefs is None else str(plan.beliefs)}
 
 
 def _rates(setting: Setting) -> str:

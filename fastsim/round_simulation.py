@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import round_sources, sources
@@ -19,9 +19,11 @@ from fastsim.round_plan import RoundPlan, Setting, setting_of
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
     from fastsim.round_run import RoundRun
+    from fastsim.round_saving import RoundSaving
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
+    from fastsim_ext.gauge import Gauge
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
@@ -64,23 +66,34 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     return PreparedRounds(cluster, workload, setting, plan, batches, batches.tenants, typical, options)
 
 
-def played_rounds(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, overwrite: bool) -> Result:
-    """The result of one scenario; with ``out`` its folder appears complete or not at all."""
-    from fastsim.gauge_table import gauge_of
+def played_rounds(
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
+) -> Result:
+    """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
     from fastsim.round_run import run_rounds
 
-    began = (time.perf_counter(), time.process_time())
+    spent = (0.0, 0.0) if saving is None else saving.spent_s
+    began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     made = prepared_rounds(scenario, policy)
-    timeline = scenario.record in ("timeline", "all")
-    gauge = gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
+    keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
     run = run_rounds(
-        made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge,
-        record_tasks=scenario.record in ("placements", "all"), progress=progress,
+        made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge_for(scenario, made),
+        record_tasks=recorded(scenario), progress=progress, checkpoint=keeping, resume=start,
     )  # fmt: skip
-    result = _result(scenario, made, run, began)
-    if scenario.out is None:
-        return result
-    return Result.load(result.save(Path(scenario.out), overwrite))
+    return _result(scenario, made, run, began)
+
+
+def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
+    """What measures the run."""
+    from fastsim.gauge_table import gauge_of
+
+    timeline = scenario.record in ("timeline", "all")
+    return gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
+
+
+def recorded(scenario: Scenario) -> bool:
+    """Whether tasks are recorded."""
+    return scenario.record in ("placements", "all")
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
@@ -91,8 +104,10 @@ def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
 def _compatible(policy: Any, switches: frozenset[str]) -> Any:
     """The policy with the switches that are parameters of it."""
     own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
-    on = {name: True for name in own if name in switches}
-    return dataclasses.replace(policy, **on) if on else policy
+    for name in sorted(switches.intersection(own)):
+        with suppress(PolicyError):  # a switch of one mode says nothing about the others
+            policy = dataclasses.replace(policy, **{name: True})
+    return policy
 
 
 def _plan(policy: Any, setting: Setting) -> RoundPlan:

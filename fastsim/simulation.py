@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fastsim.oracle import Oracle
     from fastsim.prices import Prices
     from fastsim.result import Result
+    from fastsim.round_checkpoint import RoundCheckpoint
     from fastsim.round_plan import RoundPolicy
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
@@ -49,42 +50,21 @@ FASTSIM = """@software{fastsim,
 
 
 def simulate(
-    cluster: Cluster | str,
-    workload: Workload | str,
-    policy: OnlinePolicy | RoundPolicy | str = "fgd",
-    *,
-    seed: int = 0,
-    typical: TypicalPods | Workload | str | None = None,
-    queue: str = "drop",
-    gpu_pick: str | None = None,
-    sample_s: float | None = None,
-    until_s: float | None = None,
-    record: str = "all",
-    deschedule: Sequence[Deschedule | str] = (),
-    inflation: float | None = None,
+    cluster: Cluster | str, workload: Workload | str, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
+    seed: int = 0, typical: TypicalPods | Workload | str | None = None,
+    queue: str = "drop", gpu_pick: str | None = None,
+    sample_s: float | None = None, until_s: float | None = None, record: str = "all",
+    deschedule: Sequence[Deschedule | str] = (), inflation: float | None = None,
     retarget: TypicalPods | Workload | str | None = None,
-    preempt: str = "none",
-    on_node_loss: str = "lost",
-    checkpoint_every_s: float | None = None,
-    restart_s: float = 0.0,
-    quotas: Mapping[str, Mapping[str, int]] | str = "",
-    weights: Mapping[str, float] | str = "",
-    failures: str = "",
-    maintenance: Any = None,
-    compat: str = "",
-    round_s: float | None = None,
-    realloc_s: float | None = None,
-    window: str | Sequence[int] | None = None,
-    rates: Oracle | str | None = None,
-    prices: Prices | str | None = None,
-    global_queue: bool = False,
-    out: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    checkpoint_pods: int | None = None,
-    checkpoint_s: float | None = None,
-    keep_checkpoint: bool = False,
+    preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: float | None = None, restart_s: float = 0.0,
+    quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
+    failures: str = "", maintenance: Any = None, compat: str = "",
+    round_s: float | None = None, realloc_s: float | None = None, window: str | Sequence[int] | None = None,
+    rates: Oracle | str | None = None, prices: Prices | str | None = None, global_queue: bool = False,
+    out: str | os.PathLike[str] | None = None, overwrite: bool = False,
+    checkpoint_pods: int | None = None, checkpoint_s: float | None = None, keep_checkpoint: bool = False,
     progress: Progress | None = None,
-) -> Result:
+) -> Result:  # fmt: skip
     """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
 
     Texts are explained in ``fastsim.sources`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
@@ -141,7 +121,7 @@ def run(
     progress: Progress | None = None,
     overwrite: bool = False,
     keeping: Keeping | None = None,
-    start: Checkpoint | None = None,
+    start: Checkpoint | RoundCheckpoint | None = None,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
     result, messages = played(scenario, progress, overwrite, keeping, start)
@@ -175,40 +155,48 @@ def played(
     progress: Progress | None = None,
     overwrite: bool = False,
     keeping: Keeping | None = None,
-    start: Checkpoint | None = None,
+    start: Checkpoint | RoundCheckpoint | None = None,
 ) -> tuple[Result, list[Message]]:
     """The result of one scenario and what its user should be told: workers have nobody to tell.
 
     ``keeping`` says how often checkpoints are written; ``start`` is one to go on from, whose folder its giver holds.
     """
-    from fastsim.engine import run_online
     from fastsim.lock import held
-    from fastsim.oversize import Oversized
-    from fastsim.result import FolderFrames
-    from fastsim.saving import begun
 
     with interrupts.noticed(), ExitStack() as stack:
         scenario.check()
         policy = _policy(scenario)
         refuse_foreign_fields(scenario, is_round_policy(policy))
-        if is_round_policy(policy):
-            return _played_rounds(scenario, policy, progress, overwrite, keeping), []
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
-        made = prepared(scenario, progress=progress)
-        oversized = Oversized(made.cluster)
-        saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
-        folder = None if out is None else stack.enter_context(replacing_folder(out))
-        options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
-        result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
-        provenance = _provenance(scenario, None if saving is None else saving.forked_from)
-        result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
-        interrupts.check()
-        if out is not None and folder is not None:
-            result.write_record(folder)
-            interrupts.unhurt(stack.pop_all().close)  # the folder gets its name, and all else is cleared away
-            result = dataclasses.replace(result, frames=FolderFrames(out))
+        play = _played_rounds if is_round_policy(policy) else _played_pods
+        return play(stack, scenario, out, progress, overwrite, keeping, start)
+
+
+def _played_pods(
+    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+) -> tuple[Result, list[Message]]:  # fmt: skip
+    from fastsim.checkpoint import Checkpoint
+    from fastsim.engine import run_online
+    from fastsim.oversize import Oversized
+    from fastsim.saving import begun
+
+    if start is not None and not isinstance(start, Checkpoint):
+        raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
+    made = prepared(scenario, progress=progress)
+    oversized = Oversized(made.cluster)
+    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    folder = None if out is None else stack.enter_context(replacing_folder(out))
+    options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
+    result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
+    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+    result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
+    interrupts.check()
+    if out is not None and folder is not None:
+        result.write_record(folder)
+        result = _named(stack, result, out)
     return result, [*large_pods(oversized), *ignored_columns(made.workload)]
 
 
@@ -218,14 +206,34 @@ def _policy(scenario: Scenario) -> Any:
 
 
 def _played_rounds(
-    scenario: Scenario, policy: Any, progress: Progress | None, overwrite: bool, keeping: Keeping | None
-) -> Result:
+    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+) -> tuple[Result, list[Message]]:  # fmt: skip
+    from fastsim.round_checkpoint import RoundCheckpoint
+    from fastsim.round_saving import begun
     from fastsim.round_simulation import played_rounds
 
-    if keeping is not None:
-        raise ScenarioError("checkpoint", "one", "none: runs in rounds are not resumed yet")
-    result = played_rounds(scenario, policy, progress, overwrite)
-    return result.labelled((*_citations(policy), FASTSIM), **_provenance(scenario, None))
+    if start is not None and not isinstance(start, RoundCheckpoint):
+        raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
+    policy = _policy(scenario)
+    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    result = played_rounds(scenario, policy, progress, saving)
+    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+    result = result.labelled((*_citations(policy), FASTSIM), **provenance)
+    interrupts.check()
+    if out is not None:
+        result.write(stack.enter_context(replacing_folder(out)))
+        interrupts.check()
+        result = _named(stack, result, out)
+    return result, []
+
+
+def _named(stack: ExitStack, result: Result, out: Path) -> Result:
+    """The result in its folder, which gets its name, and all else is cleared away."""
+    from fastsim.result import FolderFrames
+
+    interrupts.unhurt(stack.pop_all().close)
+    return dataclasses.replace(result, frames=FolderFrames(out))
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:

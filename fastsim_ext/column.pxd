@@ -16,7 +16,6 @@ cdef struct Column:
     (int32_t*)[TERMS] points    # where totals are stretched: raw points by node, placed as its tree is
     Tally* tallies              # how often each occurs, by term
     int64_t[TERMS] most, least  # the extremes that totals were stretched with
-
 cdef struct Family:      # columns that ask for the same devices, and the first of them, or -1
     int32_t num, milli, first
 cdef class ColumnTable:
@@ -26,7 +25,7 @@ cdef class ColumnTable:
     cdef const int64_t[::1] weight
     cdef int64_t generation      # of the memo's states
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
-    cdef Grove* groves           # by column // wide: trees of totals, or of UNFIT plus a Reason
+    cdef Grove* groves           # by column // ROW: trees of totals, or of UNFIT plus a Reason
     cdef Grove* points           # the same and by term: raw points
     cdef Tree* trees
     cdef Column* columns
@@ -34,11 +33,12 @@ cdef class ColumnTable:
     cdef Needs* needs
     cdef int32_t* place          # by column: where its figures begin in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
+    cdef int32_t* total          # weighted sums of raw points
     cdef int32_t* fresh          # whether raw points changed
     cdef int32_t* raw            # raw points, also by term
-    cdef readonly int n_columns, n_used, n_families, n_terms, limit
-    cdef readonly int wide, dear             # columns of one grove; a fragmentation term, or -1
+    cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
+    cdef bint straight           # whether each column's figures stand at its own number
     cdef int32_t state(self, int n) except -1 nogil
     cdef void expect(self, int n) noexcept nogil
     cdef int changed(self, int n) except -1 nogil

@@ -14,7 +14,6 @@ class ColumnTable:
     n_families: int
     n_terms: int
     limit: int
-    wide: int
     dear: int
     stretched: bool
     bounded: bool

@@ -1,8 +1,8 @@
 """What every node is worth to one pod class, kept for many classes and corrected node by node.
 
 A placement changes one node, so a column once made only needs the nodes that changed. A column is a
-tree of maxima over the nodes, of the class's total or of how far the node got in the filter. All
-columns of a node lie side by side and are corrected in one pass. Columns that ask for the same
+tree of maxima over the nodes, of the class's total or of how far the node got in the filter. What all
+columns say of a node lies side by side and is corrected in one pass. Columns that ask for the same
 devices form a family and share what follows from the devices alone. A bound is a column for all pods
 of a family that ask for at least so much CPU.
 """
@@ -20,13 +20,13 @@ from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tally cimport KINDS, Tally, tally_add, tally_clear, tally_remove
 from fastsim_ext.tree cimport (
-    BITS, FAN, Grove, Tree, tree_fell, tree_place, tree_plant, tree_of, tree_clear, tree_put, tree_sum_up,
+    BITS, FAN, ROW, Grove, Tree, tree_clear, tree_fell, tree_of, tree_place, tree_plant, tree_put, tree_put_row,
+    tree_sound, tree_sum_up,
 )
 from fastsim_ext.types cimport FGD, MIN_MAX_100, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
 
 cdef enum:
-    WIDE = 32                    # columns side by side in one grove
     FAMILIES = 128               # most families
 
 
@@ -55,12 +55,13 @@ cdef class ColumnTable:
         self.families = <Family*> calloc(FAMILIES, sizeof(Family))
         self.place = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.verdict = <int32_t*> calloc(ROOM, sizeof(int32_t))
+        self.total = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.fresh = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.raw = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
         self.needs = <Needs*> calloc(1, sizeof(Needs))
         if (self.columns == NULL or self.trees == NULL or self.groves == NULL or self.points == NULL
                 or self.families == NULL or self.place == NULL or self.verdict == NULL or self.fresh == NULL
-                or self.raw == NULL or self.needs == NULL):
+                or self.raw == NULL or self.total == NULL or self.needs == NULL):
             raise MemoryError()
         needs_plan(self.needs, max(nodes.model, default=-1) + 1)
         self.bounded, self.dear = True, -1
@@ -75,9 +76,8 @@ cdef class ColumnTable:
         self.bounded = self.bounded and not self.stretched
         rows = 1 + self.n_terms if self.stretched else 1
         habits = plan["habits"]
-        room = habits["columns_bytes"] // (5 * rows * max(nodes.count, 1))
+        room = habits["columns_bytes"] // (6 * rows * max(nodes.count, 1))
         self.limit = max(habits["least_columns"], min(ROOM, room))
-        self.wide = min(WIDE, self.limit)
         nodes.watched = True
 
     def __dealloc__(self):
@@ -97,6 +97,7 @@ cdef class ColumnTable:
         free(self.families)
         free(self.place)
         free(self.verdict)
+        free(self.total)
         free(self.fresh)
         free(self.raw)
         free(self.needs)
@@ -124,11 +125,14 @@ cdef class ColumnTable:
 
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
-        cdef int64_t place = tree_place(n, <int64_t> self.wide * FAN)
-        cdef int grove, c
-        for grove in range((self.n_columns + self.wide - 1) // self.wide):
-            for c in range(min(self.wide, self.n_columns - grove * self.wide)):
-                ahead(self.groves[grove].cells + place + c * FAN)
+        cdef const Grove* grove
+        cdef int g, c
+        for g in range((self.n_columns + ROW - 1) // ROW):
+            grove = &self.groves[g]
+            for c in range(0, FAN * ROW, 16):       # a cache line each
+                ahead(grove.cells + tree_place(n >> BITS, FAN * ROW) + c)
+            for c in range(0, ROW if grove.depth > 1 else 0, 16):
+                ahead(grove.cells + grove.start[1] + tree_place(n >> BITS, ROW) + c)
 
     cdef int changed(self, int n) except -1 nogil:
         """Node ``n`` is not as it was: correct every column."""
@@ -152,7 +156,7 @@ cdef class ColumnTable:
                 self.verdict[c] = UNFIT + NO_NODE
         if self.stretched:
             self.add_up_stretched(n, first, last)
-        else:
+        elif self.nodes.present[n]:
             self.add_up(first, last)
         self.enter(n, first, last)
         return 0
@@ -181,9 +185,10 @@ cdef class ColumnTable:
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
         """Raw points of one term on node ``n``, for the columns that it fits."""
         cdef int32_t* raw = self.raw + term * ROOM
+        cdef const int32_t* verdict = self.verdict
         cdef int16_t* figures
+        cdef int32_t missing = 0
         cdef int c
-        cdef int missing = 0
         view.n_offers = 0
         if self.kernel[term] == PWR:
             power_savings(view.node, self.needs.cpu, self.needs.most, self.needs.idle, first, last, self.verdict, raw)
@@ -194,9 +199,14 @@ cdef class ColumnTable:
                     raw[c] = self.worked_out(term, c, n, view)
             return 0
         figures = self.memo.figures(self.state(n), 0) + self.figure[term]
-        for c in range(first, last):
-            raw[c] = figures[self.place[c]]
-            missing |= (raw[c] == UNKNOWN) & (self.verdict[c] == 0)
+        if self.straight:
+            for c in range(first, last):
+                raw[c] = figures[c]
+                missing |= (raw[c] == UNKNOWN) & (verdict[c] == 0)
+        else:
+            for c in range(first, last):
+                raw[c] = figures[self.place[c]]
+                missing |= (raw[c] == UNKNOWN) & (verdict[c] == 0)
         if missing and last - first > 1:
             self.fill(term, n, figures, view)
         elif missing:
@@ -236,27 +246,27 @@ cdef class ColumnTable:
     cdef void add_up(self, int first, int last) noexcept nogil:
         """Totals of the columns that fit."""
         cdef int term, c
-        cdef int32_t weight, total
+        cdef int32_t weight, stage, fits
+        cdef int32_t* verdict = self.verdict
+        cdef int32_t* total = self.total
         cdef const int32_t* raw = self.raw
-        if self.n_terms == 1:
-            weight = <int32_t> self.weight[0]
-            for c in range(first, last):
-                total = weight * raw[c]
-                self.verdict[c] = total if self.verdict[c] == 0 else self.verdict[c]
-            return
+        weight = <int32_t> self.weight[0]
         for c in range(first, last):
-            if self.verdict[c] == 0:
-                total = 0
-                for term in range(self.n_terms):
-                    total += <int32_t> self.weight[term] * raw[term * ROOM + c]
-                self.verdict[c] = total
+            total[c] = weight * raw[c]
+        for term in range(1, self.n_terms):
+            weight, raw = <int32_t> self.weight[term], self.raw + term * ROOM
+            for c in range(first, last):
+                total[c] += weight * raw[c]
+        for c in range(first, last):
+            stage, fits = verdict[c], total[c]       # both are read, so that compilers need no branch
+            verdict[c] = fits if stage == 0 else stage
 
     cdef void note(self, int term, int n, int first, int last) noexcept nogil:
         """Keep raw points of a term that may be stretched, and count them."""
         cdef const int32_t* raws = self.raw + term * ROOM
         cdef const Column* column
         cdef bint counted = self.normalise[term] != NORM_NONE
-        cdef int64_t place = tree_place(n, <int64_t> self.wide * FAN)
+        cdef int64_t place = tree_place(n, ROW)
         cdef int32_t raw
         cdef int32_t* kept
         cdef int c
@@ -276,7 +286,7 @@ cdef class ColumnTable:
 
     cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil:
         """The same where totals depend on extremes: those the column was last stretched with."""
-        cdef int64_t place = tree_place(n, <int64_t> self.wide * FAN)
+        cdef int64_t place = tree_place(n, ROW)
         cdef int term, c
         for term in range(self.n_terms):
             self.note(term, n, first, last)
@@ -292,26 +302,13 @@ cdef class ColumnTable:
 
     cdef void enter(self, int n, int first, int last) noexcept nogil:
         """Put what node ``n`` is worth in its places."""
-        cdef int64_t step = <int64_t> self.wide * FAN
-        cdef int64_t place = tree_place(n, step)
-        cdef int64_t above
-        cdef const int32_t* tops
-        cdef int32_t* leaves
-        cdef int grove, c, j
-        for grove in range(first // self.wide, (last + self.wide - 1) // self.wide):
-            leaves = self.groves[grove].cells + place
-            # Most changes do not touch the largest of sixteen nodes.
-            above = place
-            if self.groves[grove].depth > 1:
-                above = self.groves[grove].start[1] + tree_place(n >> BITS, step)
-            tops = self.groves[grove].cells + above
-            j = max(first - grove * self.wide, 0) * FAN
-            for c in range(max(first, grove * self.wide), min(last, (grove + 1) * self.wide)):
-                if self.verdict[c] < tops[j] and leaves[j] < tops[j]:
-                    leaves[j] = self.verdict[c]
-                elif leaves[j] != self.verdict[c]:
-                    tree_put(&self.trees[c], n, self.verdict[c])
-                j += FAN
+        cdef int grove
+        if last - first == 1:
+            tree_put(&self.trees[first], n, self.verdict[first])
+            return
+        for grove in range((last + ROW - 1) // ROW):
+            first = grove * ROW
+            tree_put_row(&self.groves[grove], n, self.verdict + first)
 
     cdef int64_t stretched_total(self, const Column* column, int64_t place) noexcept nogil:
         """The total of a node that fits, between the extremes the column was last stretched with."""
@@ -390,8 +387,11 @@ cdef class ColumnTable:
         cdef int32_t lane = self.memo.lane(pod)
         if self.n_used >= self.limit or family < 0 or lane < 0 or not needs_known(pod):
             return -1
+        if lane < min(self.limit, 2 * (self.n_used + ROW)) and not self.columns[lane].used:
+            c = lane
         while self.columns[c].used:
             c += 1
+        self.straight = (self.n_used == 0 or self.straight) and c == lane and self.memo.each == 1
         column = &self.columns[c]
         column.pod, column.most_cpu, column.owner, column.family = pod[0], most_cpu, owner, family
         column.lane, column.used, self.place[c] = lane, True, lane * self.memo.each
@@ -441,6 +441,7 @@ cdef class ColumnTable:
         for c in range(self.n_columns):
             if not self.columns[c].used:
                 continue
+            assert tree_sound(&self.trees[c]), f"column {c} promises too little"
             for n in range(self.nodes.count):
                 place = tree_place(n, self.trees[c].step)
                 self.state_of[n] = -1
@@ -457,11 +458,10 @@ cdef class ColumnTable:
 cdef int plant(ColumnTable table, int32_t c) except -1 nogil:
     """Memory of a column, without values."""
     cdef Column* column = &table.columns[c]
-    cdef int grove = c // table.wide
-    cdef int term
+    cdef int grove, term
     cdef Tree points
-    tree_plant(&table.groves[grove], table.nodes.count, table.wide, 0)
-    table.trees[c] = tree_of(&table.groves[grove], c % table.wide)
+    for grove in range(c // ROW + 1):    # changes go through all of them
+        plant_grove(table, grove)
     tree_clear(&table.trees[c])
     if not table.stretched:
         return 0
@@ -471,10 +471,23 @@ cdef int plant(ColumnTable table, int32_t c) except -1 nogil:
             with gil:
                 raise MemoryError()
     for term in range(table.n_terms):
-        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, table.wide, 1)
-        points = tree_of(&table.points[grove * TERMS + term], c % table.wide)
+        points = tree_of(&table.points[c // ROW * TERMS + term], c % ROW)
         tree_clear(&points)
-        column.points[term] = points.level[0]
         column.most[term] = column.least[term] = 0
         tally_clear(&column.tallies[term])
+    return 0
+
+
+cdef int plant_grove(ColumnTable table, int grove) except -1 nogil:
+    """Memory of columns that lie side by side."""
+    cdef int c, term
+    if table.groves[grove].cells != NULL:
+        return 0
+    tree_plant(&table.groves[grove], table.nodes.count, ROW, 0)
+    for c in range(ROW):
+        table.trees[grove * ROW + c] = tree_of(&table.groves[grove], c)
+    for term in range(table.n_terms if table.stretched else 0):
+        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, ROW, 1)
+        for c in range(ROW):
+            table.columns[grove * ROW + c].points[term] = table.points[grove * TERMS + term].cells + c
     return 0

@@ -1,10 +1,13 @@
 # Who runs in a round, and on what.
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.gangs cimport Claim, GangTable
 from fastsim_ext.leases cimport Leases
 from fastsim_ext.ranking cimport Entry, Ranking
 from fastsim_ext.mersenne cimport Mersenne
 
+
+@cython.final
 cdef class Draft:
     cdef GangTable table
     cdef Leases leases
@@ -22,6 +25,7 @@ cdef class Draft:
     cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil
     cdef bint next_pair(self, Entry* entry) noexcept nogil
-    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model) noexcept nogil
+    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil
+    cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil
     cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil
     cdef void take(self, const Entry* entry) noexcept nogil

@@ -4,8 +4,9 @@ Pairs without a share that never ran stand all at the same place of a line, so t
 stream instead of being listed: those that were there at the last settlement, and those with a younger member.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.gangs cimport Claim, Couple, Gang
+from fastsim_ext.gangs cimport NEVER, Claim, Couple, Gang
 from fastsim_ext.leases cimport Task
 from fastsim_ext.mersenne cimport WORDS, mersenne_shuffle
 
@@ -15,6 +16,7 @@ cdef enum:
 cdef double LARGE = 1e9                # priority of a share that has not run yet, for each unit of it
 
 
+@cython.final
 cdef class Draft:
     """Fills the tasks of ``leases`` from the candidates of ``table``."""
 
@@ -36,7 +38,7 @@ cdef class Draft:
     cdef int reserve(self) except -1 nogil:
         """Make room for all that a line can hold."""
         cdef int64_t lines = self.leases.width if self.one_line else 1
-        return self.ranking.reserve(lines * (<int64_t> self.table.n + self.table.n_couples + 2) + 1)
+        return self.ranking.reserve(lines * (<int64_t> self.table.n + self.table.n_couples + 2))
 
     cdef void choose(self) noexcept nogil:
         """Take candidates until GPUs or candidates run out."""
@@ -61,7 +63,7 @@ cdef class Draft:
         """Serve the GPU models ``visit[first]`` and the ``count`` - 1 after it in one line."""
         cdef int64_t span = (<int64_t> self.table.n + 1) * (self.table.n + 1)
         cdef int32_t i, model
-        cdef Entry best
+        cdef Entry* best
         self.ranking.n = 0
         for i in range(count):
             model = self.visit[first + i]
@@ -73,12 +75,13 @@ cdef class Draft:
             for i in range(count):
                 self.enter_stream(self.visit[first + i], i * span, SETTLED)
                 self.enter_stream(self.visit[first + i], i * span, FRESH)
-        while self.ranking.n and self.unplaced and (count > 1 or self.free[self.visit[first]]):
-            best = self.ranking.items[0]
+        while self.ranking.n_heap and self.unplaced and (count > 1 or self.free[self.visit[first]]):
+            i = self.ranking.best()
+            best = &self.ranking.items[i]
             self.ranking.drop()
-            self.take(&best)
-            if best.stream != LISTED and self.next_pair(&best):
-                self.ranking.add(&best)
+            self.take(best)
+            if best.stream != LISTED and self.next_pair(best):
+                self.ranking.put(i)
 
     cdef void enter_singles(self, int32_t model, int64_t before) noexcept nogil:
         cdef int32_t n = self.table.n
@@ -108,9 +111,9 @@ cdef class Draft:
         cdef Entry* entry
         for i in range(self.table.n_couples):
             couple = &self.table.couples[i]
-            if not self.can_share(couple.row, couple.mate, model):
-                continue
             claim = &self.table.shared[i * self.table.width + model]
+            if not self.can_share(couple.row, couple.mate, model, claim.ran != NEVER):
+                continue
             entry = &self.ranking.items[self.ranking.n]
             entry.priority = self.priority(claim, model)
             if self.strict and entry.priority <= 0:
@@ -123,13 +126,14 @@ cdef class Draft:
 
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil:
         """The first pair of a stream stands for all of it."""
-        cdef Entry entry
+        cdef Entry* entry = &self.ranking.items[self.ranking.n]
         entry.priority, entry.share = 0.0, 0.0
         entry.deficit = self.table.half if stream == SETTLED else 0.0
         entry.order, entry.row, entry.mate, entry.couple = before, -1, 1, -1
         entry.model, entry.stream = model, stream
-        if self.next_pair(&entry):
-            self.ranking.add(&entry)
+        if self.next_pair(entry):
+            self.ranking.put(self.ranking.n)
+            self.ranking.n += 1
 
     cdef bint next_pair(self, Entry* entry) noexcept nogil:
         """Move a stream on to its next pair that can run."""
@@ -143,7 +147,7 @@ cdef class Draft:
             if not gang.taken and gang.num_gpu <= self.free[entry.model]:
                 while row < mate:
                     if ((self.table.gangs[row].settled and gang.settled) == (entry.stream == SETTLED)
-                            and self.can_share(row, mate, entry.model) and self.table.found(row, mate) < 0):
+                            and self.can_share(row, mate, entry.model, False) and self.table.found(row, mate) < 0):
                         entry.order = entry.order // span * span + mate * (<int64_t> n + 1) + row + 1
                         entry.row, entry.mate = row, mate
                         return True
@@ -152,12 +156,22 @@ cdef class Draft:
             row = 0
         return False
 
-    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model) noexcept nogil:
+    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
+        """Whether both jobs fit and are believed to get on with each other; who ``ran`` together, is known."""
         cdef const Gang* a = &self.table.gangs[row]
         cdef const Gang* b = &self.table.gangs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
-        return self.shared[a.kind, b.kind, model] > 0 and self.shared[b.kind, a.kind, model] > 0
+        if ran:
+            return self.mix(a.kind, b.kind, model)
+        # What is believed is a part of the rate alone, so nothing is believed of who cannot run alone.
+        return (self.mix(a.guise, b.guise, model)
+                and (a.guise == a.kind or self.alone[a.kind, model] > 0)
+                and (b.guise == b.kind or self.alone[b.kind, model] > 0))
+
+    cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil:
+        """Whether jobs of these kinds both make progress while they share GPUs."""
+        return self.shared[kind, other, model] > 0 and self.shared[other, kind, model] > 0
 
     cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil:
         """The share over the part of the time it got so far."""

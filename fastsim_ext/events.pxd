@@ -14,6 +14,7 @@ cdef class DepartureHeap:
     cdef Departure* items
     cdef readonly int64_t size
     cdef int64_t room, scheduled
+    cdef int32_t soon, later     # slots that came up to the second and the third row lately, or -1: hints, for speed
     cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil
     cdef void pop(self) noexcept nogil
     cpdef int verify(self) except -1

@@ -4,10 +4,12 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.ahead cimport ahead
 
 
 cdef enum:
     FAN = 4
+    NEAR = 8192          # departures that a cache holds
 
 
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
@@ -20,6 +22,9 @@ cdef class DepartureHeap:
     Each departure has FAN others below it, side by side, so a heap of many is shallow and few of its places are
     far apart in memory.
     """
+
+    def __cinit__(self):
+        self.soon = self.later = -1
 
     def __dealloc__(self):
         free(self.items)
@@ -73,18 +78,27 @@ cdef class DepartureHeap:
         """Drop the soonest departure."""
         cdef int64_t i = 0
         cdef int64_t child, other, end
+        cdef int row = 0
         cdef Departure last
         self.size -= 1
         last = self.items[self.size]
         while FAN * i + 1 < self.size:
             child = FAN * i + 1
             end = min(child + FAN, self.size)
+            if self.size > NEAR:
+                for other in range(FAN * child + 1, min(FAN * (child + FAN) + 1, self.size), 2):
+                    ahead(&self.items[other])    # one of them comes up next
             for other in range(child + 1, end):
                 if sooner(&self.items[other], &self.items[child]):
                     child = other
             if not sooner(&self.items[child], &last):
                 break
             self.items[i] = self.items[child]
+            if row == 1:
+                self.soon = self.items[i].slot
+            elif row == 2:
+                self.later = self.items[i].slot
+            row += 1
             i = child
         if self.size > 0:
             self.items[i] = last

@@ -1,4 +1,5 @@
 # What rounds look like to the metrics: allocation, fragmentation and power of the cluster.
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.leases cimport Leases
 
@@ -13,6 +14,8 @@ cdef struct Row:         # as fastsim.frames.ROW
     int64_t counts[N_COUNTS]
     int64_t totals[N_TOTALS]
 
+
+@cython.final
 cdef class Gauge:
     cdef const int32_t[::1] node_of_gpu, shape_of_node
     cdef const int64_t[:, :, ::1] totals__sut  # by shape of node, GPUs in use, quantity

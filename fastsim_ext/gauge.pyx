@@ -4,6 +4,7 @@ A job in rounds holds whole GPUs, so all that counts of a node is its shape and 
 that means for each quantity is looked up in a table. Sums are integers and stay exact.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -29,6 +30,7 @@ cdef enum:               # places in fastsim.frames.TOTALS
     GPU_MW = 17
 
 
+@cython.final
 cdef class Gauge:
     """Running totals; a row every ``sample_s`` seconds if ``recorded``."""
 

@@ -26,6 +26,7 @@ cdef class Indexed(Selector):
     cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil
     cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
+    cdef bint suits(self, int n, const Pod* pod) noexcept nogil
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
     cdef int32_t lane_for(self, int cls) except -2 nogil

@@ -16,7 +16,7 @@ from fastsim_ext.needs cimport UNFIT, WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
-from fastsim_ext.tree cimport Tree, tree_place, tree_first, tree_next, tree_top
+from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_place
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
@@ -45,6 +45,8 @@ cdef class Indexed(Selector):
         self.window, self.long_window = habits["window_changes"], habits["long_window_changes"]
         self.upkeep_ns, self.look_ns, self.search_ns = habits["upkeep_ns"], habits["look_ns"], habits["search_ns"]
         self.miss_ns, self.worth_ns = habits["miss_ns"], habits["worth_ns"]
+        far = 1 + nodes.count / habits["near_nodes"]
+        self.search_ns, self.miss_ns, self.worth_ns = far * self.search_ns, far * self.miss_ns, far * self.worth_ns
         self.sweep_every, self.few_classes = habits["sweep_changes"], habits["few_classes"]
         self.restart(plan["memo"])
 
@@ -108,10 +110,10 @@ cdef class Indexed(Selector):
         if c >= 0:
             if self.table.stretched:
                 self.table.stretch_again(c)
-            top = tree_top(&self.table.trees[c])
-            if top > WORST:
-                at = tree_first(&self.table.trees[c], top)
-            elif self.nodes.count > 0:
+            at = tree_first(&self.table.trees[c], &top)
+            if top <= WORST:
+                at = -1
+            if at < 0 and self.nodes.count > 0:
                 choice.reason = top - UNFIT
         else:
             at = self.seek(cls, pod, &choice.reason)
@@ -229,47 +231,58 @@ cdef class Indexed(Selector):
         ``reason`` is then how far the furthest node got, or -1 if only a look at all nodes can tell.
         """
         cdef const Tree* bound = &self.table.trees[c]
-        cdef int32_t top = tree_top(bound)
+        cdef int32_t[FOUND] found
+        cdef int32_t top
         cdef int32_t best_at = -1
-        cdef int32_t first, at
+        cdef int32_t first = tree_first(bound, &top)
+        cdef int32_t at, after = 0
         cdef int furthest = top - UNFIT if top <= WORST else 0
         cdef int64_t best = WORST
         cdef int64_t total
+        cdef int k, count
+        cdef int wanted = 2
         self.searches += 1
         self.cost += self.search_ns
         if top > WORST:
-            first = tree_first(bound, top)
             total = self.worth(first, pod, &furthest)
             if total > WORST:
                 best, best_at = total, first
-            at = tree_next(bound, 0, <int32_t> (best + (best_at < 0)))
-            while at >= 0:
-                if at != first:
+            while after < bound.count:
+                # Behind the best node so far an equal total would lose the tie.
+                count = tree_gather(bound, &after, <int32_t> (best + (after > best_at)), wanted, &found[0])
+                wanted = min(2 * wanted, GATHER)
+                for k in range(count):
+                    if self.suits(found[k], pod):
+                        self.nodes.expect(found[k])
+                for k in range(count):
+                    at = found[k]
+                    if at == first or bound.level[0][tree_place(at, bound.step)] < best + (at > best_at):
+                        continue
                     total = self.worth(at, pod, &furthest)
                     if total > best or (total == best and at < best_at):
                         best, best_at = total, at
-                # Behind the best node so far an equal total would lose the tie.
-                at = tree_next(bound, at + 1, <int32_t> (best + (at >= best_at)))
         # A node that fails the bound fails the pod no later, and without named models no earlier.
         reason[0] = furthest
         if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= WORST else furthest < NO_CPU)):
             reason[0] = -1
         return best_at
 
+    cdef bint suits(self, int n, const Pod* pod) noexcept nogil:
+        """Whether node ``n`` has the CPU and the memory."""
+        return self.nodes.cpu_left[n] >= pod.cpu and self.nodes.mem_left[n] >= pod.mem
+
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil:
         """The total of node ``n``, which fits the bound, for a pod; WORST if it does not fit the pod."""
-        cdef const Node* node = &self.nodes.records[n]
+        cdef int32_t model = self.nodes.model[n]
         cdef int64_t total = 0
         cdef int term
         cdef int stage = 0
         self.looked_at += 1
-        # The bound already asked for the devices, for presence and for a pod slot.
-        if pod.num_gpu > 0 and pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
+        # The bound already asked for the devices, for presence and for a pod slot. Columns, because most do not fit.
+        if pod.num_gpu > 0 and pod.models != 0 and (model < 0 or not (pod.models >> model) & 1):
             stage = NO_GPU_MODEL
-        elif node.cpu_left < pod.cpu:
-            stage = NO_CPU
-        elif node.mem_left < pod.mem:
-            stage = NO_MEMORY
+        elif not self.suits(n, pod):
+            stage = NO_CPU if self.nodes.cpu_left[n] < pod.cpu else NO_MEMORY
         if stage != 0:
             furthest[0] = max(furthest[0], stage)
             self.cost += self.miss_ns

@@ -1,4 +1,5 @@
 # Who holds which GPUs in a round, and who keeps them for the next one.
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef struct Task:        # one candidate in one round
@@ -13,6 +14,8 @@ cdef struct Task:        # one candidate in one round
     double steps, mate_steps, finish_s
     double priority, deficit
 
+
+@cython.final
 cdef class Leases:
     cdef Task* tasks
     cdef Task* last

@@ -4,6 +4,7 @@ GPUs of a model have consecutive numbers. Largest gangs choose first; among equa
 of the last round come before those that take the next free ones.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
@@ -16,6 +17,7 @@ cdef void* zeros(int64_t count, int64_t size) except NULL:
     return made
 
 
+@cython.final
 cdef class Leases:
     """Tasks of this round and of the last one; ``gpus_by_model`` has the number of GPUs of each model."""
 

@@ -1,4 +1,5 @@
 # What a run in rounds leaves behind until somebody takes it away.
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.gangs cimport Gang
 from fastsim_ext.leases cimport Leases
@@ -9,6 +10,8 @@ cdef struct Moment:      # one candidate in one round
     int32_t model, num_gpu
     int64_t held         # where its GPUs begin among those of the ledger, or -1: those of the last round
 
+
+@cython.final
 cdef class Ledger:
     cdef Gang* gone                    # jobs that have ended
     cdef Moment* moments

@@ -1,5 +1,6 @@
 """What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
@@ -15,6 +16,7 @@ cdef void* grown(void* items, int64_t count, int64_t size) except NULL nogil:
     return more
 
 
+@cython.final
 cdef class Ledger:
     """Two growing lists of records."""
 

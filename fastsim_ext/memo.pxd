@@ -35,6 +35,7 @@ cdef class Memo:
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
     cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil
     cdef int mark(self, int64_t taken) except -1 nogil
+    cdef void expect(self, int32_t state) noexcept nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
     cdef int16_t* figures(self, int32_t state, int32_t lane) noexcept nogil
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil

@@ -12,6 +12,7 @@ is kept is what was met lately.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
@@ -19,6 +20,7 @@ cdef enum:
     FIRST_STATES = 1024
     LEAST_STATES = 16    # always allowed, whatever they take
     FIRST_LANES = 16
+    LINE = 32            # figures of one cache line
 
 
 cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
@@ -123,12 +125,19 @@ cdef class Memo:
             sort(&key[3], node.num_gpu)
         at = <int64_t> (mixed(key, self.words) & <uint64_t> self.mask)
         while self.table[at] != 0:
+            self.expect(self.table[at] - 1)
             if memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words * sizeof(int32_t)) == 0:
                 return self.table[at] - 1
             at = (at + 1) & self.mask
         self.n_states += 1
         self.table[at] = <int32_t> self.n_states
         return <int32_t> (self.n_states - 1)
+
+    cdef void expect(self, int32_t state) noexcept nogil:
+        """The figures of a state will be asked for."""
+        cdef int i
+        for i in range(self.n_lanes * self.each // LINE + 1):
+            ahead(self.figures(state, 0) + i * LINE)
 
     cdef int32_t lane(self, const Pod* pod) except -2 nogil:
         """The place of a pod class in every row, new or known; -1 if there is none left."""

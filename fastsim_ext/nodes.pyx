@@ -196,6 +196,9 @@ cdef class NodeTable:
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])
         ahead(&self.max_pods[n])
+        ahead(&self.before[n])
+        ahead(&self.free[n])
+        ahead(&self.frag[n])
         ahead(&self.cpu_mw[n])
         ahead(&self.gpu_mw[n])
         for i in range(0, 3 * self.target.groups.n, 16):

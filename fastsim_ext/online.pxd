@@ -36,7 +36,7 @@ cdef class Online:
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
-    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room, expected
+    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room
     cdef Row* rows
     cdef Row at_capacity                 # the last row with arrived demand within capacity
     cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS

@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureHeap
 from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
@@ -31,7 +32,6 @@ cdef class Online:
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
         self.next_sample = self.area_from = -INFINITY
-        self.expected = -1
 
     def __dealloc__(self):
         free(self.rows)
@@ -248,14 +248,19 @@ cdef class Online:
         return TIRED
 
     cdef void skip_void_departures(self) noexcept nogil:
-        """Drop departures of pods that left earlier, and have the node of the next one at hand."""
+        """Drop departures of pods that left earlier, and have the nodes of the next ones at hand."""
+        cdef int32_t soon, later
         while (self.departures.size > 0
                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
-        if self.departures.size > 0 and self.departures.items[0].slot != self.expected:
-            self.expected = self.departures.items[0].slot     # a hint: no result depends on it
-            if self.work.slots[self.expected].node >= 0:
-                self.select.expect(self.work.slots[self.expected].node)
+        # Hints: no result depends on them. What came up earlier is in the cache by now.
+        soon, later = self.departures.soon, self.departures.later
+        if soon >= 0 and self.work.slots[soon].node >= 0:
+            self.select.expect(self.work.slots[soon].node)
+        if later >= 0:
+            ahead(&self.work.slots[later].seq)
+            ahead(&self.work.slots[later].gpus)
+        self.departures.soon = self.departures.later = -1
 
     cdef bint wants_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""

@@ -1,75 +1,95 @@
 """Candidates for GPUs, best first: a heap, since a round looks at no more of them than it has GPUs for."""
 
-from libc.stdint cimport int64_t
+cimport cython
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 
 
-cdef inline bint better(const Entry* a, const Entry* b) noexcept nogil:
-    if a.priority != b.priority:
-        return a.priority > b.priority
-    if a.deficit != b.deficit:
-        return a.deficit > b.deficit
-    if a.share != b.share:
-        return a.share > b.share
-    return a.order < b.order
-
-
+@cython.final
 cdef class Ranking:
-    """A heap of entries; the best one is ``items[0]``."""
+    """Entries, and a heap of their places; the best one is ``items[best()]``."""
 
     def __dealloc__(self):
         free(self.items)
+        free(self.heap)
 
     cdef int reserve(self, int64_t count) except -1 nogil:
         """Make room for ``count`` entries."""
-        cdef Entry* more
-        if count > self.room:
-            more = <Entry*> realloc(self.items, 2 * count * sizeof(Entry))
-            if more == NULL:
-                with gil:
-                    raise MemoryError()
-            self.items = more
-            self.room = 2 * count
+        cdef Entry* items
+        cdef Place* heap
+        if count <= self.room:
+            return 0
+        items = <Entry*> realloc(self.items, 2 * count * sizeof(Entry))
+        if items != NULL:
+            self.items = items
+        heap = <Place*> realloc(self.heap, 2 * count * sizeof(Place))
+        if heap != NULL:
+            self.heap = heap
+        if items == NULL or heap == NULL:
+            with gil:
+                raise MemoryError()
+        self.room = 2 * count
         return 0
 
+    cdef bint better(self, const Place* a, const Place* b) noexcept nogil:
+        cdef const Entry* x
+        cdef const Entry* y
+        if a.priority != b.priority:
+            return a.priority > b.priority
+        x, y = &self.items[a.item], &self.items[b.item]
+        if x.deficit != y.deficit:
+            return x.deficit > y.deficit
+        if x.share != y.share:
+            return x.share > y.share
+        return x.order < y.order
+
     cdef void arrange(self) noexcept nogil:
-        """Turn entries in any order into a heap."""
+        """Turn the entries, in any order, into a heap."""
         cdef int64_t i
-        for i in range(self.n // 2 - 1, -1, -1):
+        for i in range(self.n):
+            self.heap[i].priority, self.heap[i].item = self.items[i].priority, i
+        self.n_heap = self.n
+        for i in range(self.n_heap // 2 - 1, -1, -1):
             self.sink(i)
 
     cdef void sink(self, int64_t i) noexcept nogil:
-        cdef Entry moving = self.items[i]
+        cdef Place moving = self.heap[i]
         cdef int64_t child = 2 * i + 1
-        while child < self.n:
-            if child + 1 < self.n and better(&self.items[child + 1], &self.items[child]):
+        while child < self.n_heap:
+            if child + 1 < self.n_heap and self.better(&self.heap[child + 1], &self.heap[child]):
                 child += 1
-            if not better(&self.items[child], &moving):
+            if not self.better(&self.heap[child], &moving):
                 break
-            self.items[i] = self.items[child]
+            self.heap[i] = self.heap[child]
             i = child
             child = 2 * i + 1
-        self.items[i] = moving
+        self.heap[i] = moving
 
-    cdef void add(self, const Entry* new) noexcept nogil:
-        """Put one more entry into the heap; there is room."""
-        cdef int64_t i = self.n
-        self.n += 1
-        while i > 0 and better(new, &self.items[(i - 1) // 2]):
-            self.items[i] = self.items[(i - 1) // 2]
+    cdef int32_t best(self) noexcept nogil:
+        """Where the best entry stands."""
+        return self.heap[0].item
+
+    cdef void put(self, int32_t item) noexcept nogil:
+        """Put an entry into the heap; there is room."""
+        cdef int64_t i = self.n_heap
+        cdef Place new
+        new.priority, new.item = self.items[item].priority, item
+        self.n_heap += 1
+        while i > 0 and self.better(&new, &self.heap[(i - 1) // 2]):
+            self.heap[i] = self.heap[(i - 1) // 2]
             i = (i - 1) // 2
-        self.items[i] = new[0]
+        self.heap[i] = new
 
     cdef void drop(self) noexcept nogil:
-        """Remove the best entry."""
-        self.n -= 1
-        if self.n > 0:
-            self.items[0] = self.items[self.n]
+        """Take the best entry out of the heap."""
+        self.n_heap -= 1
+        if self.n_heap > 0:
+            self.heap[0] = self.heap[self.n_heap]
             self.sink(0)
 
     cpdef int verify(self) except -1:
         """No entry is better than the one above it."""
         cdef int64_t i
-        for i in range(1, self.n):
-            assert not better(&self.items[i], &self.items[(i - 1) // 2]), f"heap order broken at {i}"
+        for i in range(1, self.n_heap):
+            assert not self.better(&self.heap[i], &self.heap[(i - 1) // 2]), f"heap order broken at {i}"
         return 0

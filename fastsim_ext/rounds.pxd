@@ -1,6 +1,8 @@
 # The loop of a run in rounds.
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.draft cimport Draft
+from fastsim_ext.dues cimport Due
 from fastsim_ext.gangs cimport Gang, GangTable
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Leases, Task
@@ -12,6 +14,8 @@ cdef enum:  # Stop: order of fastsim.round_run.STOPS
 cdef enum:  # Stage: where the loop goes on
     AT_TOP, AT_WORK, AT_ARRIVALS, AT_CHOICE
 
+
+@cython.final
 cdef class Rounds:
     cdef readonly GangTable table
     cdef readonly Leases leases
@@ -21,9 +25,10 @@ cdef class Rounds:
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
     cdef double[::1] price                     # by model, $/h
-    cdef int32_t[::1] order, spare             # task numbers
+    cdef Due* dues                             # this round's tasks in the order in which they are credited
+    cdef Due* spare
     cdef double round_s, realloc_s, restart_s, until_s
-    cdef bint recorded, endless, gauged, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
@@ -40,10 +45,6 @@ cdef class Rounds:
     cdef void reset(self) noexcept nogil
     cdef int arrive(self) except -1 nogil
     cdef int complete(self) except -1 nogil
-    cdef void sort_tasks(self) noexcept nogil
-    cdef void insert_run(self, int32_t* items, int32_t low, int32_t high) noexcept nogil
-    cdef void merge_runs(self, const int32_t* source, int32_t* target, int32_t low, int32_t middle,
-                         int32_t high) noexcept nogil
     cdef void credit(self, Task* task) noexcept nogil
     cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil
     cdef int let_go(self, int32_t row) except -1 nogil

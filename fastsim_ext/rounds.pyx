@@ -1,10 +1,11 @@
 """The loop of a run in rounds: jobs arrive, shares become priorities, the best candidates run for a round."""
 
+cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
-from fastsim_ext.gangs cimport Claim, Gang
+from libc.stdlib cimport calloc, free, realloc
+from fastsim_ext.dues cimport Due, dues_sorted
+from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 
@@ -15,31 +16,23 @@ cdef enum:
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
-cdef inline bint sooner(const Task* a, const Task* b) noexcept nogil:
-    """The order in which a round's work is credited: the last to finish first, single jobs before pairs, ids."""
-    if a.finish_s != b.finish_s:
-        return a.finish_s > b.finish_s
-    if (a.mate_id < 0) != (b.mate_id < 0):
-        return a.mate_id < 0
-    if a.id != b.id:
-        return a.id < b.id
-    return a.mate_id < b.mate_id
-
-
+@cython.final
 cdef class Rounds:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.round_run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 Gauge gauge=None, **draft):
+                 Gauge gauge=None, bint guessed=False, **draft):
         import numpy as np
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale) = quirks
         self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
-        self.gauge, self.gauged = gauge, gauge is not None
-        self.order = np.zeros(max(self.leases.gpus, 1), np.int32)
-        self.spare = np.zeros(max(self.leases.gpus, 1), np.int32)
+        self.gauge, self.gauged, self.guessed = gauge, gauge is not None, guessed
+        self.dues = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
+        self.spare = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
+        if self.dues == NULL or self.spare == NULL:
+            raise MemoryError()
         self.price = np.zeros(len(gpus))
         self.round_s, self.realloc_s, self.restart_s, self.until_s = round_s, realloc_s, restart_s, until_s
         self.first, self.last, self.recorded, self.endless = first, last, recorded, endless
@@ -48,13 +41,18 @@ cdef class Rounds:
 
     def __dealloc__(self):
         free(self.pending)
+        free(self.dues)
+        free(self.spare)
 
     # ------------------------------------------------------------------ outside
 
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed):
-        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+             const int32_t[::1] tenant, bint closed, const int32_t[::1] guise=None):
+        """Further jobs in order of arrival; ``closed`` says that there are no more.
+
+        ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
+        """
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
         cdef Gang* new
@@ -69,6 +67,7 @@ cdef class Rounds:
         for i in range(n):
             new = &self.pending[i]
             new.id, new.kind, new.num_gpu, new.tenant = id + i, kind[i], num_gpu[i], tenant[i]
+            new.guise = kind[i] if guise is None else guise[i]
             new.submit_s, new.total, new.weight, new.deadline_s = submit[i], total[i], weight[i], deadline[i]
             new.run, new.cost, new.first_s, new.finish_s = 0.0, 0.0, NAN, NAN
             new.rounds, new.failures, new.place, new.task = 0, 0, 0, -1
@@ -228,9 +227,9 @@ cdef class Rounds:
         cdef int32_t i
         cdef int32_t gone = 0
         cdef Task* task
-        self.sort_tasks()
+        dues_sorted(self.leases.tasks, self.dues, self.spare, self.leases.n, self.draft.one_line)
         for i in range(self.leases.n):
-            self.credit(&self.leases.tasks[self.order[i]])
+            self.credit(&self.leases.tasks[self.dues[i].task])
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
             task.alive = not self.table.gangs[task.row].ended
@@ -254,48 +253,6 @@ cdef class Rounds:
         self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
         return 1
 
-    cdef void sort_tasks(self) noexcept nogil:
-        """Task numbers in the order of ``sooner``: short runs by insertion, then merges of ever longer runs."""
-        cdef int32_t n = self.leases.n
-        cdef int32_t* source = &self.order[0]
-        cdef int32_t* target = &self.spare[0]
-        cdef int32_t width = 8
-        cdef int32_t low = 0
-        while low < n:
-            self.insert_run(source, low, min(low + width, n))
-            low += width
-        while width < n:
-            low = 0
-            while low < n:
-                self.merge_runs(source, target, low, min(low + width, n), min(low + 2 * width, n))
-                low += 2 * width
-            source, target = target, source
-            width *= 2
-        if source != &self.order[0]:
-            memcpy(&self.order[0], source, n * sizeof(int32_t))
-
-    cdef void insert_run(self, int32_t* items, int32_t low, int32_t high) noexcept nogil:
-        cdef int32_t i, j
-        for i in range(low, high):
-            j = i
-            while j > low and sooner(&self.leases.tasks[i], &self.leases.tasks[items[j - 1]]):
-                items[j] = items[j - 1]
-                j -= 1
-            items[j] = i
-
-    cdef void merge_runs(self, const int32_t* source, int32_t* target, int32_t low, int32_t middle,
-                         int32_t high) noexcept nogil:
-        cdef int32_t i = low
-        cdef int32_t j = middle
-        cdef int32_t k
-        for k in range(low, high):
-            if j >= high or (i < middle and not sooner(&self.leases.tasks[source[j]], &self.leases.tasks[source[i]])):
-                target[k] = source[i]
-                i += 1
-            else:
-                target[k] = source[j]
-                j += 1
-
     cdef void credit(self, Task* task) noexcept nogil:
         """Add a task's time and steps, or count a failure."""
         cdef double spent = task.finish_s - self.start_s
@@ -304,6 +261,16 @@ cdef class Rounds:
         cdef double* type_time = self.table.type_time
         cdef double* busy_s = self.leases.busy_s
         cdef Gang* gang = &self.table.gangs[task.row]
+        if task.mate < 0:
+            claim = &self.table.claims[task.row * self.table.width]
+        else:
+            claim = &self.table.shared[task.couple * self.table.width]
+            if self.guessed:
+                if claim[task.model].ran == NEVER:
+                    claim[task.model].ran = UNTOLD
+                if not self.draft.mix(gang.kind, self.table.gangs[task.mate].kind, task.model):
+                    self.wanted = True  # a wrong guess, for which neither job is to blame
+                    return
         if spent <= 0 or self.starved(gang, task.steps) or (
             task.mate >= 0 and self.starved(&self.table.gangs[task.mate], task.mate_steps)
         ):
@@ -313,10 +280,6 @@ cdef class Rounds:
             if task.mate >= 0 and not self.last_chunk:
                 self.fail(&self.table.gangs[task.mate])
             return
-        if task.mate < 0:
-            claim = &self.table.claims[task.row * self.table.width]
-        else:
-            claim = &self.table.shared[task.couple * self.table.width]
         claim[task.model].received += spent
         type_time[task.model] += spent
         for i in range(task.held, task.held + task.num_gpu):
@@ -397,7 +360,12 @@ cdef class Rounds:
         if self.whole:
             steps = <double> <int64_t> steps
         steps = min(steps, gang.total - gang.run)
-        finish_s[0] = self.now_s + delay_s + steps / rate if delay_s > 0 else self.now_s + steps / rate
+        if not rate > 0:  # a guess that was wrong costs a round
+            steps, finish_s[0] = 0.0, self.now_s + self.round_s
+        elif delay_s > 0:
+            finish_s[0] = self.now_s + delay_s + steps / rate
+        else:
+            finish_s[0] = self.now_s + steps / rate
         gang.rounds += 1
         if isnan(gang.first_s):
             gang.first_s = self.now_s

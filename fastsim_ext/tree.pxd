@@ -2,25 +2,29 @@
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    BITS = 4
-    FAN = 16             # children of one cell, 1 << BITS: one cache line of numbers
-    DEPTH = 8
+    BITS = 2
+    FAN = 4              # children of one cell, 1 << BITS
+    DEPTH = 16
+    GATHER = 16          # cells of the third level that are looked below at a time
+    FOUND = 256          # leaves below them, GATHER << 2 * BITS
+    ROW = 32             # trees that change at a stroke; more than compilers unroll
 
-cdef struct Grove:       # trees of equal size; the same block of every tree lies side by side
-    int32_t* cells       # all levels, leaves first
+cdef struct Grove:       # trees of equal size; the same cell of every tree lies side by side
+    int32_t* cells       # all levels, leaves first; rows of ``wide`` cells
+    void* held           # the memory they lie in
     int depth            # levels; the last one has at most FAN cells a tree
     int64_t[DEPTH] start  # first cell of each level, and behind them the end
     int32_t count, wide  # leaves of a tree; trees
 
 cdef struct Tree:        # one of them
-    (int32_t*)[DEPTH] level     # its first block of each level
-    int64_t step         # from one block of FAN cells to the next
+    (int32_t*)[DEPTH] level     # its first cell of each level
+    int64_t step         # from one cell to the next
     int depth
     int32_t count
 
 cdef inline int64_t tree_place(int64_t at, int64_t step) noexcept nogil:
     """Where cell ``at`` of a level is."""
-    return (at >> BITS) * step + (at & (FAN - 1))
+    return at * step
 
 cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except -1 nogil
 cdef void tree_fell(Grove* grove) noexcept nogil
@@ -28,6 +32,8 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
 cdef void tree_sum_up(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
-cdef int32_t tree_top(const Tree* tree) noexcept nogil
-cdef int32_t tree_first(const Tree* tree, int32_t value) noexcept nogil
-cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nogil
+cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil
+cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil
+cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil
+cdef bint tree_sound(const Tree* tree) noexcept nogil

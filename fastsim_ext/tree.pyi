@@ -14,3 +14,7 @@ class Maxima:
         """The first position with the largest number."""
     def next(self, at: int, least: int) -> int:
         """The first position from ``at`` on with ``least`` or more, or -1."""
+    def gathered(self, least: int, wanted: int) -> list[int]:
+        """All positions with ``least`` or more, gathered below so many cells at a time."""
+    def sound(self) -> bool:
+        """Whether the cells above the leaves are exact and no cell exceeds the one above it."""

@@ -1,12 +1,19 @@
 """Trees of maxima over one number for each node: the largest, and the first position that has it.
 
-A change of one leaf climbs only as far as a maximum changes, so both questions and changes cost
-about the logarithm of the number of nodes. Trees that change together stand in one grove: what they
-say of a node, and of its neighbours, lies in one stretch of memory.
+The cells right above the leaves are exact. What rises there lifts the cells above as far as it
+exceeds them; what falls does nothing more: cells further up may then promise more than there is, and
+a search that finds a promise empty lowers it. Most promises are below the largest number and never
+looked at, so changes cost little. Trees that change together stand in one grove: what they say of a
+node lies in one row, written at a stroke.
 """
 
-from libc.stdint cimport INT32_MIN, int32_t, int64_t
+from libc.stdint cimport INT32_MIN, int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+from fastsim_ext.ahead cimport ahead
+
+cdef enum:
+    LINE = 64            # bytes of a cache line
 
 
 cdef class Maxima:
@@ -35,33 +42,51 @@ cdef class Maxima:
 
     def top(self):
         """The largest number."""
-        return tree_top(&self.tree)
+        cdef int32_t top
+        tree_first(&self.tree, &top)
+        return top
 
     def first(self):
         """The first position with the largest number."""
-        return tree_first(&self.tree, tree_top(&self.tree))
+        cdef int32_t top
+        return tree_first(&self.tree, &top)
 
     def next(self, int32_t at, int32_t least):
         """The first position from ``at`` on with ``least`` or more, or -1."""
-        return tree_next(&self.tree, at, least)
+        return tree_next(&self.tree, 0, at, least)
+
+    def gathered(self, int32_t least, int wanted):
+        """All positions with ``least`` or more, gathered below so many cells at a time."""
+        cdef int32_t[FOUND] found
+        cdef int32_t at = 0
+        every = []
+        while at < self.tree.count:
+            count = tree_gather(&self.tree, &at, least, min(wanted, GATHER), &found[0])
+            every += [found[k] for k in range(count)]
+        return every
+
+    def sound(self):
+        """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+        return bool(tree_sound(&self.tree))
 
 
 cdef inline int32_t padded(int32_t count) noexcept nogil:
     return max(1, (count + FAN - 1) // FAN) * FAN
 
 
-cdef inline int32_t highest(const int32_t* cells) noexcept nogil:
+cdef inline int32_t higher(int32_t a, int32_t b) noexcept nogil:
+    return a if a > b else b
+
+
+cdef inline int32_t highest(const int32_t* cells, int64_t step) noexcept nogil:
     """The largest of FAN numbers."""
-    cdef int32_t best = cells[0]
-    cdef int i
-    for i in range(1, FAN):
-        best = cells[i] if cells[i] > best else best
-    return best
+    return higher(higher(cells[0], cells[step]), higher(cells[2 * step], cells[3 * step]))
 
 
 cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except -1 nogil:
     """Room for ``wide`` trees of ``count`` leaves, of which only so many levels unless ``depth`` is 0."""
     cdef int64_t room = 0
+    cdef int64_t i
     cdef int32_t level = padded(count)
     if grove.cells != NULL:
         return 0
@@ -73,46 +98,48 @@ cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except
         if level == FAN or grove.depth == depth:
             break
         level = padded(level // FAN)
-    grove.cells = <int32_t*> malloc(room * sizeof(int32_t))
-    if grove.cells == NULL:
+    grove.held = malloc(room * sizeof(int32_t) + LINE)
+    if grove.held == NULL:
         with gil:
             raise MemoryError()
+    grove.cells = <int32_t*> ((<uintptr_t> grove.held + LINE - 1) // LINE * LINE)
+    for i in range(room):
+        grove.cells[i] = INT32_MIN
     return 0
 
 
 cdef void tree_fell(Grove* grove) noexcept nogil:
     """Give the memory back."""
-    free(grove.cells)
-    grove.cells = NULL
+    free(grove.held)
+    grove.cells, grove.held = NULL, NULL
 
 
 cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
     """One tree of a grove."""
     cdef Tree tree
     cdef int level
-    tree.step, tree.depth, tree.count = <int64_t> grove.wide * FAN, grove.depth, grove.count
+    tree.step, tree.depth, tree.count = grove.wide, grove.depth, grove.count
     for level in range(DEPTH):
-        tree.level[level] = grove.cells + grove.start[level] + which * FAN if level < grove.depth else NULL
+        tree.level[level] = grove.cells + grove.start[level] + which if level < grove.depth else NULL
     return tree
 
 
-cdef inline int32_t blocks(const Tree* tree, int level) noexcept nogil:
-    """Blocks of one level of a tree."""
+cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
+    """Cells of one level of a tree."""
     cdef int32_t cells = padded(tree.count)
     while level > 0:
         cells = padded(cells // FAN)
         level -= 1
-    return cells // FAN
+    return cells
 
 
 cdef void tree_clear(Tree* tree) noexcept nogil:
     """Make every cell the lowest number there is."""
-    cdef int level, i
-    cdef int32_t block
+    cdef int level
+    cdef int32_t i
     for level in range(tree.depth):
-        for block in range(blocks(tree, level)):
-            for i in range(FAN):
-                tree.level[level][block * tree.step + i] = INT32_MIN
+        for i in range(cells_of(tree, level)):
+            tree.level[level][i * tree.step] = INT32_MIN
 
 
 cdef void tree_sum_up(Tree* tree) noexcept nogil:
@@ -120,63 +147,122 @@ cdef void tree_sum_up(Tree* tree) noexcept nogil:
     cdef int level
     cdef int32_t block
     for level in range(1, tree.depth):
-        for block in range(blocks(tree, level - 1)):
-            tree.level[level][tree_place(block, tree.step)] = highest(tree.level[level - 1] + block * tree.step)
+        for block in range(cells_of(tree, level - 1) // FAN):
+            tree.level[level][block * tree.step] = highest(tree.level[level - 1] + block * FAN * tree.step, tree.step)
 
 
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
-    """Write one leaf, and every maximum that follows from it."""
+    """Write one leaf, and what follows from it."""
     cdef int32_t* cell = &tree.level[0][tree_place(at, tree.step)]
-    cdef int32_t most, old = cell[0]
     cdef int level
-    cdef int64_t i = at
     cell[0] = value
-    for level in range(1, tree.depth):
-        i >>= BITS
-        cell = &tree.level[level][tree_place(i, tree.step)]
-        most = cell[0]
-        if value < most:
-            if old < most:           # it was not the largest before either
-                return
-            value = highest(tree.level[level - 1] + i * tree.step)
-        if value == most:
+    if tree.depth == 1:
+        return
+    at >>= BITS
+    value = highest(tree.level[0] + tree_place(at * FAN, tree.step), tree.step)
+    tree.level[1][tree_place(at, tree.step)] = value
+    for level in range(2, tree.depth):
+        at >>= BITS
+        cell = &tree.level[level][tree_place(at, tree.step)]
+        if value <= cell[0]:
             return
-        old = most
         cell[0] = value
 
 
-cdef int32_t tree_top(const Tree* tree) noexcept nogil:
-    """The largest leaf."""
-    return highest(tree.level[tree.depth - 1])
+cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
+    """Write one leaf of ROW trees, all those of a grove, and what follows from them."""
+    cdef int32_t[ROW] value
+    cdef int32_t* cells = grove.cells + tree_place(at, ROW)
+    cdef int32_t risen
+    cdef int level, j
+    for j in range(ROW):
+        cells[j] = values[j]
+    if grove.depth == 1:
+        return
+    at >>= BITS
+    cells = grove.cells + tree_place(at * FAN, ROW)
+    for j in range(ROW):
+        value[j] = highest(cells + j, ROW)
+    cells = grove.cells + grove.start[1] + tree_place(at, ROW)
+    for j in range(ROW):
+        cells[j] = value[j]
+    for level in range(2, grove.depth):
+        at >>= BITS
+        cells = grove.cells + grove.start[level] + tree_place(at, ROW)
+        risen = 0
+        for j in range(ROW):
+            risen |= value[j] > cells[j]
+        if not risen:        # most changes do not exceed what was promised
+            return
+        for j in range(ROW):
+            cells[j] = higher(cells[j], value[j])
 
 
-cdef int32_t tree_first(const Tree* tree, int32_t value) noexcept nogil:
-    """The first position with ``value``, which must be the largest leaf."""
-    cdef int level = tree.depth - 1
-    cdef int64_t i = 0
-    cdef const int32_t* cells
+cdef void lower(const Tree* tree, int level, int64_t at) noexcept nogil:
+    """Make one cell the largest of those below it, and the cells above it accordingly."""
+    cdef int32_t value
+    while level < tree.depth:
+        value = highest(tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
+        if value == tree.level[level][tree_place(at, tree.step)]:
+            return
+        tree.level[level][tree_place(at, tree.step)] = value
+        at >>= BITS
+        level += 1
+
+
+cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
+    """The first position with the largest leaf; how large it is into ``top``."""
+    cdef int level
+    cdef int64_t i, end
     while True:
-        cells = tree.level[level] + i * tree.step
-        i *= FAN
-        while cells[0] != value:
-            cells += 1
-            i += 1
-        if level == 0:
-            return <int32_t> i
-        level -= 1
+        level, i, end = tree.depth - 1, 0, FAN
+        top[0] = highest(tree.level[level], tree.step)
+        while level < tree.depth:
+            while i < end and tree.level[level][tree_place(i, tree.step)] != top[0]:
+                i += 1
+            if i == end:         # an empty promise: go on behind it
+                level += 1
+                i = (end >> BITS) - 1
+                if level < tree.depth:
+                    tree.level[level][tree_place(i, tree.step)] = highest(
+                        tree.level[level - 1] + tree_place(end - FAN, tree.step), tree.step)
+                end = (i | (FAN - 1)) + 1
+            elif level == 0:
+                return <int32_t> i
+            else:
+                level -= 1
+                i <<= BITS
+                end = i + FAN
 
 
-cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nogil:
-    """The first position from ``at`` on whose leaf is ``least`` or more, or -1."""
-    cdef int level = 0
+cdef bint tree_sound(const Tree* tree) noexcept nogil:
+    """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+    cdef int level
+    cdef int64_t i
+    cdef int32_t most
+    for level in range(1, tree.depth):
+        for i in range(cells_of(tree, level - 1) // FAN):
+            most = highest(tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step)
+            if most > tree.level[level][tree_place(i, tree.step)] or (
+                    level == 1 and most < tree.level[level][tree_place(i, tree.step)]):
+                return False
+    return True
+
+
+cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil:
+    """The first cell of level ``base`` from ``at`` on that is ``least`` or more, or -1; leaves are level 0."""
+    cdef int level = base
     cdef int64_t i = at
     cdef int64_t k
-    cdef int64_t span = 1   # leaves below one cell of the level
+    cdef int64_t span = (<int64_t> 1) << BITS * base     # leaves below one cell of the level
+    cdef bint whole         # whether a block is looked at from its start
     cdef const int32_t* cells
     while i * span < tree.count:    # there may be no memory behind
-        cells = tree.level[level] + (i // FAN) * tree.step
+        cells = tree.level[level] + i * tree.step
         k = i % FAN
-        while k < FAN and cells[k] < least:
+        whole = k == 0
+        while k < FAN and cells[0] < least:
+            cells += tree.step
             k += 1
         i += k - i % FAN
         if k == FAN:            # nothing here: look to the right, one level up
@@ -185,10 +271,57 @@ cdef int32_t tree_next(const Tree* tree, int32_t at, int32_t least) noexcept nog
             level += 1
             span *= FAN
             i //= FAN
-        elif level == 0:
-            return <int32_t> i if i < tree.count else -1
+            if whole and tree.level[level][tree_place(i - 1, tree.step)] >= least:
+                lower(tree, level, i - 1)
+        elif level == base:
+            return <int32_t> i if i * span < tree.count else -1
         else:                   # something below this cell
             level -= 1
             span //= FAN
             i *= FAN
     return -1
+
+
+cdef inline void expect_below(const Tree* tree, int level, int64_t at) noexcept nogil:
+    """The cells below one cell will be looked at."""
+    cdef int j
+    for j in range(FAN if level > 0 else 0):
+        ahead(&tree.level[level - 1][tree_place(at * FAN + j, tree.step)])
+
+
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
+    """Leaves of ``least`` or more below the next cells of the third level that promise them, at most GATHER.
+
+    Positions, rising, into ``found``; how many is the answer, 0 as well where promises were empty. ``at`` is where
+    to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
+    far parts of a large tree are on their way at the same time.
+    """
+    cdef int32_t[FOUND] cells
+    cdef int32_t i
+    cdef int base = min(2, tree.depth - 1)
+    cdef int level, j, k, below
+    cdef int count = 0
+    i = at[0] >> BITS * base
+    while count < wanted:
+        i = tree_next(tree, base, i, least)
+        if i < 0:
+            break
+        expect_below(tree, base, i)
+        found[count] = i
+        count += 1
+        i += 1
+    at[0] = i << BITS * base if i >= 0 else tree.count
+    for level in range(base - 1, -1, -1):
+        below = 0
+        for k in range(count):
+            i = below
+            for j in range(FAN):
+                if tree.level[level][tree_place(found[k] * FAN + j, tree.step)] >= least:
+                    cells[below] = found[k] * FAN + j
+                    expect_below(tree, level, cells[below])
+                    below += 1
+            if below == i:
+                lower(tree, level + 1, found[k])
+        count = below
+        memcpy(found, &cells[0], count * sizeof(int32_t))
+    return count

@@ -26,6 +26,7 @@ SHARED = {
     "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
     # The parts of the compiled rounds are only reached through the whole.
     "fastsim_ext/draft.pyx": f"{UNIT}/test_round_run.py",
+    "fastsim_ext/dues.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/gangs.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/leases.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/ledger.pyx": f"{UNIT}/test_round_run.py",

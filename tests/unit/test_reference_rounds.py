@@ -11,7 +11,7 @@ import pytest
 
 from fastsim.errors import PolicyError
 from fastsim.oracle import Oracle
-from fastsim.reference_leases import gpus_given
+from fastsim.reference_leases import Pair, gpus_given
 from fastsim.reference_rounds import Rounds
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
@@ -140,7 +140,7 @@ def test_a_window_ends_when_its_jobs_have() -> None:
 
 
 def test_leases_are_kept_and_larger_gangs_choose_first() -> None:
-    sizes = {(1,): 2, (2,): 1, (3,): 1, (4,): 2}
-    before = {(2,): (0,), (1,): (2, 3)}
+    sizes: dict[Pair, int] = {(1,): 2, (2,): 1, (3,): 1, (4,): 2}
+    before: dict[Pair, tuple[int, ...]] = {(2,): (0,), (1,): (2, 3)}
     given = gpus_given([(2,), (3,), (4,), (1,)], lambda c: sizes[c], before, range(6))
     assert given == {(1,): (2, 3), (4,): (0, 1), (2,): (4,), (3,): (5,)}

@@ -126,7 +126,7 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 1"):
+    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 2"):
         RoundCheckpoint.read(path)
 
 
@@ -160,10 +160,14 @@ def test_one_is_due_after_rounds_after_seconds_or_with_a_job() -> None:
     keeper = Keeper(RoundKeeping("x", every_rounds=10), 5, 0)
     assert (keeper.budget(5, 4096), keeper.budget(12, 4096), keeper.budget(12, 2)) == (10, 3, 2)
     assert (keeper.due(14, 0), keeper.due(15, 0)) == (False, True)
-    keeper.restart(15)
+    keeper.restart(15, 0)
     assert not keeper.due(16, 0)
     assert Keeper(RoundKeeping("x", wall_s=0.0), 0, 0).due(1, 0)
     assert not Keeper(RoundKeeping("x", wall_s=1e9), 0, 0).due(1, 0)
+    filled = Keeper(RoundKeeping("x", every_jobs=5), 0, 2)
+    assert filled.budget(0, 4096) == 5
+    assert [filled.due(rounds, arrived) for rounds, arrived in ((3, 6), (4, 7))] == [False, True]
+    assert Keeper(RoundKeeping("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
     coming = Keeper(RoundKeeping("x", at_job=3), 0, 0)
     assert coming.budget(0, 4096) == 1
     assert [coming.due(1, arrived) for arrived in (0, 3, 4, 5)] == [False, False, True, False]

@@ -40,7 +40,7 @@ def rows() -> Any:
     return made
 
 
-def test_a_view_is_a_copy() -> None:
+def test_a_view_does_not_change_with_the_loop() -> None:
     records = rows()
     price = np.array([1.0, 2.0])
     seen = view_of(records, WHERE, 7.0, price, ["red", "blue"])

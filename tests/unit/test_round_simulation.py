@@ -32,6 +32,9 @@ def test_a_folder_appears_complete(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "run").iterdir()} >= {"run.json", "jobs.parquet"}
     assert run.provenance["rates"]["kinds"] > 0
     assert "narayanan2020gavel" in run.cite()
+    written = fs.Result.load(tmp_path / "run")
+    assert written.provenance == run.provenance and written.provenance["policy"] == "isolated"
+    assert written.citations == run.citations
 
 
 def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
@@ -71,7 +74,7 @@ def test_a_quirk_changes_the_run() -> None:
         ({"global_queue": "yes"}, "global_queue"),
         ({"cluster": "openb"}, "GPU model"),
         ({"cluster": "uniform?nodes=2"}, "no GPUs"),
-        ({"checkpoint_pods": 5}, "checkpoint"),
+        ({"checkpoint_pods": 5}, "checkpoint: found a run without a folder"),
         ({"restart_s": 999.0}, "restart_s"),
     ],
 )

@@ -10,7 +10,7 @@ from fastsim_ext.tree import Maxima
 
 LOWEST = -(2**31)
 values = st.one_of(st.integers(-3, 3), st.sampled_from((LOWEST, LOWEST + 1, 2**31 - 1)), st.integers(-(10**6), 10**6))
-counts = st.sampled_from((1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257, 300, 4096, 4097))
+counts = st.sampled_from((1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 255, 256, 257, 300, 4096, 4097))
 
 
 def next_of(plain: list[int], at: int, least: int) -> int:
@@ -21,6 +21,7 @@ def next_of(plain: list[int], at: int, least: int) -> int:
 def assert_same(tree: Maxima, plain: list[int]) -> None:
     assert tree.top() == max(plain)
     assert tree.first() == plain.index(max(plain))
+    assert tree.sound()
 
 
 @given(counts, st.data())
@@ -48,6 +49,31 @@ def test_the_first_of_equals_is_found_wherever_it_stands(count: int) -> None:
         plain[at] = 6
         assert tree.top() == max(plain)
     assert (tree.first(), tree.next(0, 7), tree.next(0, 6)) == (0, -1, 0)
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 16, 17, 63, 64, 300, 4097])
+@pytest.mark.parametrize("wanted", [1, 2, 16])
+def test_gathering_finds_every_position(count: int, wanted: int) -> None:
+    plain = [k * k % 11 for k in range(count)]
+    tree = Maxima(plain, beside=2)
+    for at in range(0, count, 3):  # some promises become empty
+        plain[at] -= 5
+        tree.put(at, plain[at])
+    for least in (-5, 0, 4, 9, 10, 11):
+        assert tree.gathered(least, wanted) == [i for i in range(count) if plain[i] >= least]
+        assert tree.sound()
+    assert_same(tree, plain)
+
+
+def test_what_fell_is_found_out_by_the_next_search() -> None:
+    plain = [k % 7 for k in range(300)]
+    tree = Maxima(plain)
+    for at in [k for k in range(300) if plain[k] == 6]:  # all promises of a 6 become empty, none is looked at
+        tree.put(at, 1)
+        plain[at] = 1
+        assert tree.sound()
+    assert tree.next(0, 6) == -1
+    assert_same(tree, plain)
 
 
 def test_a_search_goes_on_from_behind_the_last_hit() -> None:
