@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from fastsim.policies.rounds.estimator import Estimator
+from fastsim.round_figures import round_figures
 from fastsim.workload.job_types import JOB_NAMES
 from tests.golden.gavel import GAVEL
 from tests.golden.gavel_calls import golden_setting
@@ -39,9 +40,9 @@ def test_references_and_matches(path: Path) -> None:
     }
 
 
-BARS = {"mean completion time": 0.75, "makespan": 1.0, "utilisation": 1.0}
-"""Per cent by which a run may differ: what the original moves when its solver is exchanged for one that, as ours does,
-ends inside the optimal face."""
+BAR = 1e-3
+"""Relative; noise of 1e-9 in the shares, which decides among equal jobs, moves mean completion time, makespan and use
+as far. A run that knows all rates is outside."""
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition("__")[0])
@@ -51,14 +52,9 @@ def test_whole_runs(path: Path) -> None:
     estimator = Estimator(PROFILED[run.row["name"]], len(references), JOB_NAMES, estimator_column_bug=True)
     beliefs = estimator.begin(run.setting)
     found = run.played(dataclasses.replace(run.plan(), beliefs=beliefs))
-    ours = (
-        float((found.jobs["finish_s"] - found.jobs["submit_s"]).mean()), found.makespan_s,
-        float((found.busy_s / found.makespan_s).mean()),
-    )  # fmt: skip
-    original = [run.row[name] for name in ("average_jct", "makespan", "utilization")]
-    differences = 100 * (np.array(ours) / original - 1)
-    for (figure, bar), difference in zip(BARS.items(), differences.tolist(), strict=True):
-        assert abs(difference) <= bar, f"{figure}: {difference:+.2f} %"
+    figures = round_figures(found)
+    ours = np.array([figures.jct_mean_s, found.makespan_s, figures.utilization])
+    assert ours == pytest.approx([run.row[name] for name in ("average_jct", "makespan", "utilization")], rel=BAR)
     recorded = json.loads(path.read_text())["reference_job_map"]
     names = {kind: name for (name, num_gpu), kind in run.setting.oracle.kind_index.items() if num_gpu == 1}
     believed = {str(job): names[kind] for job, kind in found.jobs[["id", "guise"]].tolist()}
