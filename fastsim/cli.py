@@ -56,6 +56,7 @@ def exit_code(arguments: Sequence[str]) -> int:
         _drop_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one changes nothing
         return _fail("interrupted, nothing written", INTERRUPTED)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)

@@ -17,6 +17,7 @@ import numpy as np
 
 from fastsim.errors import PolicyError
 from fastsim.reference_leases import Outcome, Pair, Task, gpus_given
+from fastsim.reference_rates import pair_is_hopeful, round_of, true_rates
 from fastsim.round_options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
 from fastsim.round_plan import ALONE, Allocation, RoundPlan, RoundView, Setting
 
@@ -45,6 +46,8 @@ class Rounds:
     allocation: dict[Pair, Sequence[float]] = field(default_factory=dict)
     workers: dict[Pair, tuple[int, ...]] = field(default_factory=dict)
     history: list[tuple[int, float, Task]] = field(default_factory=list)
+    guise: list[int] = field(default_factory=list)
+    ran: set[tuple[Pair, int]] = field(default_factory=set)
     calls: int = 0
     rounds: int = 0
     max_active: int = 0
@@ -128,6 +131,8 @@ class Rounds:
         while self.added < len(self.jobs) and self.jobs[self.added].submit_s <= self.now_s:
             job, self.added = self.added, self.added + 1
             self.outcomes.append(Outcome(self.jobs[job]))
+            kind, beliefs = self.jobs[job].kind, self.plan.beliefs
+            self.guise.append(kind if beliefs is None else beliefs.arrive(job, kind))
             self._candidate((job,), self.options.round_s / 2)
             if self.plan.pairs:
                 for other in self.active:
@@ -147,6 +152,12 @@ class Rounds:
     def _complete(self, task: Task) -> None:
         """Credit one candidate for its round, or count a failure."""
         spent = task.finish_s - self.start_s
+        if len(task.candidate) == 2 and self.plan.beliefs is not None:
+            self.ran.add((task.candidate, task.model))
+            self.plan.beliefs.observe(*task.candidate, task.model)
+            if min(self._rates(task.candidate, task.model)) <= 0:  # a wrong guess, for which neither job is to blame
+                self.wanted = True
+                return
         if spent <= 0 or any(self._starved(job, steps) for job, steps in zip(task.candidate, task.steps, strict=True)):
             self._fail(task.candidate)
             return
@@ -183,6 +194,8 @@ class Rounds:
 
     def _remove(self, job: int) -> None:
         self.active.remove(job)
+        if self.plan.beliefs is not None:
+            self.plan.beliefs.leave(job)
         for column in (self.received, self.deficit, self.priority):
             for candidate in [c for c in column if job in c]:
                 del column[candidate]
@@ -244,7 +257,7 @@ class Rounds:
         return RoundView(
             self.setting, self.now_s, np.array(ids, np.int64), price__g=self.price,
             steps_left=np.array([row.steps_left for row in rows], float),
-            tenant=tenants if any(tenants) else (), **columns,
+            tenant=tenants if any(tenants) else (), partner_rates=self.plan.beliefs, **columns,
         )  # fmt: skip
 
     def _prioritise(self) -> None:
@@ -252,20 +265,25 @@ class Rounds:
             shares = self.allocation.get(candidate)
             for g in range(self.width):
                 priority[g] = 0.0
-                if shares is None or shares[g] == 0 or min(self._rates(candidate, g)) == 0:
+                if shares is None or shares[g] == 0 or self._hopeless(candidate, g):
                     continue
                 total = self.type_time[g]
                 part = 0.0 if total == 0 else self.received[candidate][g] / total
                 priority[g] = shares[g] / part if part > 0 else shares[g] * LARGE
 
+    def _hopeless(self, candidate: Pair, model: int) -> bool:
+        """Whether a member is believed to get nowhere on a GPU model."""
+        if len(candidate) == 1 or (candidate, model) in self.ran:
+            return min(self._rates(candidate, model)) <= 0
+        return not pair_is_hopeful(
+            self.setting.oracle, self._kinds(candidate), [self.guise[j] for j in candidate], model
+        )
+
     def _rates(self, candidate: Pair, model: int) -> list[float]:
-        """Steps/s of each member on a GPU model."""
-        oracle = self.setting.oracle
-        kinds = [self.jobs[job].kind for job in candidate]
-        if len(kinds) == 1:
-            return [float(oracle.alone__kg[kinds[0], model])]
-        shared = [float(oracle.shared__kkg[a, b, model]) for a, b in (kinds, kinds[::-1])]
-        return [0.0 if math.isnan(rate) else rate for rate in shared]
+        return true_rates(self.setting.oracle, self._kinds(candidate), model)
+
+    def _kinds(self, candidate: Pair) -> list[int]:
+        return [self.jobs[job].kind for job in candidate]
 
     def _lines(self) -> Iterator[list[tuple[Pair, int]]]:
         """Candidates with a GPU model each, best first; ties stay in the order of the candidates."""
@@ -290,7 +308,7 @@ class Rounds:
         for line in self._lines():
             for candidate, g in line:
                 size = self.jobs[candidate[0]].num_gpu
-                if size > free[g] or not taken.isdisjoint(candidate) or min(self._rates(candidate, g)) <= 0:
+                if size > free[g] or not taken.isdisjoint(candidate) or self._hopeless(candidate, g):
                     continue
                 if self.plan.strict and self.priority[candidate][g] <= 0:
                     continue
@@ -319,17 +337,13 @@ class Rounds:
     def _dispatched(self, candidate: Pair, model: int, before: dict[Pair, tuple[int, ...]]) -> Task:
         again = before.get(candidate) == self.workers[candidate]
         delay = 0.0 if again else self.options.restart_s
-        steps, finishes = [], []
+        work = []
         for job, rate in zip(candidate, self._rates(candidate, model), strict=True):
             outcome = self.outcomes[job]
-            possible = rate * (self.options.round_s - delay)
-            if self.options.quirk("whole_steps"):
-                possible = float(int(possible))
-            steps.append(min(possible, outcome.steps_left))
-            finishes.append(self.now_s + delay + steps[-1] / rate if delay else self.now_s + steps[-1] / rate)
+            work.append(round_of(rate, outcome.steps_left, self.now_s, delay, self.options))
             outcome.rounds += 1
             outcome.first_s = self.now_s if outcome.first_s is None else outcome.first_s
-        task = Task(candidate, model, steps, max(finishes))
+        task = Task(candidate, model, [steps for steps, _ in work], max(done_s for _, done_s in work))
         task.priority, task.deficit = self.priority[candidate][model], self.deficit[candidate][model]
         heapq.heappush(self.running, (-task.finish_s, in_order(candidate), task))
         self.history.append((self.rounds - 1, self.now_s, task))

@@ -34,13 +34,14 @@ from fastsim_ext.rounds import Rounds
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
-VERSION = 1
+VERSION = 2
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
     "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue", "prices",
     "compat", "endless", "recorded", "gauged", "records",
+    "beliefs",
 )  # fmt: skip
 """What must be the same in the run that goes on; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -232,6 +233,11 @@ def decisions(
 def policy_of(plan: RoundPlan) -> list[Any]:
     """What is known of the policy of a run: the class that allocates, and how its shares become rounds."""
     return [type(plan.allocator).__qualname__, plan.pairs, plan.visit, plan.strict]
+
+
+def beliefs_of(plan: RoundPlan) -> dict[str, Any]:
+    """What is known of the estimates of a run; another policy that goes on believes them too."""
+    return {"beliefs": "none" if plan.beliefs is None else str(plan.beliefs)}
 
 
 def _rates(setting: Setting) -> str:

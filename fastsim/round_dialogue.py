@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import PolicyError
-from fastsim.round_plan import Allocation, Floats, RoundPlan, RoundView, Setting
+from fastsim.round_plan import Allocation, Floats, PartnerRates, RoundPlan, RoundView, Setting
 
 
 def view_of(
-    rows: npt.NDArray[Any], setting: Setting, now_s: float, price__g: Floats, tenants: Sequence[str]
-) -> RoundView:
+    rows: npt.NDArray[Any], setting: Setting, now_s: float, price__g: Floats, tenants: Sequence[str],
+    partner_rates: PartnerRates | None = None,
+) -> RoundView:  # fmt: skip
     """What a policy sees of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
     tenant = tuple("" if code < 0 else tenants[code] for code in rows["tenant"].tolist()) if tenants else ()
     return RoundView(
         setting, now_s, rows["id"].copy(), rows["kind"].astype(np.int64), rows["num_gpu"].astype(np.int64),
         rows["weight"].copy(), rows["submit_s"].copy(), rows["total"] - rows["run"], rows["deadline_s"].copy(),
-        price__g.copy(), tenant,
+        price__g.copy(), tenant, partner_rates,
     )  # fmt: skip
 
 

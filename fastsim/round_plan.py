@@ -93,6 +93,28 @@ class PartnerRates(Protocol):
         """Rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
 
 
+class Beliefs(PartnerRates, Protocol):
+    """Estimates that follow a run; what they remember must survive ``restored(kept())``.
+
+    They say who may share GPUs, while the oracle says how fast those go. A pair whose true rate is 0 loses a round.
+    """
+
+    def arrive(self, job: int, kind: int) -> int:
+        """The kind that a job is believed to be when it shares; jobs come in order of their ids, or once more."""
+
+    def observe(self, job_a: int, job_b: int, model: int) -> None:
+        """Both jobs have run together on the model with this position: its true rates are known from now on."""
+
+    def leave(self, job: int) -> None:
+        """A job is gone."""
+
+    def kept(self) -> dict[str, Any]:
+        """Their memory as JSON values."""
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take that memory back."""
+
+
 @dataclass(frozen=True, eq=False)
 class Allocation:
     """Shares of the time, 0 to 1: row ``r`` is job ``first[r]``, or it and ``second[r]`` (> ``first[r]``) together.
@@ -132,6 +154,7 @@ class RoundPlan:
 
     ``pairs``: jobs may share GPUs, so pairs of them are candidates too. ``visit``: see ``VISITS``.
     ``strict``: only what has a positive priority runs; otherwise GPUs that are left go to whoever fits.
+    ``beliefs``: what is believed of sharing, if it is not the truth.
     """
 
     allocator: Allocator
@@ -139,6 +162,7 @@ class RoundPlan:
     visit: str = "fastest"
     strict: bool = False
     traits: Mapping[str, Any] = field(default_factory=dict)
+    beliefs: Beliefs | None = None
 
 
 class RoundPolicy(Protocol):

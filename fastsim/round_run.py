@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
-from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions, policy_of
+from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, beliefs_of, decisions, policy_of
 from fastsim.round_dialogue import answer, nothing_runs, view_of
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, Setting
@@ -84,7 +84,13 @@ class _Driver:
 
     def ask(self) -> None:
         rows = np.frombuffer(self.loop.table.rows(), GANG)
-        said = answer(self.plan, view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants))
+        beliefs = self.plan.beliefs
+        if beliefs is not None:
+            self.drain()
+            for job_a, job_b, model in self.loop.table.observed():
+                beliefs.observe(job_a, job_b, model)
+        view = view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants, beliefs)
+        said = answer(self.plan, view)
         if said is not None:
             self.solver_s += said.solver_s
             try:
@@ -96,7 +102,14 @@ class _Driver:
         # One batch is read ahead, so that the loop knows that the last one is the last one.
         now, self.ahead = self.ahead, next(self.batches, None)
         columns = now if now is not None else JobBatch.of([])
-        self.loop.feed(*columns, self.ahead is None)
+        self.loop.feed(*columns, self.ahead is None, self.guise(columns))
+
+    def guise(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
+        """What the next jobs are believed to be."""
+        if self.plan.beliefs is None:
+            return None
+        jobs = enumerate(columns.kind.tolist(), arrived(self.loop))
+        return np.array([self.plan.beliefs.arrive(job, kind) for job, kind in jobs], np.int32)
 
     def price_changed(self) -> None:
         prices = self.options.prices
@@ -107,6 +120,9 @@ class _Driver:
     def drain(self) -> None:
         gone, tasks, held = self.loop.ledger.drained()
         self.gone.append(np.frombuffer(gone, GANG))
+        if self.plan.beliefs is not None:
+            for job in self.gone[-1]["id"].tolist():
+                self.plan.beliefs.leave(job)
         self.tasks.append(np.frombuffer(tasks, MOMENT))
         self.held.append(np.frombuffer(held, np.int32))
         if self.loop.gauge is not None:
@@ -116,6 +132,7 @@ class _Driver:
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def look(self) -> None:
+        """Tell how far the run is, and stop one that will never end."""
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
@@ -145,6 +162,7 @@ class _Driver:
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
             "memory": self.plan.allocator.kept(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
+            "beliefs": None if self.plan.beliefs is None else self.plan.beliefs.kept(),
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
@@ -157,6 +175,8 @@ class _Driver:
         self.solver_s = state.meta["solver_s"]
         for name, kind in RECORDS.items():
             getattr(self, name).append(state.arrays[name].view(kind))
+        if self.plan.beliefs is not None:
+            self.plan.beliefs.restored(state.meta["beliefs"])
         if state.meta["policy"] is None:
             doubt(self.loop)
         else:
@@ -187,7 +207,7 @@ def run_rounds(
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
     driver = _Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
-    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
+    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | beliefs_of(plan)
     if resume is not None:
         driver.take_over(resume)
     if checkpoint is not None:
@@ -220,7 +240,7 @@ def _loop(
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
-        gauge=gauge,
+        gauge=gauge, guessed=plan.beliefs is not None,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ cdef class Draft:
     cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil
     cdef bint next_pair(self, Entry* entry) noexcept nogil
-    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model) noexcept nogil
+    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil
+    cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil
     cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil
     cdef void take(self, const Entry* entry) noexcept nogil

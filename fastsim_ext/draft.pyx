@@ -6,7 +6,7 @@ stream instead of being listed: those that were there at the last settlement, an
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.gangs cimport Claim, Couple, Gang
+from fastsim_ext.gangs cimport NEVER, Claim, Couple, Gang
 from fastsim_ext.leases cimport Task
 from fastsim_ext.mersenne cimport WORDS, mersenne_shuffle
 
@@ -111,9 +111,9 @@ cdef class Draft:
         cdef Entry* entry
         for i in range(self.table.n_couples):
             couple = &self.table.couples[i]
-            if not self.can_share(couple.row, couple.mate, model):
-                continue
             claim = &self.table.shared[i * self.table.width + model]
+            if not self.can_share(couple.row, couple.mate, model, claim.ran != NEVER):
+                continue
             entry = &self.ranking.items[self.ranking.n]
             entry.priority = self.priority(claim, model)
             if self.strict and entry.priority <= 0:
@@ -147,7 +147,7 @@ cdef class Draft:
             if not gang.taken and gang.num_gpu <= self.free[entry.model]:
                 while row < mate:
                     if ((self.table.gangs[row].settled and gang.settled) == (entry.stream == SETTLED)
-                            and self.can_share(row, mate, entry.model) and self.table.found(row, mate) < 0):
+                            and self.can_share(row, mate, entry.model, False) and self.table.found(row, mate) < 0):
                         entry.order = entry.order // span * span + mate * (<int64_t> n + 1) + row + 1
                         entry.row, entry.mate = row, mate
                         return True
@@ -156,12 +156,22 @@ cdef class Draft:
             row = 0
         return False
 
-    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model) noexcept nogil:
+    cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
+        """Whether both jobs fit and are believed to get on with each other; who ``ran`` together, is known."""
         cdef const Gang* a = &self.table.gangs[row]
         cdef const Gang* b = &self.table.gangs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
-        return self.shared[a.kind, b.kind, model] > 0 and self.shared[b.kind, a.kind, model] > 0
+        if ran:
+            return self.mix(a.kind, b.kind, model)
+        # What is believed is a part of the rate alone, so nothing is believed of who cannot run alone.
+        return (self.mix(a.guise, b.guise, model)
+                and (a.guise == a.kind or self.alone[a.kind, model] > 0)
+                and (b.guise == b.kind or self.alone[b.kind, model] > 0))
+
+    cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil:
+        """Whether jobs of these kinds both make progress while they share GPUs."""
+        return self.shared[kind, other, model] > 0 and self.shared[other, kind, model] > 0
 
     cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil:
         """The share over the part of the time it got so far."""

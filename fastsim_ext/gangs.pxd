@@ -2,10 +2,14 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+cdef enum:  # Ran
+    NEVER, UNTOLD, TOLD
+
 cdef struct Claim:       # one candidate on one GPU model
     double received      # seconds since the last allocation, and half a round
     double deficit       # seconds it was promised and did not get
     double share         # 0 to 1
+    int64_t ran          # Ran: the true rate of a pair is known once it has run
 
 cdef struct Gang:        # a job that runs on num_gpu GPUs at once
     int64_t id
@@ -13,6 +17,7 @@ cdef struct Gang:        # a job that runs on num_gpu GPUs at once
     double first_s, finish_s           # when it first ran, when it was complete; NaN = not yet
     int64_t rounds       # it ran in
     int32_t kind, num_gpu, failures, tenant
+    int32_t guise        # kind that it is believed to be when it shares GPUs
     int32_t place        # where it goes when others have left
     int32_t task         # what it does in this round, or did in the last one; -1 = nothing
     uint8_t known        # the allocation has a row for it

@@ -8,5 +8,7 @@ class GangTable:
     def __init__(self, width: int, half: float) -> None: ...
     def rows(self) -> bytes:
         """The active jobs as the bytes of their records."""
+    def observed(self) -> list[tuple[int, int, int]]:
+        """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
     def verify(self) -> int:
         """Jobs rise by id, couples by their members."""

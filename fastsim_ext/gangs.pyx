@@ -45,7 +45,7 @@ cdef class GangTable:
             self.room = 2 * self.room + 64
         self.gangs[self.n] = new[0]
         for g in range(self.width):
-            self.claims[self.n * self.width + g] = Claim(self.half, 0.0, 0.0)
+            self.claims[self.n * self.width + g] = Claim(self.half, 0.0, 0.0, NEVER)
         self.n += 1
         self.added += 1
         return 0
@@ -86,7 +86,7 @@ cdef class GangTable:
         # A pair begins with nothing received; the first settlement counts that as half a round owed.
         past = self.half if self.gangs[row].settled and self.gangs[mate].settled else 0.0
         for g in range(w):
-            self.shared[at * w + g] = Claim(past, past, 0.0)
+            self.shared[at * w + g] = Claim(past, past, 0.0, NEVER)
         self.n_couples += 1
         return at
 
@@ -147,7 +147,7 @@ cdef class GangTable:
         cdef int g
         for g in range(self.width):
             c[g].share = 0
-            differs |= c[g].received != self.half or c[g].deficit != self.half
+            differs |= c[g].received != self.half or c[g].deficit != self.half or c[g].ran != NEVER
         return differs
 
     cdef void move_couple(self, int64_t source, int64_t target) noexcept nogil:
@@ -199,6 +199,19 @@ cdef class GangTable:
     def rows(self):
         """The active jobs as the bytes of their records."""
         return PyBytes_FromStringAndSize(<char*> self.gangs, self.n * sizeof(Gang))
+
+    def observed(self):
+        """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
+        cdef int64_t i
+        cdef int64_t w = self.width
+        cdef const Couple* c
+        found = []
+        for i in range(self.n_couples * w):
+            if self.shared[i].ran == UNTOLD:
+                self.shared[i].ran = TOLD
+                c = &self.couples[i // w]
+                found.append((self.gangs[c.row].id, self.gangs[c.mate].id, i % w))
+        return found
 
     cpdef int verify(self) except -1:
         """Jobs rise by id, couples by their members."""

@@ -28,7 +28,7 @@ cdef class Rounds:
     cdef Due* dues                             # this round's tasks in the order in which they are credited
     cdef Due* spare
     cdef double round_s, realloc_s, restart_s, until_s
-    cdef bint recorded, endless, gauged, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds

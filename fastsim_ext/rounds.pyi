@@ -45,6 +45,7 @@ class Rounds:
         endless: bool,
         quirks: Sequence[bool],
         gauge: Gauge | None = None,
+        guessed: bool = False,
         pairs: bool,
         shuffled: bool,
         strict: bool,
@@ -60,8 +61,12 @@ class Rounds:
         deadline: Any,
         tenant: Any,
         closed: bool,
+        guise: Any = None,
     ) -> None:
-        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+        """Further jobs in order of arrival; ``closed`` says that there are no more.
+
+        ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
+        """
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
     def assign(self, first: Any, second: Any, share: Any) -> None:

@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.dues cimport Due, dues_sorted
-from fastsim_ext.gangs cimport Claim, Gang
+from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 
@@ -22,13 +22,13 @@ cdef class Rounds:
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 Gauge gauge=None, **draft):
+                 Gauge gauge=None, bint guessed=False, **draft):
         import numpy as np
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale) = quirks
         self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
-        self.gauge, self.gauged = gauge, gauge is not None
+        self.gauge, self.gauged, self.guessed = gauge, gauge is not None, guessed
         self.dues = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
         self.spare = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
         if self.dues == NULL or self.spare == NULL:
@@ -48,8 +48,11 @@ cdef class Rounds:
 
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed):
-        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+             const int32_t[::1] tenant, bint closed, const int32_t[::1] guise=None):
+        """Further jobs in order of arrival; ``closed`` says that there are no more.
+
+        ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
+        """
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
         cdef Gang* new
@@ -64,6 +67,7 @@ cdef class Rounds:
         for i in range(n):
             new = &self.pending[i]
             new.id, new.kind, new.num_gpu, new.tenant = id + i, kind[i], num_gpu[i], tenant[i]
+            new.guise = kind[i] if guise is None else guise[i]
             new.submit_s, new.total, new.weight, new.deadline_s = submit[i], total[i], weight[i], deadline[i]
             new.run, new.cost, new.first_s, new.finish_s = 0.0, 0.0, NAN, NAN
             new.rounds, new.failures, new.place, new.task = 0, 0, 0, -1
@@ -257,6 +261,16 @@ cdef class Rounds:
         cdef double* type_time = self.table.type_time
         cdef double* busy_s = self.leases.busy_s
         cdef Gang* gang = &self.table.gangs[task.row]
+        if task.mate < 0:
+            claim = &self.table.claims[task.row * self.table.width]
+        else:
+            claim = &self.table.shared[task.couple * self.table.width]
+            if self.guessed:
+                if claim[task.model].ran == NEVER:
+                    claim[task.model].ran = UNTOLD
+                if not self.draft.mix(gang.kind, self.table.gangs[task.mate].kind, task.model):
+                    self.wanted = True  # a wrong guess, for which neither job is to blame
+                    return
         if spent <= 0 or self.starved(gang, task.steps) or (
             task.mate >= 0 and self.starved(&self.table.gangs[task.mate], task.mate_steps)
         ):
@@ -266,10 +280,6 @@ cdef class Rounds:
             if task.mate >= 0 and not self.last_chunk:
                 self.fail(&self.table.gangs[task.mate])
             return
-        if task.mate < 0:
-            claim = &self.table.claims[task.row * self.table.width]
-        else:
-            claim = &self.table.shared[task.couple * self.table.width]
         claim[task.model].received += spent
         type_time[task.model] += spent
         for i in range(task.held, task.held + task.num_gpu):
@@ -350,7 +360,12 @@ cdef class Rounds:
         if self.whole:
             steps = <double> <int64_t> steps
         steps = min(steps, gang.total - gang.run)
-        finish_s[0] = self.now_s + delay_s + steps / rate if delay_s > 0 else self.now_s + steps / rate
+        if not rate > 0:  # a guess that was wrong costs a round
+            steps, finish_s[0] = 0.0, self.now_s + self.round_s
+        elif delay_s > 0:
+            finish_s[0] = self.now_s + delay_s + steps / rate
+        else:
+            finish_s[0] = self.now_s + steps / rate
         gang.rounds += 1
         if isnan(gang.first_s):
             gang.first_s = self.now_s

@@ -39,6 +39,44 @@ class Swing:
 
 
 @dataclasses.dataclass
+class Fancy:
+    """Takes every job for any; ``log`` tells which pairs it had been told of whenever it was asked."""
+
+    seed: int
+    kinds: int
+    seen: set[tuple[int, int, int]] = dataclasses.field(default_factory=set)
+    gone: set[int] = dataclasses.field(default_factory=set)
+    log: list[tuple[list[tuple[int, int, int]], list[int]]] = dataclasses.field(default_factory=list)
+
+    def arrive(self, job: int, kind: int) -> int:
+        """Any kind, now and then its own."""
+        draw = np.random.default_rng((self.seed, job))
+        return int(draw.integers(self.kinds)) if draw.random() < 0.8 else kind
+
+    def observe(self, job_a: int, job_b: int, model: int) -> None:
+        """A pair, the older job first."""
+        self.seen.add((job_a, job_b, model))
+
+    def leave(self, job: int) -> None:
+        """Once is enough."""
+        assert job not in self.gone
+        self.gone.add(job)
+
+    def __call__(self, view: RoundView, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[Any, Any]:
+        """No rates: who asks has no sense."""
+        self.log.append((sorted(pair for pair in self.seen if not self.gone & set(pair[:2])), sorted(self.gone)))
+        return np.zeros((0, 0)), np.zeros((0, 0))
+
+    def kept(self) -> dict[str, Any]:
+        """All but the log."""
+        return {"seen": sorted(self.seen), "gone": sorted(self.gone)}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.seen, self.gone = {tuple(pair) for pair in kept["seen"]}, set(kept["gone"])
+
+
+@dataclasses.dataclass
 class Whim:
     """A policy without sense: some shares are 0, some jobs get none, some pairs get one."""
 
@@ -49,6 +87,8 @@ class Whim:
     def allocate(self, view: RoundView) -> Allocation | None:
         """Shares at random, rarely none."""
         self.calls += 1
+        if view.partner_rates is not None:
+            view.pair_rates(np.zeros(0, np.int64), np.zeros(0, np.int64))
         draw = np.random.default_rng((self.seed, self.calls))
         n, width = len(view), len(view.price__g)
         if draw.random() < 0.05:
@@ -83,7 +123,9 @@ class Case:
     def again(self) -> RoundPlan:
         """The same plan with an allocator that remembers nothing."""
         fresh = dataclasses.replace(self.plan.allocator)  # type: ignore[type-var]
-        return dataclasses.replace(self.plan, allocator=fresh)
+        guess = self.plan.beliefs
+        beliefs = Fancy(guess.seed, guess.kinds) if isinstance(guess, Fancy) else None
+        return dataclasses.replace(self.plan, allocator=fresh, beliefs=beliefs)
 
 
 @st.composite
@@ -106,7 +148,7 @@ def cases(draw: st.DrawFn) -> Case:
         Job(float(at), int(kind), kinds[kind][1], float(np.round(rng.exponential(900) + 1, int(rng.integers(0, 4)))))
         for at, kind in zip(submits, rng.integers(0, len(kinds), len(submits)), strict=True)
     ]
-    return Case(setting, jobs, draw(options(len(jobs), width)), draw(plans()), (1,) * width)
+    return Case(setting, jobs, draw(options(len(jobs), width)), draw(plans(len(kinds))), (1,) * width)
 
 
 @st.composite
@@ -129,15 +171,16 @@ def options(draw: st.DrawFn, jobs: int, width: int) -> RoundOptions:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> RoundPlan:
+def plans(draw: st.DrawFn, kinds: int = 1) -> RoundPlan:
     """Any way of turning shares into rounds."""
     pairs = draw(st.booleans())
     whim = Whim(draw(st.integers(0, 2**20)), pairs)
-    return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), draw(st.booleans()))
+    beliefs = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
+    return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), draw(st.booleans()), beliefs=beliefs)
 
 
-def twin(case: Case) -> reference_rounds.Rounds:
-    rounds = reference_rounds.Rounds(case.setting, case.again(), case.options, case.jobs, case.servers)
+def twin(case: Case, plan: RoundPlan | None = None) -> reference_rounds.Rounds:
+    rounds = reference_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers)
     rounds.run()
     return rounds
 
@@ -145,18 +188,21 @@ def twin(case: Case) -> reference_rounds.Rounds:
 @settings(max_examples=300)
 @given(cases())
 def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
+    plans = [case.again(), case.again()]
     try:
-        expected = twin(case)
+        expected = twin(case, plans[0])
     except PolicyError:
         with pytest.raises(PolicyError, match="nothing runs"):
             run_rounds(case.setting, case.again(), [JobBatch.of(case.jobs)], case.options)
         return
     batches = [JobBatch.of(case.jobs[:3]), JobBatch.of(case.jobs[3:])]
-    run = run_rounds(case.setting, case.again(), batches, case.options, record_tasks=True)
+    run = run_rounds(case.setting, plans[1], batches, case.options, record_tasks=True)
     figures = (run.rounds, run.calls, run.makespan_s, run.max_active, run.extensions, run.opportunities)
     assert figures == (expected.rounds, expected.calls, expected.now_s, expected.max_active, expected.extensions,
                        expected.opportunities)  # fmt: skip
     assert run.busy_s.tolist() == expected.busy_s
+    told = [plan.beliefs.log for plan in plans if isinstance(plan.beliefs, Fancy)]
+    assert told[1:] == told[:-1]
     assert [tuple(job) for job in run.jobs[["rounds", "run", "cost"]].tolist()] == [
         (o.rounds, o.steps_run, o.cost) for o in expected.outcomes
     ]

@@ -26,8 +26,8 @@ ROUNDS = ("rounds", "gangs", "leases", "draft", "ledger", "gauge")
 NOT_SAVED_BY_ROUNDS = {
     "rounds": {
         "table", "leases", "ledger", "draft", "gauge",  # parts of their own
-        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "last_chunk",
-        "gap_counts", "whole", "reset_at_zero", "stale", "first", "last",  # told
+        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "guessed",
+        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "first", "last",  # told
         "dues", "spare", "was_idle", "moved",  # rewritten in every round
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again

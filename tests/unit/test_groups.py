@@ -51,7 +51,7 @@ def test_a_groups_share_is_spread_evenly() -> None:
 def test_pairs_without_a_share_or_without_a_rate_are_left_out() -> None:
     seen = three()
     groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
-    found = groups.allocation(seen, np.array([[0.25], [0.5], [1e-9], [0.0]]), 0.0)
+    found = groups.allocation(seen, np.array([[0.25], [0.5], [0.0], [0.0]]), 0.0)
     assert found.second.tolist() == [ALONE] * 3
     blocked = view(setting(oracle([[1.0], [2.0]], TABLE), [2]), [1, 1])
     assert grouped(blocked, blocked.rate__jg, blocked.kind, pairs=True).first__r.tolist() == [0]

@@ -51,6 +51,20 @@ def test_the_first_of_equals_is_found_wherever_it_stands(count: int) -> None:
     assert (tree.first(), tree.next(0, 7), tree.next(0, 6)) == (0, -1, 0)
 
 
+@pytest.mark.parametrize("count", [1, 4, 5, 16, 17, 63, 64, 300, 4097])
+@pytest.mark.parametrize("wanted", [1, 2, 16])
+def test_gathering_finds_every_position(count: int, wanted: int) -> None:
+    plain = [k * k % 11 for k in range(count)]
+    tree = Maxima(plain, beside=2)
+    for at in range(0, count, 3):  # some promises become empty
+        plain[at] -= 5
+        tree.put(at, plain[at])
+    for least in (-5, 0, 4, 9, 10, 11):
+        assert tree.gathered(least, wanted) == [i for i in range(count) if plain[i] >= least]
+        assert tree.sound()
+    assert_same(tree, plain)
+
+
 def test_what_fell_is_found_out_by_the_next_search() -> None:
     plain = [k % 7 for k in range(300)]
     tree = Maxima(plain)

@@ -9,14 +9,11 @@ The mass is the size of the smaller class (half of it for pairs within one class
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fastsim.round_plan import ALONE, Allocation, Floats, Ints, RoundView
-
-DUST = 1e-7
-"""A pair's group below this share of the time is rounding of the solver, not a decision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +33,8 @@ class Groups:
     """Rate of the first member, steps/s."""
     partner_rate__rg: Floats
     """Rate of the second member, steps/s; 0 without one."""
+    idle: tuple[Ints, Ints]
+    """Classes of the members of the groups that were left out because they run nowhere."""
 
     @property
     def classes(self) -> int:
@@ -48,6 +47,20 @@ class Groups:
         inner = (self.second__r == ALONE) | (self.second__r == self.first__r)
         return int(inner.sum())
 
+    def whole(self) -> Groups:
+        """These groups, then those that were left out."""
+        first, second = self.idle
+        size = self.size__c
+        count = np.where(first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second])
+        mass = np.where(first == second, size[first] / 2, np.minimum(size[first], size[second]))
+        nothing = np.zeros((len(first), self.rate__rg.shape[1]))
+        return replace(
+            self, first__r=np.concatenate([self.first__r, first]), second__r=np.concatenate([self.second__r, second]),
+            count__r=np.concatenate([self.count__r, count]), mass__r=np.concatenate([self.mass__r, mass]),
+            rate__rg=np.concatenate([self.rate__rg, nothing]),
+            partner_rate__rg=np.concatenate([self.partner_rate__rg, nothing]), idle=(first[:0], second[:0]),
+        )  # fmt: skip
+
     def allocation(self, view: RoundView, share__rg: Floats, solver_s: float) -> Allocation:
         """Shares of jobs and pairs from the groups' variables."""
         share = np.clip(share__rg, 0.0, 1.0)
@@ -55,7 +68,7 @@ class Groups:
         if len(share) == self.classes:
             return Allocation.of_singles(view.job_id, alone, solver_s)
         each = share * (self.mass__r / self.count__r)[:, None]
-        first, second, group = self._pairs(np.flatnonzero((share > DUST).any(axis=1)))
+        first, second, group = self._pairs(np.flatnonzero((share > 0).any(axis=1)))
         order = np.lexsort((second, first))
         ids = view.job_id
         return Allocation(
@@ -90,6 +103,7 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
     first, second = _partners(view.num_gpu[example], size) if pairs else (np.zeros(0, np.int64),) * 2
     known, partner = _pair_rates(view, example[first], example[second])
     useful = ((known > 0) | (partner > 0)).any(axis=1)
+    idle = first[~useful], second[~useful]
     first, second, known, partner = first[useful], second[useful], known[useful], partner[useful]
     inner = first == second
     count = np.where(inner, size[first] * (size[first] - 1) // 2, size[first] * size[second])
@@ -101,6 +115,7 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
         np.concatenate([size, count]), np.concatenate([size.astype(np.float64), mass]),
         np.concatenate([np.nan_to_num(rate__jg[example]), known]),
         np.concatenate([np.zeros((len(size), rate__jg.shape[1])), partner]),
+        idle,
     )  # fmt: skip
 
 

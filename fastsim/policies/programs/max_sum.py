@@ -24,11 +24,16 @@ class MaxSum(Forgetful):
         groups = grouped(view, view.rate__jg, alike(view.kind, needed__j), self.mode == "packed")
         shares = Shares(view, groups)
         worth = worth__rg(groups, self._price(view))
-        scale__c = inverse(needed__j[groups.example__c])
+        # Relative, because tolerances of the solver are absolute.
+        most = float(worth.max()) or 1.0
+        needed__c = needed__j[groups.example__c]
+        scale__c = inverse(needed__c)
         nothing, floor__c = np.zeros(groups.classes), np.where(scale__c > 0, 1.0, NO_FLOOR)
-        found = self.solver.attempt(shares.program(scale__c, nothing, floor__c, worth), what="largest sum of rates")
+        unit__c = np.where(scale__c > 0, needed__c, 1.0)
+        program = shares.program(scale__c, nothing, floor__c, worth / most, unit__c, most)
+        found = self.solver.attempt(program, what="largest sum of rates")
         if found is None:
-            program = shares.program(nothing, nothing, np.full(groups.classes, NO_FLOOR), worth)
+            program = shares.program(nothing, nothing, np.full(groups.classes, NO_FLOOR), worth / most, cost_unit=most)
             found = self.solver.maximum(program, what="largest sum of rates")
         return groups, shares.share__rg(found)
 
@@ -48,10 +53,8 @@ def needed_rate(view: RoundView) -> Floats:
 
 
 def worth__rg(groups: Groups, price__g: Floats) -> Floats:
-    """What one unit of each variable adds to the sum, relative to the largest."""
+    """What one unit of each variable adds to the sum."""
     inner = groups.first__r == groups.second__r
     partner = np.where(inner[:, None], groups.rate__rg, groups.partner_rate__rg)
-    worth = groups.mass__r[:, None] * (groups.rate__rg + partner) / price__g
-    # Relative, because tolerances of the solver are absolute.
-    relative: Floats = worth / (worth.max() or 1.0)
-    return relative
+    worth: Floats = groups.mass__r[:, None] * (groups.rate__rg + partner) / price__g
+    return worth

@@ -37,7 +37,9 @@ class MinDuration(Forgetful):
         if self.search == "bisection":
             duration_s = bisected_s(unit_s / found.objective)
             floor__c = np.where(counts, unit_s / duration_s, NO_FLOOR)
-            program = shares.program(scale__c * unit_s, np.zeros(groups.classes), floor__c)
+            program = shares.program(
+                scale__c * unit_s, np.zeros(groups.classes), floor__c, unit__c=view.steps_left / unit_s
+            )
             found = self.solver.maximum(program, what="total duration")
         return groups, shares.share__rg(found)
 

@@ -10,13 +10,20 @@ floor and cost only.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from fastsim.policies.interior import System, optimum
+from fastsim.policies.programs.alone import Alone
 from fastsim.policies.programs.groups import Groups
+from fastsim.policies.programs.together import Together
 from fastsim.policies.solve import Program, Solution
 from fastsim.round_plan import Floats, Ints, RoundView
 
 NO_FLOOR = -np.inf
+MOST_CLASSES = 300
+"""Classes up to which pairs are solved with dense equations of two rows per class; beyond, HiGHS is as fast."""
 
 
 class Shares:
@@ -38,8 +45,15 @@ class Shares:
         # The rows of time bound what is open; a bound of 1 besides them would only push the centre away from it.
         self._high = np.append(np.where(useful.ravel(), np.inf, 0.0), np.inf)
 
-    def program(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost__rg: Floats | None = None) -> Program:
-        """Maximise the level or, with a cost, the cost; classes without a floor are not in the way of the level."""
+    def program(
+        self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost__rg: Floats | None = None,
+        unit__c: Floats | float = 1.0, cost_unit: float = 1.0,
+    ) -> Program:  # fmt: skip
+        """Maximise the level or, with a cost, the cost; classes without a floor are not in the way of the level.
+
+        The units are those in which the published program states its rows and its objective: for a corner they are
+        nothing, but where an interior method starts, and so where it ends, depends on them.
+        """
         groups, count = self.groups, self.groups.classes
         rising = np.flatnonzero(rise__c > 0).astype(np.int32)
         start = np.append(self._start, self._start[-1] + len(rising)).astype(np.int32)
@@ -56,7 +70,32 @@ class Shares:
             np.concatenate([np.full(count, np.inf), np.ones(count), self.gpus__g]),
             start, np.concatenate([self._index, rising]),
             np.concatenate([self._values(scale__c, groups), -rise__c[rising]]),
+            partial(self._centre, scale__c * unit__c, rise__c * unit__c, floor__c * unit__c, cost[:-1] * cost_unit),
         )  # fmt: skip
+
+    def _centre(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost: Floats) -> Floats | None:
+        """Where the published solver's steps lead, as the columns of the program; None if nowhere."""
+        groups, gpus__g = self.groups, self.gpus__g
+        pairs = len(groups.first__r) > groups.classes or len(groups.idle[0]) > 0
+        if not gpus__g.all() or (pairs and groups.classes > MOST_CLASSES):
+            return None
+        held = np.flatnonzero((rise__c > 0) | (floor__c > NO_FLOOR))
+        use__c = self._use__r[: groups.classes] / groups.size__c
+        worth__rg = cost.reshape(groups.rate__rg.shape) / groups.mass__r[:, None]
+        system: System
+        if pairs:
+            whole = groups.whole()
+            worth__rg = np.concatenate([worth__rg, np.zeros((len(groups.idle[0]), len(gpus__g)))])
+            system = Together(whole, use__c, gpus__g, held, scale__c, rise__c[held], floor__c[held], worth__rg)
+        else:
+            rate__cg = groups.rate__rg[held] * scale__c[held][:, None]
+            system = Alone(groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg)
+        found = optimum(system)
+        if found is None:
+            return None
+        each__rg = found[0].reshape(-1, len(gpus__g))[: len(groups.first__r)]
+        share = each__rg * (groups.count__r / groups.mass__r)[:, None]
+        return np.append(np.clip(share.ravel(), 0.0, self._high[:-1]), found[1])
 
     def share__rg(self, solution: Solution) -> Floats:
         """The groups' variables in a solution."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
@@ -17,8 +18,8 @@ from fastsim.round_plan import Floats, Ints, RoundView, Setting
 class Estimates:
     """What is believed of the jobs that have come, and the pairs whose true rates were seen.
 
-    The engine calls ``arrive`` when a job comes, ``observe`` when a pair has run and ``leave`` when a job has gone; a
-    policy that looks at ``view.pair_rates`` gets the believed rates.
+    The engine calls ``arrive`` for every job in order of ids, ``observe`` when a pair has run and ``leave`` when a
+    job has gone; a policy that looks at ``view.pair_rates`` gets the believed rates.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Estimates:
         self._normals = np.random.RandomState(setting.seed % 2**32)
         self._profiled, self._column_bug = profiled, column_bug
         kinds = [setting.oracle.kind_index[workload, 1] for workload in workloads]
+        self._kinds = kinds
         self._place = {kind: place for place, kind in enumerate(kinds)}
         self.names = tuple(workloads)
         self.profile__kgk = _profiles(setting, kinds)
@@ -37,8 +39,19 @@ class Estimates:
         self._alike: dict[int, int] = {}
         self._seen: dict[tuple[int, int], set[int]] = {}
 
-    def arrive(self, job: int, kind: int) -> None:
-        """A job comes: it is measured with references on every model, as far as the draws say, and matched."""
+    def __str__(self) -> str:
+        """What decides them besides the setting."""
+        names = hashlib.sha256("\n".join(self.names).encode()).hexdigest()[:8]
+        bug = ", column bug" if self._column_bug else ""
+        return f"{self._profiled:g} of {len(self.reference)} references of {len(self.names)} workloads {names}{bug}"
+
+    def arrive(self, job: int, kind: int) -> int:
+        """A job comes: it is measured with references on every model, as far as the draws say, and matched.
+
+        Answers with the kind of the reference that it is taken for. Who comes once more is not measured again.
+        """
+        if job in self._alike:
+            return self._kinds[self.reference[self._alike[job]]]
         if kind not in self._place:
             raise PolicyError("estimator", f"job {job} of a kind without a profile", "known workloads on 1 GPU")
         width = self._reference__rgr[0].size
@@ -47,6 +60,7 @@ class Estimates:
         # The original counts columns as if there were no workloads but the references.
         true = profile__gk.ravel()[:width] if self._column_bug else profile__gk[:, self.reference].ravel()
         self._alike[job] = self._most_alike(true, np.array(drawn))
+        return self._kinds[self.reference[self._alike[job]]]
 
     def observe(self, job_a: int, job_b: int, model: int) -> None:
         """Both jobs have run together on the model with this position: its true rates are known from now on."""
@@ -65,8 +79,7 @@ class Estimates:
     def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
         """Believed rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
         for job, kind in zip(view.job_id.tolist(), view.kind.tolist(), strict=True):
-            if job not in self._alike:
-                self.arrive(job, kind)
+            self.arrive(job, kind)
         alike = np.array([self._alike[job] for job in view.job_id.tolist()], np.int64)
         profile__rrg, alone__jg = self._reference__rgr.swapaxes(1, 2), view.rate__jg
         one = profile__rrg[alike[first], alike[second]] * alone__jg[first]

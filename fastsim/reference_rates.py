@@ -1,0 +1,36 @@
+"""How fast jobs run in a round, and are believed to run, in plain Python: twin of parts of ``draft`` and ``rounds``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fastsim.oracle import Oracle
+from fastsim.round_options import RoundOptions
+
+
+def true_rates(oracle: Oracle, kinds: Sequence[int], model: int) -> list[float]:
+    """Steps/s of each member of a candidate, one job or two, on a GPU model; 0 where nothing is known."""
+    if len(kinds) == 1:
+        return [float(oracle.alone__kg[kinds[0], model])]
+    shared = [float(oracle.shared__kkg[a, b, model]) for a, b in (kinds, kinds[::-1])]
+    return [0.0 if math.isnan(rate) else rate for rate in shared]
+
+
+def pair_is_hopeful(oracle: Oracle, kinds: Sequence[int], guises: Sequence[int], model: int) -> bool:
+    """Whether both jobs are believed to make progress: what they are taken for does, and each of them does alone."""
+    alone = [oracle.alone__kg[kind, model] for kind, guise in zip(kinds, guises, strict=True) if kind != guise]
+    return all(rate > 0 for rate in (*true_rates(oracle, guises, model), *alone))
+
+
+def round_of(
+    rate: float, steps_left: float, start_s: float, delay_s: float, options: RoundOptions
+) -> tuple[float, float]:
+    """Steps of a job in a round that begins at ``start_s``, work after ``delay_s``, and when they are done, seconds."""
+    if rate <= 0:  # a guess that was wrong costs a round
+        return 0.0, start_s + options.round_s
+    steps = rate * (options.round_s - delay_s)
+    if options.quirk("whole_steps"):
+        steps = float(int(steps))
+    steps = min(steps, steps_left)
+    return steps, start_s + delay_s + steps / rate if delay_s else start_s + steps / rate
