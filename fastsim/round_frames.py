@@ -131,6 +131,19 @@ def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.
     )
 
 
+def unmeasured(summary: pl.DataFrame, run: RoundRun) -> pl.DataFrame:
+    """The summary of a run that no gauge has seen: what jobs say of themselves, and null for what nodes would."""
+    first = summary.columns.index("wait_mean_s")
+    states = jobs(run)["state"].cast(pl.String)
+    count = {
+        "pods": len(states), "pods_running": (states == "running").sum(), "pods_pending": (states == "pending").sum(),
+        "pods_finished": (states == "finished").sum(), "pods_unplaced": (states == "unplaced").sum(), "pods_lost": 0,
+    }  # fmt: skip
+    return summary.with_columns(
+        pl.lit(count.get(name)).cast(summary.schema[name]).alias(name) for name in summary.columns[:first]
+    )
+
+
 def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
     """What only runs in rounds have; times in seconds, cost in $."""
     figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)

@@ -75,12 +75,27 @@ def played_rounds(
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     made = prepared_rounds(scenario, policy)
+    if scenario.ideal:
+        return _result(scenario, made, _ideal(scenario, made, progress), began)
     keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
     run = run_rounds(
         made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge_for(scenario, made),
         record_tasks=recorded(scenario), progress=progress, checkpoint=keeping, resume=start,
     )  # fmt: skip
     return _result(scenario, made, run, began)
+
+
+def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundRun:
+    """The run without rounds, with a gauge that saw nothing but its end."""
+    from fastsim.fluid import run_fluid
+
+    if made.plan.beliefs is not None:
+        raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
+    run = run_fluid(
+        made.setting, made.plan, made.batches, made.options, realloc_s=scenario.realloc_s or 0.0,
+        tenants=made.tenants, progress=progress,
+    )  # fmt: skip
+    return dataclasses.replace(run, gauge=gauge_for(scenario.with_(record="summary"), made))
 
 
 def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
@@ -135,9 +150,10 @@ def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tupl
 
     kept = max(made.typical.kept, 1)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
-    frames = LateFrames(
-        {"summary": round_frames.summary(run, kept, absolute)}, round_frames.makers(run, made.cluster, kept)
-    )
+    summary = round_frames.summary(run, kept, absolute)
+    if scenario.ideal:
+        summary = round_frames.unmeasured(summary, run)
+    frames = LateFrames({"summary": summary}, round_frames.makers(run, made.cluster, kept))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}

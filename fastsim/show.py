@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,23 @@ DYNAMIC = {
 """Columns that take the place of others where pods finish, so that the state at the end says little."""
 
 
+SWEEP = (
+    ("jct_mean_s", "mean\nJCT h", 3600, 2),
+    ("jct_p95_s", "95 %\nJCT h", 3600, 2),
+    ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),
+    ("makespan_s", "total h", 3600, 1),
+    ("cost", "cost $", 1, 2),
+    ("slo_violations", "late", 1, 0),
+)
+"""Columns of a sweep after those that were listed."""
+
+GENERAL = -1
+"""Decimals of a value that is told as it was given."""
+
+LEFT = ("name", "policy", "cluster", "workload")
+"""Columns of names; all but those of a comparison may take several lines."""
+
+
 def summary_text(result: Result, out: Path | None = None) -> str:
     """The main figures of a run, one per line."""
     row = result.summary.row(0, named=True)
@@ -67,14 +85,29 @@ def summary_text(result: Result, out: Path | None = None) -> str:
 
 def comparison_text(table: pl.DataFrame) -> str:
     """A comparison as a table for the terminal."""
+    return _drawn(table, _columns(table))
+
+
+def sweep_text(table: pl.DataFrame, listed: Sequence[str]) -> str:
+    """A sweep as a table for the terminal; of the keys that were ``listed``, those that differ."""
+    keys: list[Column] = [(name, name.replace("_", " "), 1, GENERAL) for name in listed if table[name].n_unique() > 1]
+    return _drawn(table, [*keys, *(column for column in SWEEP if _says_something(table, column[0]))])
+
+
+def _says_something(table: pl.DataFrame, name: str) -> bool:
+    return name in table.columns and table[name].fill_null(0).sum() != 0
+
+
+def _drawn(table: pl.DataFrame, columns: list[Column]) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    columns = _columns(table)
     for name, heading, *_ in columns:
-        drawn.add_column(heading, justify="left" if name == "name" else "right", no_wrap=True)
+        drawn.add_column(
+            heading, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT[1:], overflow="fold"
+        )
     for row in table.iter_rows(named=True):
         drawn.add_row(*_cells(row, columns))
     console = Console()
@@ -134,6 +167,10 @@ def _cells(row: dict[str, Any], columns: list[Column]) -> list[str]:
     cells = []
     for name, _, divisor, places in columns:
         value = row.get(name)
-        number = "-" if value is None else value if isinstance(value, str) else f"{value / divisor:,.{places}f}"
-        cells.append(number)
+        if value is None or isinstance(value, str):
+            cells.append("-" if value is None else value)
+        elif places == GENERAL:
+            cells.append(f"{value:g}" if isinstance(value, float) else str(value))
+        else:
+            cells.append(f"{value / divisor:,.{places}f}")
     return cells

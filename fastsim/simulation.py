@@ -61,7 +61,7 @@ def simulate(
     failures: str = "", maintenance: Any = None, compat: str = "",
     round_s: float | None = None, realloc_s: float | None = None, window: str | Sequence[int] | None = None,
     rates: Oracle | str | None = None, prices: Prices | str | None = None, global_queue: bool = False,
-    profiling: float = 1.0, references: int | None = None,
+    profiling: float = 1.0, references: int | None = None, ideal: bool = False,
     out: str | os.PathLike[str] | None = None, overwrite: bool = False,
     checkpoint_pods: int | None = None, checkpoint_s: float | None = None, keep_checkpoint: bool = False,
     progress: Progress | None = None,
@@ -72,12 +72,14 @@ def simulate(
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``references`` and ``restart_s`` (seconds),
-    see :class:`fastsim.spec.Scenario`, :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``.
-    With ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the system;
-    the folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work,
-    the state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one
-    there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), see
+    :class:`fastsim.spec.Scenario`, :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
+    plays jobs without rounds (``fastsim.fluid``): placements and timeline have no rows, ``realloc_s`` is 0 if not given,
+    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. With ``out`` the tables go to that folder while the
+    run goes on, so that memory follows the pods in the system; the folder appears complete or not at all. Every
+    ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
+    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
+    ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -217,6 +219,8 @@ def _played_rounds(
     if start is not None and not isinstance(start, RoundCheckpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
     policy = _policy(scenario)
+    if scenario.ideal and keeping is not None:
+        raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
     saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
     result = played_rounds(scenario, policy, progress, saving)
     provenance = _provenance(scenario, None if saving is None else saving.forked_from)

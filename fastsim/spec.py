@@ -45,9 +45,9 @@ class Scenario:
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
     ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
     in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. From
-    ``round_s`` to ``global_queue`` see :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``.
-    ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with ``references`` workloads (None =
-    all of them); with less than all, policies for pairs see estimates.
+    ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`, ``fastsim.round_sources`` and
+    ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with ``references``
+    workloads (None = all of them); with less than all, policies for pairs see estimates.
     ``name`` is a label and ``out`` a folder that the tables are written to; neither decides anything.
     """
 
@@ -81,6 +81,7 @@ class Scenario:
     global_queue: bool = False
     profiling: float = 1.0
     references: int | None = None
+    ideal: bool = False
     name: str = ""
     out: str | None = None
 
@@ -209,12 +210,13 @@ class Scenario:
             value = getattr(self, name)
             if value is not None and not (_is_span(value) and value >= least):
                 yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")
-        if not isinstance(self.global_queue, bool):
-            yield _problem("global_queue", repr(self.global_queue), "true or false")
         if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
             yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
         if self.references is not None and not (_is_number(self.references, int) and self.references >= 1):
             yield _problem("references", repr(self.references), "a whole number of 1 or more")
+        for name in ("global_queue", "ideal"):
+            if not isinstance(getattr(self, name), bool):
+                yield _problem(name, repr(getattr(self, name)), "true or false")
         if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
         if self.checkpoint_every_s is not None and not _is_span(self.checkpoint_every_s):

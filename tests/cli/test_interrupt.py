@@ -87,6 +87,20 @@ def test_a_run_between_two_breaths_of_the_compiled_loop(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["w.parquet"]
 
 
+def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
+    jobs = "synth:gavel?jobs=4000&rate_per_hour=0.3&seed=1"
+    words = ["--cluster", "gavel:2:2:2", "--workload", jobs, "--policy", "fifo", "--record", "summary"]
+    state = tmp_path / "out.checkpoint" / "state.npz"
+    code, err = interrupted(["run", *words, "--checkpoint", "20", "--out", "out"], tmp_path, state)
+    assert (code, err) == (130, "fastsim: interrupted; go on with: fastsim resume out\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.checkpoint"]
+    for rest in (["resume", "out"], ["run", *words, "--out", "plain"]):
+        subprocess.run([*COMMAND, *rest], cwd=tmp_path, env=environment(), check=True, stdout=subprocess.DEVNULL)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "plain"}
+    one, two = (tmp_path / name / "jobs.parquet" for name in ("out", "plain"))
+    assert one.read_bytes() == two.read_bytes()
+
+
 def pressed_after(delay_s: float, folder: Path, words: list[str]) -> tuple[int, str, bool]:
     """Exit code and standard error of a command that Ctrl-C meets then, and whether its result was there already."""
     options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}

@@ -40,6 +40,7 @@ SHARED = {
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",

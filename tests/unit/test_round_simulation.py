@@ -62,9 +62,29 @@ def test_a_quirk_changes_the_run() -> None:
     assert not clean["end_s"].equals(like["end_s"])
 
 
+def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
+    from fastsim.fluid import run_fluid
+    from fastsim.policies import registry
+    from fastsim.round_simulation import prepared_rounds
+
+    given = ("gavel:2:2:2", JOBS, "max_min_fairness")
+    rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))
+    made = prepared_rounds(Scenario(*given), registry.parse(given[2]))
+    plain = run_fluid(made.setting, made.plan, made.batches, made.options)
+    assert ideal.jobs["end_s"].to_list() == plain.jobs["finish_s"].tolist()
+    assert ideal.jobs["end_s"].mean() < rounds.jobs["end_s"].mean()  # type: ignore[operator]
+    assert all(ideal.frames[name].schema == rounds.frames[name].schema for name in rounds.frames)
+    assert ideal.timeline.is_empty() and ideal.placements.is_empty()
+    row = ideal.summary.row(0, named=True)
+    assert (row["pods"], row["pods_finished"], row["gpu_alloc_pct"]) == (25, 25, None)
+    assert row["makespan_s"] > 0 and row["utilization_pct"] > 0
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
+        ({"ideal": 1}, "ideal: found 1, expected true or false"),
+        ({"ideal": True, "checkpoint_pods": 5, "out": "never"}, "checkpoint: found one, expected none"),
         ({"round_s": 0.0}, "round_s"),
         ({"realloc_s": -1.0}, "realloc_s"),
         ({"window": "9:3"}, "window"),
