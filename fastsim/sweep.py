@@ -2,8 +2,8 @@
 
 A key is a field of :class:`fastsim.spec.Scenario` (not ``out``, ``log`` and ``name``), an option of generated jobs, or
 one of ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to, points}`` for equal steps without a leading 0,
-stands for one run for each of its values; runs come in the order of the keys below, the last key varying fastest. This is
-the load sweep of the Gavel paper, small::
+stands for one run for each of its values; runs come in the order of the keys below, the last key varying fastest. This
+is the load sweep of the Gavel paper, small::
 
     cluster = ["gavel:4:4:4"]
     policy_names = "gavel"
