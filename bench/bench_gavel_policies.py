@@ -19,17 +19,17 @@ from fastsim.round_plan import RoundView, Setting
 KINDS, MODELS = 26, ("k80", "p100", "v100")
 
 CASES = [
-    ("max_min_fairness(mode=base)", 32, 0.06),
+    ("max_min_fairness(mode=base)", 32, 0.18),
     ("max_min_fairness", 32, 0.11),
     ("max_min_fairness", 10_000, 0.27),
-    ("max_min_fairness(mode=packed)", 32, 0.6),
-    ("max_min_fairness(mode=packed)", 256, 3.3),
+    ("max_min_fairness(mode=packed)", 32, 1.3),
+    ("max_min_fairness(mode=packed)", 256, 10.5),
     ("max_min_fairness_water_filling", 32, 0.27),
     ("max_min_fairness_water_filling", 10_000, 1.7),
     ("max_min_fairness_water_filling(mode=packed)", 32, 1.8),
     ("finish_time_fairness", 32, 0.12),
     ("finish_time_fairness", 1_024, 2.4),
-    ("finish_time_fairness(mode=packed)", 32, 1.1),
+    ("finish_time_fairness(mode=packed)", 32, 3.3),
     ("min_total_duration", 32, 0.15),
     ("min_total_duration", 2_048, 7.0),
     ("max_sum_throughput(per_cost=True)", 10_000, 0.14),

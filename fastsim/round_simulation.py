@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import round_sources, sources
+from fastsim import round_beliefs, round_sources, sources
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.job_batches import JobBatch, JobBatches
@@ -50,7 +50,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     models = _gpu_models(cluster)
     oracle = round_sources.rates_from(scenario.rates, workload, models)
     setting = setting_of(cluster, oracle, scenario.seed)
-    plan = _plan(_compatible(policy, switches), setting)
+    plan = round_beliefs.believing(_plan(_compatible(policy, switches), setting), setting, scenario)
     batches, endless = _batches(workload, setting, scenario)
     options = RoundOptions(
         **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
@@ -181,8 +181,9 @@ def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
 
     options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
     options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
+    told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
     return {
-        "options": {"seed": scenario.seed, "sample_s": scenario.sample_s, "record": scenario.record, **options},
+        "options": {**told, **options},
         "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
         "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
         "rates": {"name": made.setting.oracle.name, "kinds": len(made.setting.oracle.kinds)},

@@ -13,7 +13,9 @@ ONLINE_ONLY = (
     "quotas", "weights", "failures", "maintenance",
 )  # fmt: skip
 """Fields of a scenario that only mean something for pods placed one by one."""
-ROUNDS_ONLY = ("round_s", "realloc_s", "window", "rates", "prices", "global_queue", "ideal", "log")
+ROUNDS_ONLY = (
+    "round_s", "realloc_s", "window", "rates", "prices", "global_queue", "profiling", "references", "ideal", "log",
+)  # fmt: skip
 """Fields of a scenario that only mean something for jobs in rounds."""
 
 

@@ -49,7 +49,8 @@ class Scenario:
     ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
     in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. From
     ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`, ``fastsim.round_sources`` and
-    ``fastsim.fluid``.
+    ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with ``references``
+    workloads (None = all of them); with less than all, policies for pairs see estimates.
     ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what Gavel's simulator
     would print of a run in rounds; none of them decides anything.
     """
@@ -82,6 +83,8 @@ class Scenario:
     rates: Any = None
     prices: Any = None
     global_queue: bool = False
+    profiling: float = 1.0
+    references: int | None = None
     ideal: bool = False
     name: str = ""
     out: str | None = None
@@ -213,6 +216,10 @@ class Scenario:
             value = getattr(self, name)
             if value is not None and not (_is_span(value) and value >= least):
                 yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")
+        if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
+            yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
+        if self.references is not None and not (_is_number(self.references, int) and self.references >= 1):
+            yield _problem("references", repr(self.references), "a whole number of 1 or more")
         for name in ("global_queue", "ideal"):
             if not isinstance(getattr(self, name), bool):
                 yield _problem(name, repr(getattr(self, name)), "true or false")

@@ -40,6 +40,8 @@ flag                                        key
 ``--per_instance_type_prices_dir``,         ``prices = "DIR?clouds=aws,gcp"``
 ``--available_clouds``
 ``--enable_global_queue``                   ``global_queue = true``
+``--profiling_percentages``,                ``profiling``, ``references``
+``--num_reference_models``
 ``--ideal``                                 ``ideal = true``
 ``-l``, ``-j``                              ``--out``, ``--workers``
 ``-t``                                      ``until_s``, simulated: no result depends on how fast a machine is

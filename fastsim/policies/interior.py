@@ -82,7 +82,10 @@ class _Path:
     def __init__(self, system: System) -> None:
         self.system, self.steps, self.tau, self.kappa = system, 0, 1.0, 1.0
         self._count, self._count_x = system.count, system.count[: len(system.cost)]
+        self._degree = float(system.count.sum()) + 1.0
+        self._cost = self._count_x * system.cost
         self.room = np.concatenate([np.zeros(len(system.cost)), system.room])
+        self._room = self._count * self.room
         self._column, self._level, self._row = balance(system)
         row = self._row
         solve = self._solver(row * row)
@@ -96,15 +99,16 @@ class _Path:
 
     def ended(self) -> bool:
         """Whether residuals and gap are small enough, relative to the balanced program's numbers."""
+        # Without an objective there is nothing to be relative to.
+        bound = self.worth / self.tau if self._aims else 1.0
+        if self.gap >= TOLERANCE * bound or self.kappa >= self.tau:
+            return False
         size_z = self._room_size + self._size_x(self.x * self._column, self.level * self._level)
         size_z += self._size_z(self.s / self._row)
         size_x = self._cost_size + self._size_z(self.z * self._row)
         primal = self._size_z(self.miss_z / self._row) / size_z / self.tau
         dual = self._size_x(self.miss_x / self._column, self.miss_level / self._level) / size_x / self.tau
-        # Without an objective there is nothing to be relative to.
-        bound = self.worth / self.tau if self._aims else 1.0
-        close = self.gap < TOLERANCE * bound
-        return primal < TOLERANCE and dual < TOLERANCE and close and self.kappa < self.tau
+        return primal < TOLERANCE and dual < TOLERANCE
 
     def advance(self) -> bool:
         """One step: where Newton leads without an aim tells how far to aim. False if there is no way."""
@@ -143,20 +147,20 @@ class _Path:
         """What is missed, and how far slacks and multipliers are from excluding each other."""
         system = self.system
         pull, pull_level = system.pull(self.z)
-        self.worth = float(self._count_x @ (system.cost * self.x)) + system.gain * self.level
-        self.price = float(self._count @ (self.room * self.z))
+        self.worth = float(self._cost @ self.x) + system.gain * self.level
+        self.price = float(self._room @ self.z)
         self.miss_x, self.miss_level = system.cost * self.tau - pull, system.gain * self.tau - pull_level
         used = np.concatenate([-self.x, system.used(self.x, self.level)])
         self.miss_z = self.s + used - self.room * self.tau
         self.miss_tau = self.kappa - self.worth + self.price
         self.gap = float(self._count @ (self.s * self.z))
-        self.mu = (self.gap + self.kappa * self.tau) / (float(self._count.sum()) + 1.0)
+        self.mu = (self.gap + self.kappa * self.tau) / self._degree
 
     def _worth(self, found: tuple[Floats, float, Floats]) -> float:
-        return float(self._count_x @ (self.system.cost * found[0])) + self.system.gain * found[1]
+        return float(self._cost @ found[0]) + self.system.gain * found[1]
 
     def _price(self, found: tuple[Floats, float, Floats]) -> float:
-        return float(self._count @ (self.room * found[2]))
+        return float(self._room @ found[2])
 
     def _reach(self, ds: Floats, dz: Floats, dtau: float, dkappa: float) -> float:
         """Largest step before a slack, a multiplier or a scalar is 0; ``ds`` and ``dz`` are relative."""

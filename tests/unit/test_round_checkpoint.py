@@ -13,6 +13,8 @@ import pytest
 
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.job_batches import JobBatch
+from fastsim.policies.rounds.estimator import Estimator
+from fastsim.policies.rounds.max_min_fairness import MaxMinFairness
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView
@@ -191,3 +193,22 @@ def test_numbers_without_meaning_are_refused(wrong: dict[str, Any]) -> None:
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="cannot be written"):
         played(checkpoint=RoundKeeping(tmp_path / "no" / "s", every_rounds=1))
+
+
+def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
+    rates = np.linspace(0.1, 0.9, 27).reshape(3, 3, 3) * np.array([[1.0], [2.0], [3.0]])[:, None]
+    where = setting((2, 1, 1), [[1.0] * 3, [2.0] * 3, [3.0] * 3], rates)
+    jobs = [JobBatch.of([Job(300.0 * job, job % 3, 1, 2000.0)]) for job in range(20)]
+
+    def run(profiled: float = 0.5, **more: Any) -> RoundRun:
+        plan = MaxMinFairness(mode="packed").begin(where)
+        plan = dataclasses.replace(plan, beliefs=Estimator(profiled, 2).begin(where))
+        return run_rounds(where, plan, jobs, RoundOptions(), **more)
+
+    path = tmp_path / "state.npz"
+    whole = run(checkpoint=RoundKeeping(path, at_job=9))
+    state = RoundCheckpoint.read(path)
+    assert len(state.arrived) < len(jobs)
+    assert run(resume=state).jobs.tolist() == whole.jobs.tolist()
+    with pytest.raises(ScenarioError, match=r"checkpoint: beliefs: found 0.9 of 2 references .* as before"):
+        run(0.9, resume=state)

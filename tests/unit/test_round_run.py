@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -112,3 +115,83 @@ def test_pairs_share_their_gpus() -> None:
     run = run_rounds(where, RoundPlan(Together([1.0]), pairs=True), jobs, RoundOptions(), record_tasks=True)
     assert run.jobs["finish_s"].tolist() == [200.0, 200.0]  # a pair's round ends with the slower of the two
     assert run.tasks["mate_id"].tolist() == [1]
+
+
+class Hopeful:
+    """Takes every job for one of kind 1; told which pairs have run."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, int, int]] = []
+        self.gone: list[int] = []
+
+    def arrive(self, job: int, kind: int) -> int:
+        """Kind 1."""
+        return 1
+
+    def observe(self, job_a: int, job_b: int, model: int) -> None:
+        """A pair that has run."""
+        self.told.append((job_a, job_b, model))
+
+    def leave(self, job: int) -> None:
+        """A job that is gone."""
+        self.gone.append(job)
+
+    def __call__(self, view: RoundView, first: Any, second: Any) -> tuple[Any, Any]:
+        """Nobody asks."""
+        raise NotImplementedError
+
+    def kept(self) -> dict[str, Any]:
+        """Nothing to resume."""
+        return {}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Nothing to resume."""
+
+
+class Together(Fixed):
+    """All the time for the first two jobs as a pair."""
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """Shares of 0 for each alone."""
+        ids = view.job_id.tolist()
+        rows = [(job, -1, 0.0) for job in ids] + ([(ids[0], ids[1], 1.0)] if len(ids) > 1 else [])
+        first, second, share = zip(*rows, strict=True)
+        return Allocation(np.array(first, np.int64), np.array(second, np.int64), np.array(share)[:, None])
+
+
+def pair_of(kind: int, beliefs: Hopeful | None) -> RoundRun:
+    """Two jobs of 720 steps on one GPU: those of kind 1 share it by halves, those of kind 0 do nothing together."""
+    shared = np.zeros((2, 2, 1))
+    shared[1, 1] = 0.5
+    where = Setting(("m",), np.array([1]), Oracle((("w0", 1), ("w1", 1)), ("m",), np.ones((2, 1)), shared), np.ones(2))
+    plan = RoundPlan(Together(()), pairs=True, beliefs=beliefs)
+    batches = [JobBatch.of([Job(0.0, kind, 1, 720.0)] * 2)]
+    return run_rounds(where, plan, batches, RoundOptions(), record_tasks=True)
+
+
+def test_a_wrong_guess_costs_one_round() -> None:
+    beliefs = Hopeful()
+    run = pair_of(0, beliefs)
+    assert run.tasks[["t", "id", "mate_id"]].tolist()[:3] == [(0.0, 0, 1), (360.0, 0, -1), (720.0, 0, -1)]
+    assert run.jobs["finish_s"].tolist() == [1080.0, 1800.0]
+    assert run.jobs["failures"].tolist() == [0, 0]
+    assert run.busy_s.tolist() == [1440.0]
+    assert beliefs.gone == [0, 1]
+
+
+def test_the_truth_decides_how_fast_a_pair_is() -> None:
+    beliefs = Hopeful()
+    run = pair_of(1, beliefs)
+    assert run.jobs["finish_s"].tolist() == pair_of(1, None).jobs["finish_s"].tolist() == [1440.0, 1440.0]
+
+
+def test_estimates_are_told_of_pairs_that_ran_before_the_policy_is_asked() -> None:
+    beliefs = Hopeful()
+    where = Setting(
+        ("m",), np.array([1]), Oracle((("w0", 1), ("w1", 1)), ("m",), np.ones((2, 1)), np.full((2, 2, 1), 0.5)),
+        np.ones(2),
+    )  # fmt: skip
+    jobs = [Job(0.0, 0, 1, 3000.0), Job(0.0, 1, 1, 3000.0), Job(2000.0, 0, 1, 10.0)]
+    run_rounds(where, RoundPlan(Together(()), pairs=True, beliefs=beliefs), [JobBatch.of(jobs)], RoundOptions())
+    assert beliefs.told == [(0, 1, 0)]
+    assert sorted(beliefs.gone) == [0, 1, 2]

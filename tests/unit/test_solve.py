@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,17 @@ def test_a_vertex_is_a_corner_and_a_centre_is_inside() -> None:
     assert sorted(corner.x.tolist()) == [0, 1]
     assert inside.x == pytest.approx([0.5, 0.5], abs=1e-6)  # by symmetry
     assert corner.objective == 1 and inside.objective == pytest.approx(1, rel=1e-7)
+
+
+def test_a_program_may_know_its_own_way_to_the_centre() -> None:
+    solver = Solver()
+    known = replace(simplex(), centre=lambda: np.array([0.75, 0.25]))
+    assert solver.maximum(known).x.tolist() == [0.75, 0.25]
+    assert (solver.maximum(known).objective, solver.missed) == (1, 0)
+    assert sorted(solver.maximum(known, "vertex").x.tolist()) == [0, 1]
+    lost = replace(simplex(), centre=lambda: None)
+    assert solver.maximum(lost).x == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert solver.missed == 1
 
 
 @pytest.mark.parametrize("solution", ["centered", "vertex"])

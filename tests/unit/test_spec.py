@@ -131,5 +131,5 @@ def test_unreadable_json(text: str) -> None:
 def test_compat_names_are_checked() -> None:
     assert switches_on("") == switches_on("fgd, pwr") == frozenset()
     assert all(not switch.default for switch in SWITCHES)
-    with pytest.raises(FastsimError, match="one of fgd, pwr"):
+    with pytest.raises(FastsimError, match=r"one of .*fgd, .*pwr"):
         switches_on("slurm")

@@ -6,6 +6,8 @@ closed form, for all classes at once. What is left has one unknown per GPU model
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fastsim.policies.interior import Solve
@@ -23,7 +25,9 @@ class Alone:
         floor__c: Floats, cost__cg: Floats,
     ) -> None:  # fmt: skip
         self.classes, self.models = cost__cg.shape
-        self.held, self.rate, self.climb = held, rate__cg, climb__c
+        # All of them is the usual case, and a slice costs no copies.
+        self.held: Any = slice(None) if len(held) == self.classes else held
+        self.rate, self.climb = rate__cg, climb__c
         self.use, self.size = use__c[:, None], size__c.astype(np.float64)
         self.cost, self.gain = cost__cg.ravel(), float(climb__c.any())
         self.room = np.concatenate([np.ones(self.classes), -floor__c, gpus__g])
@@ -91,7 +95,7 @@ class _Factored:
         between = spread.sum(axis=2) - spread[:, models, models]
         spread[:, models, models] = own * (time / self.total)[:, None] - between
         spread[held] -= self.slope[:, :, None] * self.beside[:, None, :]
-        matrix = np.tensordot((system.size * system.use[:, 0] ** 2), spread, 1)
+        matrix = ((system.size * system.use[:, 0] ** 2) @ spread.reshape(len(own), -1)).reshape(models.size, -1)
         matrix[models, models] += gpus
         self.lift = (system._lifts * system.use[held, 0]) @ self.slope
         self.rise = float((system._lifts * system.climb) @ self.share) + level_damping
@@ -125,6 +129,9 @@ class _Factored:
 
     def _net(self, time: Floats, rate: Floats) -> Floats:
         """Multiplier of time less rate times its multiplier; ``time`` is still without its part of the latter."""
+        found: Floats = (self.mean[:, None] - self.of.rate) * rate[:, None]
+        if len(found) == len(time):
+            return found + time[:, None]
         net = np.repeat(time[:, None], self.of.models, axis=1)
-        net[self.of.held] += (self.mean[:, None] - self.of.rate) * rate[:, None]
+        net[self.of.held] += found
         return net

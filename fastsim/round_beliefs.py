@@ -1,0 +1,36 @@
+"""Runs in which sharing is not known but believed: a plan for pairs is told of an estimator."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from fastsim.compat import switches_on
+from fastsim.errors import ScenarioError
+from fastsim.policies.rounds.estimator import Estimator
+from fastsim.workload.job_types import JOB_NAMES
+
+if TYPE_CHECKING:
+    from fastsim.round_plan import RoundPlan, Setting
+    from fastsim.spec import Scenario
+
+
+def believing(plan: RoundPlan, setting: Setting, scenario: Scenario) -> RoundPlan:
+    """The plan with the estimates that the scenario asks for; ScenarioError if no jobs share GPUs in it."""
+    asked = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
+    wrong = next((name for name, given in asked.items() if given), None)
+    if wrong is None:
+        return plan
+    if not plan.pairs:
+        expected = f"nothing: policy {scenario.policy} lets no jobs share GPUs"
+        raise ScenarioError(wrong, repr(getattr(scenario, wrong)), expected)
+    single = {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
+    references = len(single) if scenario.references is None else scenario.references
+    if references > len(single):
+        expected = f"at most {len(single)}, the workloads with rates on 1 GPU"
+        raise ScenarioError("references", references, expected)
+    # Draws count Gavel's job types in their own order, so that a seed means there and here the same.
+    workloads = tuple(JOB_NAMES) if single == set(JOB_NAMES) else ()
+    column_bug = "estimator_column_bug" in switches_on(scenario.compat)
+    estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
+    return dataclasses.replace(plan, beliefs=estimator.begin(setting))
