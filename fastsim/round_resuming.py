@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastsim.result import Result
     from fastsim.simulation import Progress
 
-FORK_FIELDS = ("policy", "until_s", "name")
+FORK_FIELDS = ("policy", "until_s", "name", "log")
 """Fields of a scenario that may differ after a fork; everything else decided the past too."""
 
 
@@ -51,7 +51,7 @@ def fork_rounds(
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
-    before, after = stored(taken.note["scenario"]), stored(taken.note["scenario"], changes)
+    before, after = stored(taken.note["scenario"]), stored(taken.note["scenario"], {"log": None} | changes)
     after.check()
     if not is_round_policy(_policy(after)):
         raise PolicyError("fork: policy", str(after.policy), "a policy for jobs, as before")

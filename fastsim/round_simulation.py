@@ -75,6 +75,8 @@ def played_rounds(
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     made = prepared_rounds(scenario, policy)
+    if scenario.ideal and scenario.log is not None:
+        raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to tell of")
     if scenario.ideal:
         return _result(scenario, made, _ideal(scenario, made, progress), began)
     keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
@@ -82,7 +84,21 @@ def played_rounds(
         made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge_for(scenario, made),
         record_tasks=recorded(scenario), progress=progress, checkpoint=keeping, resume=start,
     )  # fmt: skip
+    if scenario.log is not None:
+        run = _logged(scenario, made, run)
     return _result(scenario, made, run, began)
+
+
+def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
+    """Write the log; the run with only those tasks that its tables should have."""
+    from fastsim.gavel_log import write_gavel_log
+
+    assert scenario.log is not None
+    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
+    write_gavel_log(scenario.log, run, pairs=made.plan.pairs, slo_compare_absolute=absolute)
+    if recorded(scenario.with_(log=None)):
+        return run
+    return dataclasses.replace(run, tasks=run.tasks[:0], held=run.held[:0])
 
 
 def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundRun:
@@ -107,8 +123,8 @@ def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
 
 
 def recorded(scenario: Scenario) -> bool:
-    """Whether tasks are recorded."""
-    return scenario.record in ("placements", "all")
+    """Whether tasks are recorded: for the tables, or for the log."""
+    return scenario.record in ("placements", "all") or scenario.log is not None
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def simulate(
     round_s: float | None = None, realloc_s: float | None = None, window: str | Sequence[int] | None = None,
     rates: Oracle | str | None = None, prices: Prices | str | None = None, global_queue: bool = False,
     profiling: float = 1.0, references: int | None = None, ideal: bool = False,
-    out: str | os.PathLike[str] | None = None, overwrite: bool = False,
+    out: str | os.PathLike[str] | None = None, log: str | os.PathLike[str] | None = None, overwrite: bool = False,
     checkpoint_pods: int | None = None, checkpoint_s: float | None = None, keep_checkpoint: bool = False,
     progress: Progress | None = None,
 ) -> Result:  # fmt: skip
@@ -74,10 +74,11 @@ def simulate(
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
     :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), see
     :class:`fastsim.spec.Scenario`, :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
-    plays jobs without rounds (``fastsim.fluid``): placements and timeline have no rows, ``realloc_s`` is 0 if not given,
-    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. With ``out`` the tables go to that folder while the
-    run goes on, so that memory follows the pods in the system; the folder appears complete or not at all. Every
-    ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
+    plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
+    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``log`` is a file for what Gavel's simulator would
+    print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With ``out`` the tables go to that
+    folder while the run goes on, so that memory follows the pods in the system; the folder appears complete or not at
+    all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
     :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
     ``progress`` is told the pods so far.
     """
@@ -283,7 +284,7 @@ def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
     if forked_from is not None:  # no scenario alone leads to such a run
         return {**known, "forked_from": forked_from}
     try:
-        return {**known, "scenario": scenario.with_(out=None).to_dict(), "scenario_id": scenario.id}
+        return {**known, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
     except ScenarioError:  # objects in memory; the engine notes their checksums
         return known
 

@@ -21,6 +21,9 @@ from fastsim.spelling import suggestion
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 
+UNDECIDED = ("name", "out", "log")
+"""Fields that no result depends on."""
+
 CHECKS: dict[str, Callable[[Any], object]] = {}
 """For each field, a function that raises a :class:`FastsimError` if its value means nothing."""
 
@@ -48,7 +51,8 @@ class Scenario:
     ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`, ``fastsim.round_sources`` and
     ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with ``references``
     workloads (None = all of them); with less than all, policies for pairs see estimates.
-    ``name`` is a label and ``out`` a folder that the tables are written to; neither decides anything.
+    ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what Gavel's simulator
+    would print of a run in rounds; none of them decides anything.
     """
 
     cluster: Any = "openb"
@@ -84,6 +88,7 @@ class Scenario:
     ideal: bool = False
     name: str = ""
     out: str | None = None
+    log: str | None = None
 
     def __post_init__(self) -> None:
         """Names of queues may be spelled with a hyphen, a folder may be a path, and texts stand for tables."""
@@ -92,8 +97,9 @@ class Scenario:
                 object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.window, Sequence) and not isinstance(self.window, str):
             object.__setattr__(self, "window", ":".join(map(str, self.window)))
-        if isinstance(self.out, os.PathLike):
-            object.__setattr__(self, "out", os.fspath(self.out))
+        for name in ("out", "log"):
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
         if isinstance(self.queue, str):
             object.__setattr__(self, "queue", self.queue.replace("-", "_"))
 
@@ -160,8 +166,8 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """Sixteen hex digits that depend on what is run, not on ``name``, ``out`` or on how the file was written."""
-        values = {name: _identity(value) for name, value in self._given() if name not in ("name", "out")}
+        """Sixteen hex digits that depend on what is run, not on ``UNDECIDED`` or on how the file was written."""
+        values = {name: _identity(value) for name, value in self._given() if name not in UNDECIDED}
         canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
@@ -225,8 +231,10 @@ class Scenario:
             yield _problem("restart_s", repr(self.restart_s), "seconds of 0 or more")
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
-        if self.out is not None and not (isinstance(self.out, str) and self.out):
-            yield _problem("out", repr(self.out), "a folder")
+        for name, what in (("out", "a folder"), ("log", "a file")):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value):
+                yield _problem(name, repr(value), what)
         for name in ("name", "compat", "queue", "quotas", "weights", "failures"):
             if not isinstance(getattr(self, name), str):
                 yield _problem(name, repr(getattr(self, name)), "a text")

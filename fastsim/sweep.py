@@ -1,9 +1,9 @@
 """Sweeps: the product of the lists in a TOML file, one folder for each run, one table of them all.
 
-A key is a field of :class:`fastsim.spec.Scenario` (not ``out`` and ``name``), an option of generated jobs, or one of
-``policy_names`` and ``cutoff_rates``. A list, or ``{from, to, points}`` for equal steps without a leading 0, stands
-for one run for each of its values; runs come in the order of the keys below, the last key varying fastest. This is
-the load sweep of the Gavel paper, small::
+A key is a field of :class:`fastsim.spec.Scenario` (not ``out``, ``log`` and ``name``), an option of generated jobs, or
+one of ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to, points}`` for equal steps without a leading 0,
+stands for one run for each of its values; runs come in the order of the keys below, the last key varying fastest. This
+is the load sweep of the Gavel paper, small::
 
     cluster = ["gavel:4:4:4"]
     policy_names = "gavel"
@@ -40,6 +40,8 @@ flag                                        key
 ``--per_instance_type_prices_dir``,         ``prices = "DIR?clouds=aws,gcp"``
 ``--available_clouds``
 ``--enable_global_queue``                   ``global_queue = true``
+``--profiling_percentages``,                ``profiling``, ``references``
+``--num_reference_models``
 ``--ideal``                                 ``ideal = true``
 ``-l``, ``-j``                              ``--out``, ``--workers``
 ``-t``                                      ``until_s``, simulated: no result depends on how fast a machine is
@@ -66,7 +68,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.simulation import simulate_many
-from fastsim.spec import Scenario
+from fastsim.spec import UNDECIDED, Scenario
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ if TYPE_CHECKING:
 JOB_KEYS = ("rate_per_hour", "jobs", "durations", "multi_gpu", "priorities", "slos", "warm_start")
 """Options of generated jobs that are keys of their own."""
 OWN_KEYS = ("policy_names", "cutoff_rates")
-FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in ("out", "name"))
+FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
 """What may be listed, in the order of the runs."""
 LISTED = ("deschedule",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,26 @@ def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
     assert row["makespan_s"] > 0 and row["utilization_pct"] > 0
 
 
+def test_a_log_stands_beside_the_tables_and_changes_none(tmp_path: Path) -> None:
+    given = ("gavel:2:2:2", JOBS, "max_min_fairness(mode=packed)")
+    runs = []
+    for record in ("all", "summary"):
+        path = tmp_path / record / "run.log"
+        runs.append((fs.simulate(*given, record=record, log=path), fs.simulate(*given, record=record), path))
+    for logged, plain, path in runs:
+        assert all(logged.frames[name].equals(plain.frames[name]) for name in plain.frames)
+        assert logged.provenance["scenario_id"] == plain.provenance["scenario_id"]
+        assert f"Total duration: {plain.summary['makespan_s'][0]:.3f} seconds" in path.read_text()
+        assert path.read_text() == runs[0][2].read_text()
+        assert len(re.findall(r"^Job \d+: \d+\.\d{3}$", path.read_text(), re.M)) == 25
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
+        ({"log": ""}, "log: found '', expected a file"),
+        ({"log": "never", "ideal": True}, "log: found never, expected none"),
+        ({"log": "never", "policy": "fgd"}, "log: found 'never', expected nothing"),
         ({"ideal": 1}, "ideal: found 1, expected true or false"),
         ({"ideal": True, "checkpoint_pods": 5, "out": "never"}, "checkpoint: found one, expected none"),
         ({"round_s": 0.0}, "round_s"),
