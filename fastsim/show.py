@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Column = tuple[str, str, int, int]
 
-FIGURES = (
+FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods", "pods", "", 0),
     ("pods_unplaced", "pods that fitted nowhere", "", 0),
     ("pods_pending", "pods still waiting", "", 0),
@@ -33,6 +33,27 @@ FIGURES = (
     ("makespan_s", "simulated time", "s", 0),
 )
 """Lines of a run's summary: column, what it is, unit, decimals."""
+
+ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
+    ("pods", "jobs", "", 0),
+    ("pods_unplaced", "jobs given up", "", 0),
+    ("pods_pending", "jobs still waiting", "", 0),
+    ("mean_gpu_alloc_pct", "GPU allocation, mean over time", "%", 2),
+    ("utilization_pct", "GPUs at work, mean over time", "%", 2),
+    ("mean_power_w", "power, mean over time", "kW", 1),
+    ("energy_kwh", "energy", "kWh", 1),
+    ("cost", "cost", "$", 2),
+    ("slo_violations", "deadlines missed", "", 0),
+    ("wait_mean_s", "mean wait", "s", 1),
+    ("jct_mean_s", "mean completion time", "s", 1),
+    ("jct_p95_s", "95 % completed within", "s", 1),
+    ("makespan_s", "simulated time", "s", 0),
+    ("rounds", "rounds", "", 0),
+    ("policy_calls", "allocations", "", 0),
+)
+"""The same for jobs in rounds."""
+QUIET = ("cost", "slo_violations", "pods_unplaced", "pods_pending")
+"""Lines of runs in rounds that say nothing where they are 0."""
 
 COLUMNS = (
     ("name", "policy", 1, 0),
@@ -75,8 +96,12 @@ LEFT = ("name", "policy", "cluster", "workload")
 def summary_text(result: Result, out: Path | None = None) -> str:
     """The main figures of a run, one per line."""
     row = result.summary.row(0, named=True)
-    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in FIGURES]
-    lines.append(("simulation speed", f"{result.timing['pods_per_s']:,.0f} pods/s"))
+    figures, speed = FIGURES, f"{result.timing['pods_per_s']:,.0f} pods/s"
+    if "rounds" in row:
+        figures = tuple(line for line in ROUND_FIGURES if line[0] not in QUIET or row[line[0]])
+        speed = f"{result.timing['rounds_per_s']:,.0f} rounds/s"
+    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in figures]
+    lines.append(("simulation speed", speed))
     shown = [(text, figure) for text, figure in lines if figure]
     width = max(len(text) for text, _ in shown)
     told = "".join(f"{text:<{width}}  {figure}\n" for text, figure in shown)

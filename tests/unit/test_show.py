@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import fastsim as fs
 from fastsim.show import COLUMNS, DYNAMIC, comparison_text, demo_text, result_json, summary_text, table_html, table_json
 
 ROW = {
@@ -82,3 +83,15 @@ def test_the_demo_says_where_its_report_is() -> None:
     text = demo_text(table(), Path("here"))
     assert text.startswith(comparison_text(table()))
     assert text.endswith(f"report: {Path('here/report.html')}   picture: {Path('here/report.png')}\n")
+
+
+def test_a_run_of_jobs_is_summed_up_in_its_own_words() -> None:
+    run = fs.simulate("gavel:2:2:2", "synth:gavel?jobs=8&rate_per_hour=4", "isolated", record="summary")
+    told = summary_text(run)
+    assert "GPUs at work" in told and "rounds/s" in told
+    assert "memory" not in told and "cost" not in told
+    assert "cost" in summary_text(
+        fs.simulate(
+            "gavel:2:2:2", "synth:gavel?jobs=8", "isolated", record="summary", prices="fixed?v100=1&p100=1&k80=1"
+        )
+    )
