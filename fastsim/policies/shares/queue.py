@@ -172,5 +172,8 @@ def _gain(view: RoundView, hosts: Ints, guest: int, model: Ints) -> Floats:
     guests, each = np.full(len(hosts), guest), np.arange(len(hosts))
     rate__hg, rate__gg = view.pair_rates(hosts, guests)
     alone__jg = view.rate__jg
-    gain: Floats = rate__hg[each, model] / alone__jg[hosts, model] + rate__gg[each, model] / alone__jg[guest, model]
+    # Who cannot run on a model alone, or was not measured there with another, gains nothing.
+    gain: Floats = np.zeros(len(hosts))
+    for together, alone in ((rate__hg, alone__jg[hosts, model]), (rate__gg, alone__jg[guest, model])):
+        gain += np.divide(np.nan_to_num(together[each, model]), alone, out=np.zeros(len(hosts)), where=alone > 0)
     return gain
