@@ -29,6 +29,8 @@ cdef struct Couple:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
     int32_t gang_size
 
+cdef void* gangs_grown(void* items, int64_t count, int64_t size) except NULL nogil
+
 
 @cython.final
 cdef class GangTable:
