@@ -19,6 +19,7 @@ from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, Setting
 from fastsim.round_records import GANG, MOMENT
 from fastsim.runnable import runnable
+from fastsim_ext.build import CHECKED
 from fastsim_ext.gauge import Gauge
 from fastsim_ext.round_state import arrived, doubt, snapshot
 from fastsim_ext.rounds import Rounds
@@ -220,6 +221,8 @@ def run_rounds(
         "stuck": driver.stuck, "pause": driver.pause,
     }  # fmt: skip
     while (stop := STOPS[loop.advance(driver.budget())]) != "done":
+        if CHECKED:
+            loop.verify()
         deeds[stop]()
         if stop == "hungry":
             driver.look()  # only a pause lies between two rounds, where a checkpoint can be taken

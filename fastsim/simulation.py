@@ -149,6 +149,8 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     policy: OnlinePolicy = _policy(scenario)
+    if is_round_policy(policy):
+        raise PolicyError(f"policy {policy}", "a policy of the rounds engine", "one that places pods")
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))

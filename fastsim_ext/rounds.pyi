@@ -74,4 +74,4 @@ class Rounds:
     def advance(self, budget: int) -> int:
         """Play on, at most ``budget`` rounds; returns why it stopped."""
     def verify(self) -> int:
-        """The parts are sound, and every task stands where its job says."""
+        """Table, leases and totals are sound."""

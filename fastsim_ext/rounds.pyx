@@ -372,7 +372,7 @@ cdef class Rounds:
         return steps
 
     cpdef int verify(self) except -1:
-        """The parts are sound, and every task stands where its job says."""
+        """Table, leases and totals are sound."""
         self.table.verify()
         self.leases.verify()
         if self.gauged:

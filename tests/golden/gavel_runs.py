@@ -1,4 +1,9 @@
-"""The recorded runs of the Gavel simulator as runs of ours. Nothing here names a run."""
+"""The recorded runs of the Gavel simulator as runs of ours. Nothing here names a run.
+
+Four settings stand nowhere but in the beginning of a scenario's name: rates of the physical cluster (``trace-phys``),
+no least time between allocations (``minreset0``), one queue (``globalq``) and prices (``cost-``, of one cloud if
+``gcp``).
+"""
 
 from __future__ import annotations
 

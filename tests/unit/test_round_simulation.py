@@ -127,3 +127,9 @@ def test_jobs_that_never_fit_and_options_for_pods_are_refused() -> None:
         fs.simulate("gavel:2:2:2", "synth:gavel?jobs=40&multi_gpu=true", "isolated")
     with pytest.raises(ScenarioError, match="round_s"):
         fs.simulate("mix?g2=1", "synth:openb?pods=5", "fgd", round_s=60.0)
+
+
+def test_placements_of_jobs_are_not_explained_pod_by_pod() -> None:
+    run = fs.simulate("gavel:2:2:2", JOBS, "isolated", record="summary")
+    with pytest.raises(FastsimError, match="one that places pods"):
+        fs.explain(run, pods=[1])
