@@ -61,6 +61,26 @@ def import_gavel_rates(source: Path, output: Path) -> None:
     click.echo(f"{output}: {write_rates(import_rates(source), output):,} rates")
 
 
+@import_.command("sia")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_sia(source: Path, output: Path) -> None:
+    """Applications of Sia's simulator: a folder with one folder of CSV files for each."""
+    from fastsim.workload.sia_folders import import_sia as imported
+
+    click.echo(f"{output}: {imported(source).to_parquet(output):,} applications")
+
+
+@import_.command("pollux")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_pollux(source: Path, output: Path) -> None:
+    """Applications of Pollux's simulator, which knows one kind of machine."""
+    from fastsim.workload.sia_folders import import_pollux as imported
+
+    click.echo(f"{output}: {imported(source).to_parquet(output):,} applications")
+
+
 @click.group()
 def synth() -> None:
     """Generate workloads that look like published traces."""
