@@ -81,6 +81,7 @@ SHARED = {
 """Modules tested under another name, and why."""
 NOTHING = {
     "fastsim/apps/__init__.py",
+    "fastsim/policies/adaptive/__init__.py",
     "fastsim/policies/online/__init__.py",
     "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",
