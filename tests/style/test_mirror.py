@@ -46,6 +46,14 @@ SHARED = {
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",
+    "fastsim/adaptive_ground.py": f"{UNIT}/test_adaptive_run.py",  # reached through a run, like the compiled parts
+    "fastsim/adaptive_plan.py": f"{UNIT}/test_adaptive_run.py",
+    "fastsim/adaptive_records.py": f"{UNIT}/test_adaptive_run.py",
+    "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
+    "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
+    "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
+    "fastsim_ext/lessons.pyx": "tests/differential/test_adaptive.py",
+    "fastsim_ext/trainee.pyx": "tests/differential/test_adaptive.py",
     # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.
     "fastsim/reference_dot.py": f"{UNIT}/test_reference.py",
     "fastsim/reference_frag.py": f"{UNIT}/test_reference.py",

@@ -1,0 +1,57 @@
+"""Applications as the compiled rounds take them: training curves as tables, and step times of each placement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fastsim.adaptive_plan import AdaptiveSetting, Place
+from fastsim.apps.application import Application
+from fastsim.apps.step_times import MICRO_BATCHES, Placement
+from fastsim.apps.training_curve import TrainingCurve
+from fastsim.reference_adaptive import ring_of
+from fastsim_ext.ground import Course, Site
+
+
+@dataclass
+class Ground:
+    """Curves and placements of one run, each made once."""
+
+    setting: AdaptiveSetting
+    courses: dict[str, Course] = field(default_factory=dict)
+    sites: dict[tuple[str, int, Placement], Site] = field(default_factory=dict)
+
+    def course(self, app: Application) -> Course:
+        """The training curve of an application."""
+        if app.name not in self.courses:
+            self.courses[app.name] = course_of(app.curve)
+        return self.courses[app.name]
+
+    def site(self, app: Application, place: Place) -> Site:
+        """The placement of an application on these nodes."""
+        model = self.setting.groups[place.group].gpu_model
+        ring = ring_of(place.nodes, app.on(model).max_nodes)
+        key = app.name, place.group, ring
+        if key not in self.sites:
+            self.sites[key] = site_of(app, model, place.group, ring)
+        return self.sites[key]
+
+
+def course_of(curve: TrainingCurve) -> Course:
+    """A training curve as tables."""
+    epochs, batches = range(curve.epochs), curve.batches
+    noise = np.array([[curve.gradients(batch, epoch) for batch in batches] for epoch in epochs], np.float64)
+    progress = np.array([curve.progress(epoch) for epoch in range(curve.epochs + 1)], np.float64)
+    sqr, var = (np.ascontiguousarray(noise[:, :, part]) for part in range(2))
+    return Course(curve, progress, np.array(batches, np.float64), sqr, var)
+
+
+def site_of(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> Site:
+    """One placement with room for the step times of every batch size."""
+    times, placement = app.on(gpu_model), tuple(ring)
+    high = times.largest(placement) if times.stages == 1 else times.high
+    seen = times.largest_on(sum(placement))
+    room = max(high, MICRO_BATCHES) + 1
+    return Site(group, placement, times, high, 1 << 40 if seen is None else seen, np.full(room, np.nan), np.zeros(room))

@@ -1,0 +1,95 @@
+"""Compiled adaptive jobs do what they do by hand, to the last bit, whatever GPUs they are given."""
+
+from __future__ import annotations
+
+import random
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
+from fastsim.adaptive_run import Rounds, begun
+from fastsim.errors import InputError
+from fastsim.one_thread import one_thread
+from fastsim.reference_adaptive import JobByHand, ring_of
+from fastsim_ext.trainee import Trainee
+from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
+from tests.strategies import scenarios_per_run
+
+ROUNDS = 60
+"""Rounds that are compared: half an hour beyond the last arrival."""
+
+
+def by_hand(job: JobByHand) -> tuple[object, ...]:
+    state = job.atomic, job.accum, job.epoch, job.progress, job.restarts, job.restart_left_s
+    return *state, job.service_s, job.used_s, job.wasted_s, job.finish_s, job.noise and job.noise[:2]
+
+
+def compiled(job: Trainee) -> tuple[object, ...]:
+    state = job.atomic, job.accum, job.epoch, job.progress, job.restarts, job.restart_left_s
+    finish_s = job.finish_s if job.finish_s == job.finish_s else None
+    return *state, job.service_s, job.used_s, job.wasted_s, finish_s, job.gradients
+
+
+def move(hand: JobByHand, place: Place | None, rounds: Rounds) -> None:
+    if place is None:
+        hand.move(None, ())
+        return
+    model = rounds.setting.groups[place.group].gpu_model
+    hand.move(model, ring_of(place.nodes, hand.app.on(model).max_nodes))
+
+
+@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([60.0, 45.0, 360.0]))
+@settings(max_examples=scenarios_per_run(15))
+def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float) -> None:
+    draw = random.Random(seed)
+    setting, jobs = adaptive_setting(round_s=round_s), random_jobs(draw, 6)
+    rounds = begun(setting, AdaptivePlan(Whims(setting, draw), merged=merged), jobs)
+    hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged) for job in jobs]
+    loop = rounds.loop
+    with one_thread():
+        for _ in range(ROUNDS):
+            before = list(loop.active)
+            loop.work()
+            rounds.decide()
+            loop.verify()
+            for job in before:
+                hands[job.id].step(round_s)
+            for job in loop.active:
+                if job not in before:
+                    hands[job.id].clock_s = loop.now_s
+                move(hands[job.id], rounds.places.get(job.id), rounds)
+            for job in {*before, *loop.active}:
+                assert compiled(job) == by_hand(hands[job.id])
+
+
+def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() -> None:
+    setting = adaptive_setting()
+    same = [AdaptiveJob(0.0, "cifar10", 1, 256)] * 2
+
+    class Both(Whims):
+        def decide(self, view: object) -> dict[int, Place]:
+            return {0: Place(0, (0, 0)), 1: Place(0, (1, 1))}
+
+    rounds = begun(setting, AdaptivePlan(Both(setting, random.Random(0))), same)
+    for _ in range(20):
+        rounds.loop.work()
+        rounds.decide()
+    first, second = rounds.loop.active
+    assert list(first.lesson__g) == list(second.lesson__g)
+    measured = rounds.lessons.measurements(int(first.lesson__g[0]))
+    assert [at[:2] for at in measured] == [(1, 2)] * len(measured)
+    assert rounds.lessons.n == len(measured) + 1
+
+
+def test_more_nodes_than_were_ever_measured_count_as_fewer() -> None:
+    assert ring_of((0, 0, 1, 2, 2, 2), 3) == (2, 1, 3)
+    assert ring_of((0, 1, 2, 3, 4), 2) == (3, 2)
+    assert ring_of((), 2) == ()
+
+
+def test_a_batch_size_that_cannot_train_is_refused() -> None:
+    setting = adaptive_setting()
+    with pytest.raises(InputError, match=r"job 0: batch_size: found 64, expected 128"):
+        begun(setting, AdaptivePlan(Whims(setting, random.Random(0))), [AdaptiveJob(0.0, "cifar10", 1, 64)])
