@@ -8,15 +8,15 @@ cimport cython
 from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
-from fastsim_ext.mersenne cimport WORDS, Mersenne, mersenne_bits
+from fastsim_ext.mersenne cimport WORDS, Mersenne, mersenne_word
 
 cdef double RARE = 0.1       # chance of a row to be reset, of a row to be thinned out, and of its cells to be emptied
 
 
 cdef inline double uniform(Mersenne* stream) noexcept nogil:
     """A number in [0, 1) of 53 bits."""
-    cdef uint32_t high = mersenne_bits(stream, 27)
-    cdef uint32_t low = mersenne_bits(stream, 26)
+    cdef uint32_t high = mersenne_word(stream) >> 5
+    cdef uint32_t low = mersenne_word(stream) >> 6
     return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
 
 
@@ -31,9 +31,9 @@ cdef inline int32_t below(Mersenne* stream, uint32_t limit) noexcept nogil:
     mask |= mask >> 4
     mask |= mask >> 8
     mask |= mask >> 16
-    drawn = mersenne_bits(stream, 32) & mask
+    drawn = mersenne_word(stream) & mask
     while drawn >= limit:
-        drawn = mersenne_bits(stream, 32) & mask
+        drawn = mersenne_word(stream) & mask
     return <int32_t> drawn
 
 
