@@ -43,8 +43,8 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_arrow`, `synth`, `from_openb` or `from_gavel`. It can be read any number of times; rows
-    in memory are checked the first time only, so what they were made from must not change afterwards.
+    Make one with `scan`, `from_arrow`, `synth`, `from_openb`, `from_gavel` or `from_sia`. It can be read any number of
+    times; rows in memory are checked the first time only, so what they were made from must not change afterwards.
     """
 
     def __init__(
@@ -99,8 +99,15 @@ class Workload:
         return import_jobs(path)
 
     @classmethod
+    def from_sia(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a list of Sia or Pollux (CSV, plain or .gz); see `sia_trace.import_jobs`."""
+        from fastsim.workload.sia_trace import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
-        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel` and `synth_gavel_trace`."""
+        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
         from fastsim.workload.synth import GENERATORS
 
         if kind not in GENERATORS:

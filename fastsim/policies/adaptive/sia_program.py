@@ -15,10 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.policies.adaptive.sia_values import NONE, Flags, Ints, Singles
+from fastsim.policies.adaptive.sia_values import DECIMALS, NONE, Flags, Ints, Singles
 from fastsim.policies.adaptive.whole import WholeProgram, WholeSolver
 
 Floats = npt.NDArray[np.float64]
+
+STEP = 10.0**-DECIMALS
+"""Values are multiples of this."""
 
 
 class Wishes(NamedTuple):
@@ -61,7 +64,9 @@ def best_choices(
     wishes = tuple(wishes)
     sign = 1.0 if minimise else -1.0
     parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
-    counts = solver.minimum(_program(parts, gpus__g), "Sia's choice of configurations")
+    whole_steps = abs(without / STEP - round(without / STEP)) < 1e-9  # else objectives are anywhere
+    program = _program(parts, gpus__g)
+    counts = solver.minimum(program, STEP if whole_steps else 0.0, "Sia's choice of configurations")
     chosen, objective, start = [], 0.0, 0
     for wish, part in zip(wishes, parts, strict=True):
         count__x = counts[start : start + len(part.cost__x)]
