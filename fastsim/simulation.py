@@ -215,6 +215,7 @@ def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
     keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
+    from fastsim.adaptive_simulation import is_adaptive, played_adaptive
     from fastsim.round_checkpoint import RoundCheckpoint
     from fastsim.round_saving import begun
     from fastsim.round_simulation import played_rounds
@@ -224,8 +225,13 @@ def _played_rounds(
     policy = _policy(scenario)
     if scenario.ideal and keeping is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
+    if is_adaptive(policy) and keeping is not None:
+        raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
-    result = played_rounds(scenario, policy, progress, saving)
+    if is_adaptive(policy):
+        result = played_adaptive(scenario, policy, progress)
+    else:
+        result = played_rounds(scenario, policy, progress, saving)
     provenance = _provenance(scenario, None if saving is None else saving.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)
     interrupts.check()

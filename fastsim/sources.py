@@ -6,6 +6,7 @@ Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an e
 cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · ``uniform?nodes=8&gpu=T4&gpus=4``
                   · ``uniform?nodes=8&gpu=A100&mig=7*1g.10gb`` (partitioned) · ``mix?g2=10&t4=4&seed=1``
                   · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
+                  · ``sia:6:2:3`` (machines with T4, A100 and RTX 2080 Ti, named aws, dgx-ext and rtx)
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models
 workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
@@ -41,6 +42,7 @@ PRESETS = {
     "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216, mig=",
     "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
     "gavel:V100:P100:K80": "GPUs of v100, p100 and k80, per_server=1:1:1 of them on a node",
+    "sia:AWS:DGX:RTX": "machines of the Sia experiments: 4 T4, 8 A100 or 8 RTX 2080 Ti each",
 }
 """Cluster texts that need no file, and what they are."""
 
@@ -140,6 +142,10 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         return Cluster.from_openb(rest)
     if kind == "gavel" and rest:
         return _cluster_called(text, Cluster.from_gavel, {**options, "spec": rest})
+    if kind == "sia" and rest:
+        from fastsim.sia_cluster import sia_cluster
+
+        return _cluster_called(text, sia_cluster, {**options, "spec": rest})
     raise _unknown("cluster", head, PRESETS)
 
 

@@ -1,0 +1,163 @@
+"""Runs of adaptive jobs: texts become objects, the engine plays the rounds, the result is one like all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastsim import sources
+from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
+from fastsim.apps.application import Applications
+from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.oracle import Oracle
+from fastsim.result import Result
+from fastsim.round_plan import Setting
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
+    from fastsim.spec import Scenario
+    from fastsim.typical import TypicalPods
+    from fastsim.workload import Workload
+
+ROUND_S = 60.0
+"""Length of a round if nothing is said, seconds."""
+REFUSED = (
+    "realloc_s", "restart_s", "window", "prices", "global_queue", "profiling", "references", "ideal", "log", "compat",
+)  # fmt: skip
+"""Fields of a scenario that mean nothing for adaptive jobs."""
+
+
+class PreparedAdaptive(NamedTuple):
+    """What the texts of a scenario stand for."""
+
+    cluster: Cluster
+    workload: Workload
+    setting: AdaptiveSetting
+    plan: AdaptivePlan
+    jobs: tuple[AdaptiveJob, ...]
+    typical: TypicalPods
+
+
+def is_adaptive(policy: Any) -> bool:
+    """Whether a policy is for jobs that may change their batch sizes."""
+    return bool(getattr(policy, "adaptive", False))
+
+
+def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
+    """The objects of a scenario for adaptive jobs."""
+    refuse_options(scenario)
+    cluster = sources.cluster_from(scenario.cluster)
+    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    round_s = ROUND_S if scenario.round_s is None else scenario.round_s
+    setting = AdaptiveSetting(groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed)
+    plan = policy.begin(setting)
+    if not isinstance(plan, AdaptivePlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an AdaptivePlan")
+    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    return PreparedAdaptive(cluster, workload, setting, plan, jobs_of(workload), typical)
+
+
+def played_adaptive(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
+    """The result of one scenario, in memory."""
+    from fastsim import adaptive_frames
+    from fastsim.adaptive_run import run_adaptive
+    from fastsim.frames import LateFrames
+    from fastsim.gauge_table import gauge_of
+
+    began = (time.perf_counter(), time.process_time())
+    made = prepared_adaptive(scenario, policy)
+    told = setting_told(made.setting)
+    timeline = scenario.record in ("timeline", "all")
+    run = run_adaptive(
+        told, made.setting, made.plan, made.jobs, record_tasks=scenario.record in ("placements", "all"),
+        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
+        gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
+        progress=progress,
+    )  # fmt: skip
+    kept = max(made.typical.kept, 1)
+    frames = LateFrames(
+        {"summary": adaptive_frames.summary(run, kept)}, adaptive_frames.makers(run, made.cluster, kept)
+    )
+    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
+    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
+    return Result(frames, _provenance(scenario, made), timing)
+
+
+def refuse_options(scenario: Scenario) -> None:
+    """Refuse options that adaptive jobs would have to ignore."""
+    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
+    for name in REFUSED:
+        if getattr(scenario, name) != defaults[name]:
+            expected = f"nothing: the jobs of policy {scenario.policy} are adaptive"
+            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
+
+
+def groups_of(cluster: Cluster) -> tuple[NodeGroup, ...]:
+    """The cluster's nodes with whole GPUs by GPU model, models sorted by name."""
+    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
+    found: dict[str, list[tuple[int, int]]] = {}
+    for position, node in enumerate(nodes):
+        if node["num_gpu"]:
+            found.setdefault(node["gpu_model"], []).append((node["num_gpu"], position))
+    if not found:
+        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can train on")
+    return tuple(NodeGroup(model, *zip(*found[model], strict=True)) for model in sorted(found))
+
+
+def applications_from(what: Any) -> Applications:
+    """The applications a text or an object stands for; those that ship if nothing is said."""
+    if isinstance(what, Applications):
+        return what
+    if what is None or what == "default":
+        return Applications.default()
+    if isinstance(what, str | Path) and str(what).endswith(".parquet"):
+        return Applications.from_parquet(what)
+    found = repr(str(what)) if isinstance(what, str | Path) else f"rates of type {type(what).__name__}"
+    raise ScenarioError("rates", found, "'default', or a .parquet file of applications: jobs here are adaptive")
+
+
+def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:
+    """The jobs of a workload: applications, batch sizes, and as `task_role` what may change."""
+    for name in (s.WORKLOAD, s.BATCH_SIZE):
+        if name not in workload.columns:
+            expected = "an application and a batch size for every job, such as those of synth:sia"
+            raise InputError(f"{workload.name}: {name}", "no such column", expected)
+    table = workload.table()
+    roles = table[s.TASK_ROLE].to_pylist() if s.TASK_ROLE in table.column_names else [None] * len(table)
+    columns = [table[name].to_pylist() for name in (s.SUBMIT_S, s.WORKLOAD, s.NUM_GPU, s.BATCH_SIZE)]
+    found = []
+    for row, (submit_s, app, num_gpu, batch, role) in enumerate(zip(*columns, roles, strict=True)):
+        if app is None or batch is None:
+            raise InputError(f"{workload.name}:{row + 1}", f"application {app}, batch size {batch}", "both of them")
+        found.append(AdaptiveJob(submit_s, app, num_gpu, batch, role or "adaptive"))
+    return tuple(found)
+
+
+def setting_told(setting: AdaptiveSetting) -> Setting:
+    """Models and applications as the tables of results name them; jobs here have no rate of their own."""
+    models = tuple(group.gpu_model for group in setting.groups)
+    kinds = tuple((name, 1) for name in setting.applications)
+    shape = (len(kinds), len(models))
+    oracle = Oracle(kinds, models, np.zeros(shape), np.zeros((len(kinds), *shape)), setting.applications.name)
+    gpus = np.array([group.gpus for group in setting.groups], np.int64)
+    return Setting(models, gpus, oracle, np.full(len(kinds), np.nan), setting.seed)
+
+
+def _provenance(scenario: Scenario, made: PreparedAdaptive) -> dict[str, Any]:
+    from fastsim.result import provenance_of_build
+
+    told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s")}
+    return {
+        "options": {**told, "round_s": made.setting.round_s},
+        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
+        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
+        "applications": {"name": made.setting.applications.name, "known": list(made.setting.applications)},
+        "typical_pods": len(made.typical.count), **provenance_of_build(),
+    }  # fmt: skip

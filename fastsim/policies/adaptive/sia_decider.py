@@ -1,0 +1,190 @@
+"""Sia's decisions, round by round: rows of goodput, what a restart leaves of them, the program, places on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.apps.application import Application
+from fastsim.apps.step_times import packed
+from fastsim.errors import InputError, ScenarioError
+from fastsim.goodput import Goodput, Limits
+from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
+from fastsim.policies.adaptive.goodput_rows import Known, goodput_row, grown_replicas
+from fastsim.policies.adaptive.placer import placed
+from fastsim.policies.adaptive.sia_program import Wishes, best_choices
+from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, Singles, keeping, only_former, values
+from fastsim.policies.adaptive.whole import WholeSolver
+
+NEVER = 1 << 40
+"""GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
+
+LEANING = 1e-6
+"""What a GPU is worth: among choices that rounding has made equal the larger one comes first. GPUs should not idle."""
+
+
+@dataclass
+class SiaDecider:
+    """What Sia remembers from round to round: what it chose."""
+
+    setting: AdaptiveSetting
+    power: float
+    unserved: float
+    project: bool
+    tuned: bool
+    solver: WholeSolver = field(default_factory=WholeSolver)
+    chosen: dict[int, int] = field(default_factory=dict)
+    """By job: its configuration; of a rigid job its group."""
+    ratios: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+    rates: dict[tuple[str, int, int], Singles] = field(default_factory=dict)
+
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds in HiGHS."""
+        return self.solver.spent_s
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """Sizes that jobs may have."""
+        return Configurations(node_groups(self.setting))
+
+    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+        """The places of this round: rigid jobs come first, each kind in order of the ids."""
+        rigid = [job for job in view.jobs if job.job.mode == "rigid"]
+        loose = [job for job in view.jobs if job.job.mode != "rigid"]
+        wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
+        found = best_choices(
+            wishes, self.configurations.gpus__g, self.unserved, self.solver, minimise=self.power < 0
+        )
+        choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
+                   for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
+        self.chosen = {job.id: choice for job, choice in choices}
+        return self._places(choices)
+
+    # ------------------------------------------------------------------ worth
+
+    def _rows(self, jobs: Sequence[JobView]) -> Singles:
+        rows = [goodput_row(self._known(job), self._ratio(job.application), self.configurations) for job in jobs]
+        return np.array(rows, np.float32).reshape(-1, len(self.configurations))
+
+    def _known(self, job: JobView) -> list[Known]:
+        """What a job knows of each group; its size is the largest that any group allows, if it projects."""
+        found = [self._known_of(job, group) for group in range(len(self.setting.groups))]
+        if self.project:
+            most = max(at.max_replicas for at in found)
+            found = [at if at.stages == NEVER else Known(at.goodput, at.limits, most, at.stages) for at in found]
+        return found
+
+    def _known_of(self, job: JobView, group: int) -> Known:
+        app, belief = job.application, job.beliefs.get(group)
+        model = self.setting.groups[group].gpu_model
+        if model not in app.steps:
+            return Known(None, Limits(app.max_batch, 1, 1), 0, NEVER)
+        times = app.on(model)
+        loose = job.job.mode == "adaptive"
+        limits = Limits(job.job.batch_size, times.low, times.high, tuned=loose and self.tuned, float32=True)
+        most = grown_replicas(belief.most_replicas if belief else 0, app.max_batch, times.low)
+        known = None if belief is None or job.noise is None else Goodput(belief.perf, job.noise)
+        return Known(known, limits, most if loose else job.job.num_gpu, times.stages)
+
+    def _ratio(self, app: Application) -> dict[tuple[int, int], float]:
+        """How many times faster one GPU is than one of another group; none if nothing is projected."""
+        if not self.project:
+            return {}
+        if app.name not in self.ratios:
+            models = {g: group.gpu_model for g, group in enumerate(self.setting.groups) if group.gpu_model in app.steps}
+            self.ratios[app.name] = {
+                (c, d): app.rate_ratio(models[c], models[d]) for c in models for d in models if c != d
+            }
+        return self.ratios[app.name]
+
+    def _rigid_rows(self, jobs: Sequence[JobView]) -> Singles:
+        """Samples/s of each job on each group, the slowest of them as many as GPUs."""
+        return np.array([self._rigid_row(job) for job in jobs], np.float32).reshape(-1, len(self.setting.groups))
+
+    def _rigid_row(self, job: JobView) -> Singles:
+        key = job.application.name, job.job.num_gpu, job.job.batch_size
+        if key not in self.rates:
+            rates = np.array([self._rate(job, group) for group in range(len(self.setting.groups))], np.float32)
+            some = rates > 0
+            self.rates[key] = rates * (job.job.num_gpu / rates[some].min()) if some.any() else rates
+        return self.rates[key]
+
+    def _rate(self, job: JobView, group: int) -> float:
+        """Samples/s of a job of fixed size; 0 where it does not fit."""
+        nodes = self.configurations.groups[group]
+        if job.job.num_gpu > nodes.gpus:
+            return 0.0
+        try:
+            ring = packed(job.job.num_gpu, nodes.gpus_per_node)
+            steps = job.application.steps_per_s(nodes.gpu_model, ring, job.job.batch_size)
+        except InputError:  # never measured there
+            return 0.0
+        return steps * job.job.batch_size / job.application.slowdown
+
+    # ------------------------------------------------------------------ wishes
+
+    def _wishes(self, jobs: Sequence[JobView]) -> Wishes:
+        sizes, (former, forced) = self.configurations, self._former(jobs)
+        value = values(self._rows(jobs), _kept(jobs), former, self.power)
+        value += np.float32(-LEANING if self.power < 0 else LEANING) * sizes.gpus__q.astype(np.float32)
+        return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
+
+    def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+        former, forced = self._former(jobs)
+        kept = np.where(forced, 1.0, _kept(jobs, served=True))
+        value = values(only_former(self._rigid_rows(jobs), former, forced), kept, former, self.power)
+        groups = len(self.setting.groups)
+        gpus: Ints = np.array([job.job.num_gpu for job in jobs], np.int64)[:, None].repeat(groups, axis=1)
+        return Wishes(value, np.arange(groups), gpus, former, forced)
+
+    def _former(self, jobs: Sequence[JobView]) -> tuple[Ints, Flags]:
+        """What each job has, and whether it must keep it: a restart is not cut short."""
+        former = np.array([self.chosen.get(job.id, NONE) for job in jobs], np.int64)
+        return former, np.array([job.restart_left_s > 0 for job in jobs], np.bool_) & (former != NONE)
+
+    # ------------------------------------------------------------------ places
+
+    def _places(self, choices: Sequence[tuple[JobView, int]]) -> dict[int, Place]:
+        found: dict[int, Place] = {}
+        sizes = self.configurations
+        for group, nodes in enumerate(self.setting.groups):
+            here: list[tuple[int, int]] = []
+            for job, choice in choices:
+                rigid = job.job.mode == "rigid"
+                if (choice if rigid else int(sizes.group__q[choice])) == group:
+                    here.append((job.id, job.job.num_gpu if rigid else int(sizes.gpus__q[choice])))
+            rings = placed([gpus for _, gpus in here], nodes.gpus__n)
+            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here, rings, strict=True)}
+        return found
+
+
+def node_groups(setting: AdaptiveSetting) -> tuple[NodeGroup, ...]:
+    """The nodes of each GPU model, as configurations want them: all of one size."""
+    found = []
+    for group in setting.groups:
+        model, sizes = group.gpu_model, set(group.gpus__n)
+        if len(sizes) > 1:
+            raise ScenarioError(f"cluster: nodes of {model}", f"{sorted(sizes)} GPUs", "as many GPUs on each of them")
+        measured = [app.on(model).max_nodes for app in setting.applications.values() if model in app.steps]
+        most = min(measured, default=0)
+        found.append(NodeGroup(model, len(group.gpus__n), max(sizes), most))
+    return tuple(found)
+
+
+def _kept(jobs: Sequence[JobView], served: bool = False) -> Floats:
+    """What a restart leaves; jobs are as young as their GPU seconds if ``served``."""
+    age, restarts, restart, service = (
+        np.array(column, np.float64)
+        for column in (
+            [job.age_s for job in jobs],
+            [job.restarts for job in jobs],
+            [job.application.believed_restart_s for job in jobs],
+            [job.service_s for job in jobs],
+        )
+    )
+    return keeping(age, restarts.astype(np.int64), restart, service if served else None)

@@ -1,0 +1,54 @@
+"""Sia: GPUs and their number for every job anew each round, so that goodput adds up best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from fastsim.errors import PolicyError
+from fastsim.policies.registry import about, policy
+from fastsim.policies.rounds.round_rule import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
+
+SIA = """@inproceedings{subramanya2023sia,
+  title = {Sia: Heterogeneity-aware, goodput-optimized {ML}-cluster scheduling},
+  author = {Subramanya, Suhas Jayaram and Arfeen, Daiyaan and Lin, Shouxu and Qiao, Aurick and Jia, Zhihao and
+    Ganger, Gregory R.},
+  booktitle = {SOSP},
+  year = {2023}
+}"""
+
+
+@policy("sia")
+@dataclass(frozen=True)
+class Sia(RoundRule):
+    """Choose a GPU model and a number of GPUs for each job in every round, so that the sum of their goodput is best.
+
+    minimise sum of (goodput[j, q] x keeping[j, q])^power x[j, q] + unserved x (jobs without GPUs); goodput is that of
+    the job's worst configuration = 1, keeping the part of its life that a restart leaves.
+    """
+
+    citation: ClassVar[str] = SIA
+    adaptive: ClassVar[bool] = True
+    """Its jobs may change their batch sizes: `adaptive_run` plays them."""
+
+    power: float = field(default=-0.5, metadata=about("fairness: below 0 small goodput counts most"))
+    unserved: float = field(default=1.1, metadata=about("what a job without GPUs adds to the sum"))
+    project: bool = field(default=True, metadata=about("guess unseen GPU models from those a job has run on"))
+    tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("power", "unserved"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100 or not value:
+                raise PolicyError(self.place(name), repr(value), "a number from -100 to 100, not 0")
+
+    def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
+        """Rounds in which the program decides."""
+        from fastsim.adaptive_plan import AdaptivePlan
+        from fastsim.policies.adaptive.sia_decider import SiaDecider
+
+        return AdaptivePlan(SiaDecider(setting, self.power, self.unserved, self.project, self.tuned), tuned=self.tuned)
