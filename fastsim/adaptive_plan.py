@@ -102,8 +102,9 @@ class AdaptiveView(NamedTuple):
 class Decider(Protocol):
     """Decides what runs where."""
 
-    solver_s: float
-    """CPU seconds in solvers so far."""
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds in solvers so far."""
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """Places by job id; a job without one waits."""

@@ -23,8 +23,8 @@ from fastsim.policies.adaptive.whole import WholeSolver
 NEVER = 1 << 40
 """GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
 
-LEANING = 1e-6
-"""What a GPU is worth: among choices that rounding has made equal the larger one comes first. GPUs should not idle."""
+STAYING = 1e-6
+"""What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""
 
 
 @dataclass
@@ -57,9 +57,7 @@ class SiaDecider:
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
         wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
-        found = best_choices(
-            wishes, self.configurations.gpus__g, self.unserved, self.solver, minimise=self.power < 0
-        )
+        found = best_choices(wishes, self.configurations.gpus__g, self.unserved, self.solver, minimise=self.power < 0)
         choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
@@ -131,7 +129,8 @@ class SiaDecider:
     def _wishes(self, jobs: Sequence[JobView]) -> Wishes:
         sizes, (former, forced) = self.configurations, self._former(jobs)
         value = values(self._rows(jobs), _kept(jobs), former, self.power)
-        value += np.float32(-LEANING if self.power < 0 else LEANING) * sizes.gpus__q.astype(np.float32)
+        had = np.flatnonzero(former != NONE)
+        value[had, former[had]] += np.float32(-STAYING if self.power < 0 else STAYING)
         return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
 
     def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:
