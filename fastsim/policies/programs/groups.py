@@ -69,8 +69,8 @@ class Groups:
             return Allocation.of_singles(view.job_id, alone, solver_s)
         each = share * (self.mass__r / self.count__r)[:, None]
         first, second, group = self._pairs(np.flatnonzero((share > 0).any(axis=1)))
-        order = np.lexsort((second, first))
         ids = view.job_id
+        order = np.argsort(first * len(ids) + second)
         return Allocation(
             np.concatenate([ids, ids[first[order]]]),
             np.concatenate([np.full(len(ids), ALONE, np.int64), ids[second[order]]]),
@@ -80,19 +80,18 @@ class Groups:
 
     def _pairs(self, groups: Ints) -> tuple[Ints, Ints, Ints]:
         """Rows of the two members, lower one first, and the group of every pair in these groups."""
-        by_class = np.argsort(self.class__j, kind="stable")
-        ends = np.cumsum(self.size__c)
-        members = [by_class[end - size : end] for end, size in zip(ends, self.size__c, strict=True)]
-        rows: list[tuple[Ints, Ints, Ints]] = [(np.zeros(0, np.int64),) * 3]
-        for r in groups[groups >= self.classes]:
-            one, two = members[self.first__r[r]], members[self.second__r[r]]
-            if self.first__r[r] == self.second__r[r]:
-                low, high = np.triu_indices(len(one), 1)
-                first, second = one[low], one[high]
-            else:
-                first, second = np.repeat(one, len(two)), np.tile(two, len(one))
-            rows.append((np.minimum(first, second), np.maximum(first, second), np.full(len(first), r, np.int64)))
-        return tuple(np.concatenate(column) for column in zip(*rows, strict=True))  # type: ignore[return-value]
+        groups = groups[groups >= self.classes]
+        by_class, start = np.argsort(self.class__j, kind="stable"), np.cumsum(self.size__c) - self.size__c
+        one, two = self.first__r[groups], self.second__r[groups]
+        # Every member of the one class with every member of the other.
+        count = self.size__c[one] * self.size__c[two]
+        at = np.repeat(np.arange(len(groups)), count)
+        place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
+        many = self.size__c[two][at]
+        first, second = by_class[start[one][at] + place // many], by_class[start[two][at] + place % many]
+        kept = (one != two)[at] | (first < second)
+        first, second = first[kept], second[kept]
+        return np.minimum(first, second), np.maximum(first, second), groups[at[kept]]
 
 
 def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = False) -> Groups:

@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from fastsim.policies.interior import System, optimum
 from fastsim.policies.programs.alone import Alone
 from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.together import Together
@@ -82,7 +81,7 @@ class Shares:
         held = np.flatnonzero((rise__c > 0) | (floor__c > NO_FLOOR))
         use__c = self._use__r[: groups.classes] / groups.size__c
         worth__rg = cost.reshape(groups.rate__rg.shape) / groups.mass__r[:, None]
-        system: System
+        system: Alone | Together
         if pairs:
             whole = groups.whole()
             worth__rg = np.concatenate([worth__rg, np.zeros((len(groups.idle[0]), len(gpus__g)))])
@@ -90,7 +89,7 @@ class Shares:
         else:
             rate__cg = groups.rate__rg[held] * scale__c[held][:, None]
             system = Alone(groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg)
-        found = optimum(system)
+        found = system.optimum()
         if found is None:
             return None
         each__rg = found[0].reshape(-1, len(gpus__g))[: len(groups.first__r)]
