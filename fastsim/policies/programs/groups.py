@@ -15,6 +15,9 @@ import numpy as np
 
 from fastsim.round_plan import ALONE, Allocation, Floats, Ints, RoundView
 
+MOST_KEYS = 10_000
+"""Largest key up to which classes are found by counting instead of sorting."""
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -98,7 +101,7 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
     """Groups of the jobs: those with equal ``alike__j`` are one class; ``rate__jg`` are their rates alone."""
     if view.partner_rates is not None:  # estimates may tell jobs of one kind apart
         alike__j = np.arange(len(view))
-    _, example, class__j, size = np.unique(alike__j, return_index=True, return_inverse=True, return_counts=True)
+    example, class__j, size = classes(alike__j)
     first, second = _partners(view.num_gpu[example], size) if pairs else (np.zeros(0, np.int64),) * 2
     known, partner = _pair_rates(view, example[first], example[second])
     useful = ((known > 0) | (partner > 0)).any(axis=1)
@@ -119,12 +122,29 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
 
 
 def alike(*columns: Ints | Floats) -> Ints:
-    """One number for each row of these columns; rows with equal values have equal numbers."""
+    """One number of 0 or more for each row of these columns; rows with equal values have equal numbers."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
+        if (column == column[0]).all():
+            continue
         values, position = np.unique(column, return_inverse=True)
         key = key * len(values) + position
     return key
+
+
+def classes(key__j: Ints) -> tuple[Ints, Ints, Ints]:
+    """First row of every key, in the order of the keys; the class of every row; the size of every class."""
+    if key__j.max() > MOST_KEYS:
+        _, example, class__j, size = np.unique(key__j, return_index=True, return_inverse=True, return_counts=True)
+        return example, class__j, size
+    count = np.bincount(key__j)
+    keys = np.flatnonzero(count)
+    place = np.empty(len(count), np.int64)
+    place[keys] = np.arange(len(keys))
+    class__j = place[key__j]
+    example = np.empty(len(keys), np.int64)
+    example[class__j[::-1]] = np.arange(len(key__j))[::-1]
+    return example, class__j, count[keys]
 
 
 def _partners(num_gpu__c: Ints, size__c: Ints) -> tuple[Ints, Ints]:
