@@ -50,6 +50,7 @@ cdef class Portions:
 
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
         cdef double[RESOURCES] nothing
+        cdef double[RESOURCES] told
         cdef Stake* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         cdef int32_t r
@@ -62,10 +63,12 @@ cdef class Portions:
             self.seats.commit(stake, row, model, num_gpu, stake.need)
             return True
         for r in range(RESOURCES):
-            nothing[r] = 0.0
+            nothing[r], told[r] = 0.0, stake.given[r]
         self.seats.propose(model, num_gpu, nothing)
         stake.plain = self.mechanism == FAIR
-        self.seats.commit(stake, row, model, num_gpu, NULL)
+        self.seats.commit(stake, row, model, num_gpu, NULL if stake.plain else nothing)
+        if not stake.plain:
+            stake.given = told
         return True
 
     # ------------------------------------------------------------------ tune
@@ -107,16 +110,15 @@ cdef class Portions:
         """Servers with enough free GPUs for the gang take back what others have above their fair share."""
         cdef int32_t left = num_gpu
         cdef int32_t s, part, free_gpus
-        cdef Seats seats = self.seats
         self.reclaims += 1
         if num_gpu > 1:
-            for s in range(seats.base[model], seats.base[model + 1]):
-                if seats.servers[s].n_free >= num_gpu:
+            for s in range(self.seats.base[model], self.seats.base[model + 1]):
+                if self.seats.servers[s].n_free >= num_gpu:
                     self.reclaim_from(s, model, num_gpu, num_gpu, need)
                     return
-        for free_gpus in range(1, seats.width + 1):
-            for s in range(seats.base[model], seats.base[model + 1]):
-                if seats.servers[s].n_free == free_gpus:
+        for free_gpus in range(1, self.seats.width + 1):
+            for s in range(self.seats.base[model], self.seats.base[model + 1]):
+                if self.seats.servers[s].n_free == free_gpus:
                     part = min(left, free_gpus)
                     self.reclaim_from(s, model, num_gpu, part, need)
                     left -= part

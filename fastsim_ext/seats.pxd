@@ -36,5 +36,5 @@ cdef class Seats:
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil
     cdef void commit(self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
     cdef void reshare(self, Stake* stake, int32_t num_gpu, const double* need) noexcept nogil
-    cdef double room_for(self, int32_t num_gpu, const double* need) noexcept nogil
+    cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil
     cpdef int verify(self) except -1

@@ -26,7 +26,7 @@ cdef class Seats:
         cdef int32_t s, r
         cdef Server* server
         self.count, self.models, self.packed = len(num_gpu), len(base) - 1, packed
-        self.width = max([0, *num_gpu])
+        self.width = max(num_gpu, default=0)
         if self.width > 64:
             raise ValueError(f"a server with {self.width} GPUs, expected at most 64")
         self.servers = <Server*> zeros(self.count, sizeof(Server))
@@ -216,17 +216,17 @@ cdef class Seats:
                 stake.given[r] += share
             at = seat.next
 
-    cdef double room_for(self, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil:
         """How many GPUs of the model with the most room a gang with this need could have, were it alone."""
         cdef double[RESOURCES] each
-        cdef int32_t m, s, r
-        cdef int32_t n, most = 0
+        cdef int32_t m, s, r, n
+        cdef int32_t most = 0
         for r in range(RESOURCES):
             each[r] = need[r] / max(num_gpu, 1)
         for m in range(self.models):
             n = 0
             for s in range(self.base[m], self.base[m + 1]):
-                n += self.fitting(&self.servers[s], each, max(self.servers[s].num_gpu, num_gpu == 0))
+                n += self.fitting(&self.servers[s], each, max(self.servers[s].num_gpu, 0 if num_gpu else 1))
             most = max(most, n)
         return most
 
@@ -239,7 +239,7 @@ cdef class Seats:
 
     def left(self):
         """By server: free GPUs, and what is left of every resource."""
-        return [(self.servers[s].n_free, *[self.servers[s].left[r] for r in range(RESOURCES)])
+        return [(self.servers[s].n_free, tuple([self.servers[s].left[r] for r in range(RESOURCES)]))
                 for s in range(self.count)]
 
     def taken(self):

@@ -39,8 +39,8 @@ cdef class StakeTable:
     cdef const double[::1] level_s       # GPU seconds at which a job goes to the next level
     cdef int reserve(self, int32_t n) except -1 nogil
     cdef int enter(self, const Stake* new) except -1 nogil
-    cdef void compact(self, const GangTable table) noexcept nogil
-    cdef void arrange(self, const GangTable table, const Yard* yard) noexcept nogil
+    cdef void compact(self, GangTable table) noexcept nogil
+    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil
     cdef double key(self, int32_t term, const Gang* gang, const Stake* stake, const Yard* yard) noexcept nogil
     cdef double level(self, double service_s) noexcept nogil
     cdef bint after(self, int32_t row, int32_t other) noexcept nogil

@@ -51,7 +51,7 @@ cdef class StakeTable:
         self.n += 1
         return 0
 
-    cdef void compact(self, const GangTable table) noexcept nogil:
+    cdef void compact(self, GangTable table) noexcept nogil:
         """Remove the jobs that have ended; before the table of gangs does."""
         cdef int32_t i, row
         cdef int32_t kept = 0
@@ -71,7 +71,7 @@ cdef class StakeTable:
 
     # ------------------------------------------------------------------ order
 
-    cdef void arrange(self, const GangTable table, const Yard* yard) noexcept nogil:
+    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil:
         """Sort the rows; equal ones stay as they are."""
         cdef int32_t i, k, width, a
         cdef double* key = self.keys
