@@ -26,12 +26,12 @@ def test_the_sum_of_speedups_is_the_recorded_one(queue: dict[str, Any]) -> None:
     servers, counts = queue["servers"], [count[kind] for kind in sorted(count)]
     objective, choices = best_points(demands, counts, servers, solver)
     assert objective == pytest.approx(queue["ilp_objective"], rel=0, abs=1e-9)  # sums of decimals in another order
-    assert np.bincount([c.kind for c in choices], [c.count for c in choices]).tolist() == counts
-    assert sum(c.count * c.cpu for c in choices) <= servers * SERVER.cpus
+    assert np.bincount([c.kind for c in choices], [c.jobs for c in choices]).tolist() == counts
+    assert sum(c.jobs * c.cpu for c in choices) <= servers * SERVER.cpus
     # 20.83 is no binary number: the recorded solver lets as much pass.
-    assert sum(c.count * c.memory_gb for c in choices) <= servers * SERVER.memory_gb + 1e-6
+    assert sum(c.jobs * c.memory_gb for c in choices) <= servers * SERVER.memory_gb + 1e-6
     stands = spread(choices, SERVER, servers, solver)
-    jobs = [(c.num_gpu, c.cpu, c.memory_gb) for c in choices for _ in range(c.count)]
+    jobs = [(c.num_gpu, c.cpu, c.memory_gb) for c in choices for _ in range(c.jobs)]
     assert np.bincount(stands.job, stands.share).tolist() == pytest.approx([1.0] * len(jobs))
     for needed, limit in zip(np.array(jobs).T, (SERVER.gpus, SERVER.cpus, SERVER.memory_gb), strict=True):
         used = np.bincount(stands.server, stands.share * needed[stands.job], minlength=servers)

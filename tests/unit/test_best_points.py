@@ -54,7 +54,7 @@ def test_no_choice_of_all_there_are_is_better(kinds: list[tuple[list[list[float]
         return
     objective, choices = best_points(found, counts, servers, Solver())
     assert objective == pytest.approx(best, abs=1e-9)  # sums in another order
-    assert sum(c.count * c.speedup for c in choices) == pytest.approx(objective, abs=1e-9)
+    assert sum(c.jobs * c.speedup for c in choices) == pytest.approx(objective, abs=1e-9)
 
 
 def test_nothing_to_choose_and_nothing_to_choose_from() -> None:

@@ -27,11 +27,11 @@ Point = tuple[float, float, float]
 
 
 class Choice(NamedTuple):
-    """`count` jobs of kind `kind`, of `num_gpu` GPUs each, at one point: CPUs and GB of the whole job, its speedup."""
+    """`jobs` jobs of kind `kind`, of `num_gpu` GPUs each, at one point: CPUs and GB of the whole job, its speedup."""
 
     kind: int
     num_gpu: int
-    count: int
+    jobs: int
     cpu: float
     memory_gb: float
     speedup: float
@@ -106,7 +106,7 @@ def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solv
     GPUs, CPUs and memory of every server suffice. A SolverError if they do not.
     """
     classes = len(choices)
-    counts = np.array([choice.count for choice in choices], np.float64)
+    counts = np.array([choice.jobs for choice in choices], np.float64)
     limits = np.tile(np.array([server.gpus, server.cpus, server.memory_gb], np.float64), servers)
     needs = np.array([(choice.num_gpu, choice.cpu, choice.memory_gb, 1.0) for choice in choices]).reshape(-1, 4)
     s, c = (axis.ravel() for axis in np.indices((servers, classes)))
@@ -123,7 +123,7 @@ def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solv
     if not classes:
         return Spread(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     found = solver.maximum(program, "vertex", "the servers of all jobs")
-    return _parts(found.x.reshape(servers, classes), [choice.count for choice in choices])
+    return _parts(found.x.reshape(servers, classes), [choice.jobs for choice in choices])
 
 
 def _parts(jobs__sc: Floats, count__c: Sequence[int]) -> Spread:
@@ -139,5 +139,5 @@ def _parts(jobs__sc: Floats, count__c: Sequence[int]) -> Spread:
             low, high = np.maximum(edges[:-1], job), np.minimum(edges[1:], job + 1)
             rows += [(first + job, int(s), float(high[s] - low[s])) for s in np.flatnonzero(high > low)]
         first += count
-    job, server, share = zip(*rows, strict=True)
-    return Spread(np.array(job, np.int64), np.array(server, np.int64), np.array(share))
+    columns = list(zip(*rows, strict=True))
+    return Spread(np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2]))
