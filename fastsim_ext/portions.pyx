@@ -66,9 +66,12 @@ cdef class Portions:
             nothing[r], told[r] = 0.0, stake.given[r]
         self.seats.propose(model, num_gpu, nothing)
         stake.plain = self.mechanism == FAIR
-        self.seats.commit(stake, row, model, num_gpu, NULL if stake.plain else nothing)
-        if not stake.plain:
-            stake.given = told
+        if stake.plain:
+            self.seats.commit(stake, row, model, num_gpu, NULL)
+        else:
+            self.seats.commit(stake, row, model, num_gpu, nothing)
+            for r in range(RESOURCES):
+                stake.given[r] = told[r]
         return True
 
     # ------------------------------------------------------------------ tune
@@ -114,20 +117,18 @@ cdef class Portions:
         if num_gpu > 1:
             for s in range(self.seats.base[model], self.seats.base[model + 1]):
                 if self.seats.servers[s].n_free >= num_gpu:
-                    self.reclaim_from(s, model, num_gpu, num_gpu, need)
+                    self.reclaim_from(s, num_gpu, num_gpu, need)
                     return
         for free_gpus in range(1, self.seats.width + 1):
             for s in range(self.seats.base[model], self.seats.base[model + 1]):
                 if self.seats.servers[s].n_free == free_gpus:
                     part = min(left, free_gpus)
-                    self.reclaim_from(s, model, num_gpu, part, need)
+                    self.reclaim_from(s, num_gpu, part, need)
                     left -= part
                     if left == 0:
                         return
 
-    cdef void reclaim_from(
-        self, int32_t server, int32_t model, int32_t num_gpu, int32_t part, const double* need
-    ) noexcept nogil:
+    cdef void reclaim_from(self, int32_t server, int32_t num_gpu, int32_t part, const double* need) noexcept nogil:
         """Lower jobs of one server to their fair shares until ``part`` GPUs' share of the need is there."""
         cdef double[RESOURCES] lack
         cdef double excess

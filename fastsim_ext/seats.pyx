@@ -168,7 +168,9 @@ cdef class Seats:
 
     # ------------------------------------------------------------------ seats
 
-    cdef void commit(self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef void commit(
+        self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need
+    ) noexcept nogil:
         """Take what was proposed; without a need, each GPU brings its fair share."""
         cdef int32_t i, r
         cdef Seat* seat
@@ -181,8 +183,8 @@ cdef class Seats:
             seat[0] = self.picks[i]
             seat.row, seat.next = row, stake.seat
             stake.seat = self.n + i
-        for i in range(self.n_picks):
-            seat = &self.seats[self.n]
+        for i in range(self.n, self.n + self.n_picks):
+            seat = &self.seats[i]
             server = &self.servers[seat.server]
             for r in range(RESOURCES):
                 if need == NULL:
@@ -194,9 +196,9 @@ cdef class Seats:
             server.free &= ~seat.gpus
             server.n_free -= seat.num_gpu
             if seat.num_gpu:
-                self.listed[seat.server * self.width + server.seats] = self.n
+                self.listed[seat.server * self.width + server.seats] = i
                 server.seats += 1
-            self.n += 1
+        self.n += self.n_picks
         self.n_free[model] -= num_gpu
 
     cdef void reshare(self, Stake* stake, int32_t num_gpu, const double* need) noexcept nogil:

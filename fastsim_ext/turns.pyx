@@ -29,9 +29,10 @@ cdef class Turns:
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, *, int mechanism,
                  bint packed, bint narrow, double round_s, double begin_s, double restart_s, double until_s,
-                 double starving_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
+                 double starving_s, int64_t first, int64_t last, bint recorded, quirks,
                  Gauge gauge=None):
         import numpy as np
+        cdef bint raises, sweeping
         raises, sweeping, self.whole, self.lease_end, self.gap_ends, self.stale_speedup = quirks
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
         self.stakes, self.seats = StakeTable(terms, level_s), Seats(servers, cap__sr, base, packed)
@@ -40,8 +41,8 @@ cdef class Turns:
         self.gauge, self.gauged, self.price = gauge, gauge is not None, np.zeros(len(gpus))
         self.round_s, self.begin_s, self.restart_s, self.until_s = round_s, begin_s, restart_s, until_s
         self.starving_s, self.narrow = starving_s, narrow
-        self.first, self.last, self.recorded, self.endless = first, last, recorded, endless
-        self.now_s, self.next_price_s = begin_s, INFINITY
+        self.first, self.last, self.recorded = first, last, recorded
+        self.now_s, self.end_s, self.next_price_s = begin_s, begin_s, INFINITY
         self.yard.plain, self.yard.gpus = mechanism == FAIR, self.seats.gpus
         self.yard.cpu_milli, self.yard.memory_mib = sum(cap__sr[:, 0]), sum(cap__sr[:, 1])
 
@@ -276,8 +277,6 @@ cdef class Turns:
             self.table.gangs[task.row].task = i
             self.seat_gpus(task, &self.stakes.stakes[task.row])
             self.work(task)
-        for i in range(self.leases.n_last):
-            self.leases.last[i].alive = True  # who has ended is not in the table any more, and counts no more
         self.leases.count()
         for i in range(self.leases.n):
             if self.recorded:
@@ -350,7 +349,10 @@ cdef class Turns:
             self.record_room = 2 * self.record_room + 64
         turn = &self.records[self.n_records]
         self.n_records += 1
-        turn[0] = Turn(self.rounds - 1, self.table.n, self.leases.n, self.leases.n_held, 0, self.now_s, 0, 0, 0, 0, 0, 0)
+        turn[0] = Turn(
+            self.rounds - 1, self.table.n, self.leases.n, self.leases.n_held, 0,
+            self.now_s, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        )
         for i in range(self.leases.n):
             stake = &self.stakes.stakes[self.leases.tasks[i].row]
             turn.at_fair += stake.speedup == 1.0
@@ -374,6 +376,7 @@ cdef class Turns:
         cdef const Gang* gang
         for i in range(self.leases.n):
             gang = &self.table.gangs[self.leases.tasks[i].row]
+            self.leases.tasks[i].alive = not gang.ended
             if not gang.ended:
                 continue
             gone = True
@@ -386,6 +389,7 @@ cdef class Turns:
             self.stakes.compact(self.table)
             self.table.compact()
         self.now_s += self.round_s
+        self.end_s = self.now_s if self.lease_end or self.table.n else self.done_s
         return 0
 
     cpdef int verify(self) except -1:
