@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,37 +58,43 @@ def synth_synergy(
     take nothing from the stream of arrivals. sensitivity: workloads and seconds of their iterations (default:
     Synergy's models on servers with `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
     """
-    for name, value in (("seed", seed), ("jobs", 0 if jobs is None else jobs)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
-    for name, flag in (("multi_gpu", multi_gpu), ("pickled", pickled)):
-        if not isinstance(flag, bool):
-            raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
+    _check(seed, 0 if jobs is None else jobs, multi_gpu, pickled)
     made = _sensitivity(sensitivity, cpus_per_gpu)
     log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu)
-    recipe = SynergyRecipe(
-        made, seed, rate_per_hour, split_of(split), arrivals, durations, log_jobs, multi_gpu, pickled
-    )  # fmt: skip
+    shares = split_of(split)
+    recipe = SynergyRecipe(made, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
     if jobs is None:
         if recipe.end is None:
             raise ScenarioError("synth.jobs", "nothing", "a number of jobs: only a log's arrivals come to an end")
         jobs = recipe.end
     jobs = jobs if recipe.end is None else min(jobs, recipe.end)
-    told: dict[str, Any] = {
-        "jobs": jobs, "seed": seed, "rate_per_hour": rate_per_hour, "split": list(recipe.split), "arrivals": arrivals,
-        "durations": durations, "multi_gpu": multi_gpu, "pickled": pickled, "sensitivity": made.name,
-        "cpus_per_gpu": cpus_per_gpu, "log": None if log_jobs is None else log_jobs.name,
-        "log_jobs": None if log_jobs is None else len(log_jobs),
+    metadata = _metadata(recipe, jobs, cpus_per_gpu)
+    columns = [*s.REQUIRED, s.DURATION_S, s.WORKLOAD, s.TOTAL_WORK]
+    return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
+
+
+def _check(seed: object, jobs: object, multi_gpu: object, pickled: object) -> None:
+    for name, value in (("seed", seed), ("jobs", jobs)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
+    for name, flag in (("multi_gpu", multi_gpu), ("pickled", pickled)):
+        if not isinstance(flag, bool):
+            raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
+
+
+def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> dict[str, str]:
+    log, plain = recipe.log, ("seed", "rate_per_hour", "split", "arrivals", "durations", "multi_gpu", "pickled")
+    told = {name: getattr(recipe, name) for name in plain} | {
+        "jobs": jobs, "sensitivity": recipe.sensitivity.name, "cpus_per_gpu": cpus_per_gpu,
+        "log": None if log is None else log.name, "log_jobs": None if log is None else len(log),
     }  # fmt: skip
-    metadata = {
+    return {
         "fastsim.source": "synth synergy",
         "fastsim.converter": "fastsim synth synergy",
         "fastsim.work_unit": "iterations",
-        "fastsim.seed": str(seed),
+        "fastsim.seed": str(recipe.seed),
         "fastsim.params": json.dumps(told, sort_keys=True),
     }
-    columns = [*s.REQUIRED, s.DURATION_S, s.WORKLOAD, s.TOTAL_WORK]
-    return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
 
 
 def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
