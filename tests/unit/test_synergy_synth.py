@@ -63,7 +63,7 @@ def test_iterations_are_those_of_the_servers(tmp_path: Path) -> None:
     own = Sensitivity.default(4)
     four = synth_synergy(9, cpus_per_gpu=4).table()
     assert four == synth_synergy(9, sensitivity=own).table() != synth_synergy(9).table()
-    own.to_parquet(tmp_path / "s.parquet")
+    own.write(tmp_path / "s.parquet")
     assert synth_synergy(9, sensitivity=tmp_path / "s.parquet").table() == four
 
 
