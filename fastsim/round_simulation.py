@@ -201,9 +201,7 @@ def _batches(
     workload: Workload, setting: Setting, scenario: Scenario, requests: list[Request] | None
 ) -> tuple[JobBatches, bool]:
     """The jobs, and whether they never end: those of a window go on arriving as long as they are needed."""
-    from fastsim.workload.gavel_synth import job_stream
-
-    stream = job_stream(workload)
+    stream = workload.endless()
     endless = stream is not None and scenario.window is not None
     source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
     told = (workload.name, source, setting.oracle, setting.reference__k)

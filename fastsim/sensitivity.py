@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv
 
 from fastsim.catalog import TABLES
 from fastsim.errors import InputError
@@ -34,7 +35,7 @@ from fastsim.oracle import Kind, Oracle
 from fastsim.sensitivity_table import Grid, Profile, profile_table, profiles, sensitivity_rows
 from fastsim.server import Server
 from fastsim.spelling import suggestion
-from fastsim.tabular import write_parquet
+from fastsim.tabular import replacing, write_parquet
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -170,11 +171,15 @@ class Sensitivity:
         """The profiles as rows of `SENSITIVITY_SCHEMA`, as measured on servers of ``cpus_per_gpu``."""
         return profile_table(self.profiles, cpus_per_gpu)
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> int:
-        """Writes Parquet, complete or not at all, and returns the number of rows."""
-        table = self.table()
-        stamp = {"fastsim.schema": "sensitivities", "fastsim.schema_version": "1.0"}
-        return write_parquet(path, table.to_batches(), table.schema, stamp, ())
+    def write(self, path: str | os.PathLike[str], cpus_per_gpu: float | None = None) -> int:
+        """Writes the table as Parquet or .csv, complete or not at all, and returns the number of rows."""
+        table = self.table(cpus_per_gpu)
+        if not str(path).endswith(".csv"):
+            stamp = {"fastsim.schema": "sensitivities", "fastsim.schema_version": "1.0"}
+            return write_parquet(path, table.to_batches(), table.schema, stamp, ())
+        with replacing(path) as partial:
+            pyarrow.csv.write_csv(table, partial, pyarrow.csv.WriteOptions(quoting_style="needed"))
+        return int(table.num_rows)
 
 
 def attached(profile: Profile, num_gpu: int, server: Server, quirks: Collection[str] = ()) -> Demand:

@@ -75,9 +75,11 @@ def test_own_profiles_replace_and_extend_and_survive_a_file(tmp_path: Path) -> N
     both = Sensitivity.default().extended(own)
     assert both.workloads == (*Sensitivity.default().workloads, "hungry")
     assert both.profile("m5").iteration_s == 0.5
-    assert both.to_parquet(tmp_path / "s.parquet") == 11 + 9 * 45  # 11 demands, and the grids that are left
+    assert both.write(tmp_path / "s.parquet") == 11 + 9 * 45  # 11 demands, and the grids that are left
     again = Sensitivity.from_file(tmp_path / "s.parquet")
     assert again.demands([("hungry", 4)], SERVER).speedup__k.tolist() == [2]
+    assert both.write(tmp_path / "s.csv", 3) == 11 + 9 * 45
+    assert Sensitivity.from_file(tmp_path / "s.csv", 3).table() == again.table()
     assert Sensitivity.from_table(own.table()).workloads == ("hungry", "m5")
 
 
