@@ -72,9 +72,8 @@ def gang_sizes(workload: Workload) -> list[int]:
     import pyarrow.compute as pc
 
     from fastsim.sensitivity import SIZES
-    from fastsim.workload.gavel_synth import job_stream
 
-    if job_stream(workload) is not None:
+    if workload.endless() is not None:
         return list(SIZES)
     found = {int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()}
     return sorted(found - {0} | set(SIZES))

@@ -57,6 +57,11 @@ class TurnNeeds:
     known: str = "gpus"
     """What is known of the jobs: ``gpus``, ``requests`` or ``speedups``."""
 
+    @property
+    def gpus__g(self) -> tuple[int, ...]:
+        """GPUs of each model."""
+        return tuple(sum(self.num_gpu__s[a:b]) for a, b in zip(self.base, self.base[1:], strict=False))
+
     def check(self, plan: TurnPlan) -> None:
         """PolicyError if the mechanism needs to know more of the jobs than is known."""
         least = {"fair": ("gpus", "requests", "speedups"), "greedy": ("requests", "speedups")}
@@ -87,7 +92,7 @@ def needs_of(
     """The tables of a run; ``requests`` are those of each kind, if its jobs are pods."""
     servers = servers_of(cluster, setting.gpu_models)
     if sensitivity is not None:
-        return _sensitive(servers, setting, sensitivity, Server.of(cluster), quirks)
+        return needs_on(servers, setting, sensitivity, Server.of(cluster), quirks)
     kinds = len(setting.oracle.kinds)
     need = np.zeros((kinds, len(RESOURCES)))
     if requests is not None:
@@ -113,10 +118,11 @@ def servers_of(cluster: Cluster, gpu_models: tuple[str, ...]) -> tuple[tuple[int
     return tuple(node["num_gpu"] for node in found), cap, tuple(base)
 
 
-def _sensitive(
+def needs_on(
     servers: tuple[tuple[int, ...], Floats, tuple[int, ...]], setting: Setting, sensitivity: Sensitivity,
     server: Server, quirks: Collection[str],
 ) -> TurnNeeds:  # fmt: skip
+    """The tables of jobs with these sensitivities; every server is like ``server``."""
     kinds, refused, asked = setting.oracle.kinds, [], []
     for k, kind in enumerate(kinds):
         try:

@@ -111,8 +111,8 @@ def run_turns(
     needs.check(plan)
     if plan.mechanism == "opt" and plan.chooser is None:
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that says what jobs get")
-    gpus = tuple(sum(needs.num_gpu__s[a:b]) for a, b in zip(needs.base, needs.base[1:], strict=False))
-    loop = _loop(needs, plan, options, gpus, record_tasks, gauge)
+    gpus = needs.gpus__g
+    loop = looped(needs, plan, options, record_tasks, gauge)
     jobs = _placeable(runnable(batches, setting, gpus), setting, plan, needs, loop)
     driver = TurnDriver(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
@@ -123,12 +123,13 @@ def run_turns(
     return _finished(driver, gpus)
 
 
-def _loop(
-    needs: TurnNeeds, plan: TurnPlan, options: RoundOptions, gpus: tuple[int, ...], record: bool, gauge: Gauge | None
+def looped(
+    needs: TurnNeeds, plan: TurnPlan, options: RoundOptions, record: bool = True, gauge: Gauge | None = None
 ) -> Turns:
+    """The compiled loop of a run that has not begun."""
     first, last = options.window or (0, -1)
     return Turns(
-        gpus, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
+        needs.gpus__g, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
         needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64),
         mechanism=MECHANISMS.index(plan.mechanism), packed=plan.place, narrow=plan.narrow, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,

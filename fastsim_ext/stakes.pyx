@@ -174,6 +174,10 @@ cdef class StakeTable:
                 target[at] = source[j]
                 j += 1
 
+    def speedups(self):
+        """What each row gains at present over its fair share."""
+        return [self.stakes[i].speedup for i in range(self.n)]
+
     def ordered(self):
         """Rows in the order of the last round."""
         return [self.order[i] for i in range(self.n)]
