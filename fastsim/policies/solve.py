@@ -29,6 +29,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     # Levels are built on levels (water filling), so the corners are asked to be a hundred times closer than usual.
     "vertex": {"solver": "simplex", "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
 }
+WHOLE: dict[str, Any] = {"presolve": "on", "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
+"""Options of the solver of whole numbers: it ends when nothing better is left, and there presolve pays."""
 COLUMNWISE, MAXIMISE = 1, -1
 """HiGHS's numbers for the matrix's layout and the sense of the objective."""
 
@@ -117,6 +119,20 @@ class Solver:
         finally:
             self.spent_s += time.thread_time() - start_s
 
+    def whole(self, program: Program, what: str = "the program") -> Solution:
+        """A best point all of whose columns are whole numbers, whatever was solved before; else a SolverError."""
+        start_s = time.thread_time()
+        try:
+            if "whole" not in self._highs:
+                self._highs["whole"] = _highs(WHOLE)
+            highs = self._run("whole", program, program.rows())
+            if _status(highs) != "Optimal":
+                raise SolverError(f"{what}: HiGHS found status {_status(highs)!r}, expected an optimum")
+            x = np.rint(_solution(highs).x)
+            return Solution(x, np.zeros(0), float(program.cost @ x))
+        finally:
+            self.spent_s += time.thread_time() - start_s
+
     def _written_out(self, program: Program, centered: bool, what: str) -> Solution | None:
         rows = program.rows()
         if centered:
@@ -135,7 +151,7 @@ class Solver:
 
     def _run(self, solution: str, program: Program, rows: Rows) -> Any:
         highs, p = self._highs[solution], program
-        integrality = np.zeros(len(p.cost), np.int32)
+        integrality = np.full(len(p.cost), int(solution == "whole"), np.int32)
         highs.passModel(
             len(p.cost), len(rows.low), len(rows.value), COLUMNWISE, MAXIMISE, 0.0, p.cost, p.low, p.high,
             rows.low, rows.high, rows.start, rows.row, rows.value, integrality,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,16 @@ BATCH_ROWS = 65_536
 Source = Callable[[int], Iterator[pa.RecordBatch]]
 """Opens the stream anew, in batches of about the given number of rows."""
 Found = TypeVar("Found")
+
+
+class Endless(Protocol):
+    """Generated rows that go on arriving as long as somebody wants them."""
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """The next `count` rows."""
+
+    def batches(self, jobs: int | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The next `jobs` rows in batches of `rows`; without end if `jobs` is None."""
 
 
 class Held:
@@ -99,6 +109,20 @@ class Workload:
         return import_jobs(path)
 
     @classmethod
+    def from_synergy(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a Synergy trace (plain or .gz); see `synergy_trace.import_jobs`."""
+        from fastsim.workload.synergy_trace import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
+    def from_philly(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The jobs of a Philly log (JSON) or of its reduced form (CSV); options as in `philly.import_jobs`."""
+        from fastsim.workload.philly import import_jobs
+
+        return import_jobs(path, **options)
+
+    @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
         """Generated pods or jobs; options as in `synth_openb`, `synth_gavel` and `synth_gavel_trace`."""
         from fastsim.workload.synth import GENERATORS
@@ -147,6 +171,12 @@ class Workload:
     def known_checksum(self) -> str | None:
         """The checksum, if it was worked out before and rows cannot have changed since."""
         return self._source.sha256 if isinstance(self._source, Held) else None
+
+    def endless(self) -> Endless | None:
+        """The endless stream that generated jobs are the beginning of; None for any other workload."""
+        stream = getattr(self._source, "stream", None)
+        found: Endless | None = None if stream is None else stream()
+        return found
 
     def note_checksum(self, sha256: str) -> None:
         """Take note of the checksum of all rows, as somebody found it who read them."""

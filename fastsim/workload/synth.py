@@ -25,6 +25,7 @@ from fastsim.workload.durations import Mixture
 from fastsim.workload.gavel_synth import synth_gavel, synth_gavel_trace
 from fastsim.workload.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.stream import BATCH_ROWS, Workload
+from fastsim.workload.synergy_synth import synth_synergy
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
@@ -92,6 +93,7 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "openb": synth_openb,
     "gavel": synth_gavel,
     "gavel-trace": synth_gavel_trace,
+    "synergy": synth_synergy,
 }
 """Generators by name."""
 

@@ -46,6 +46,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("cluster.parquet", 3, 6),
         ("openb:nodes.csv", 2, 10),
         ("gavel:4:4:8?per_server=2:4:1", 11, 16),
+        ("synergy:3", 3, 24),
     ],
 )
 def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
@@ -79,6 +80,7 @@ def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
         ("jobs.trace", 2),
         ("gavel:jobs.txt", 2),
         ("synth:gavel?jobs=20&gpu_mix=2:1&multi_gpu=true", 20),
+        ("synth:synergy?jobs=20&split=50:0:50&log=9", 20),
     ],
 )
 def test_workload_texts(files: Path, text: str, rows: int) -> None:
