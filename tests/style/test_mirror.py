@@ -70,6 +70,11 @@ SHARED = {
     "fastsim_ext/roster.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/tenants.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/waiting.pyx": "tests/differential/test_textbook.py",
+    # The compiled programs are compared with the ones in numpy.
+    "fastsim_ext/dense.pyx": f"{UNIT}/test_together.py",
+    "fastsim_ext/embedding.pyx": f"{UNIT}/test_interior.py",
+    "fastsim_ext/lone.pyx": f"{UNIT}/test_alone.py",
+    "fastsim_ext/paired.pyx": f"{UNIT}/test_together.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
