@@ -24,6 +24,11 @@ class Seated:
     gpus: tuple[int, ...] = ()
 
 
+def enough(there: float, wanted: float) -> bool:
+    """Whether so much is there; parts of servers are quotients, so sums of them may miss the last bits."""
+    return there >= wanted - wanted * 1e-12
+
+
 class Place:
     """All servers."""
 
@@ -79,7 +84,15 @@ class Place:
 
     def fits(self, server: int, held: Sequence[float], each: Vector) -> bool:
         """Whether so much is there beside what is held."""
-        return all(has - h >= e for has, h, e in zip(self.left[server], held, each, strict=True))
+        return all(enough(has - h, e) for has, h, e in zip(self.left[server], held, each, strict=True))
+
+    def has_room(self, a: Seated, need: Vector) -> bool:
+        """Whether its servers have enough for another need on the same GPUs."""
+        return all(
+            enough(has + old, n / len(a.gpus) * len(gpus))
+            for s, (gpus, share) in a.seats.items()
+            for has, old, n in zip(self.left[s], share, need, strict=True)
+        )
 
 
 def first_fit(place: Place, servers: Sequence[int], num_gpu: int, each: Vector) -> Seats | None:

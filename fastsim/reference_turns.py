@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fastsim.reference_seats import Place, Seated, consolidated, first_fit, fullest
-from fastsim.round_options import Job, RoundOptions
+from fastsim.errors import PolicyError
+from fastsim.reference_seats import Place, Seated, consolidated, enough, first_fit, fullest
+from fastsim.round_options import PATIENCE, Job, RoundOptions
 from fastsim.turn_needs import RESOURCES, TurnNeeds
 from fastsim.turn_plan import TurnPlan
 
@@ -54,6 +55,8 @@ class Turns:
     rounds: list[tuple[float, int, list[tuple[int, tuple[int, ...]]]]] = field(default_factory=list)
     """Time, jobs there, and (job, GPUs) in the order in which they were given out."""
     place: Place = field(init=False)
+    quiet: int = 0
+    """Rounds in which nothing happened."""
 
     def __post_init__(self) -> None:
         self.place = Place(self.needs)
@@ -68,6 +71,8 @@ class Turns:
         """All rounds."""
         self.now_s = self.options.begin_s
         while not self.over():
+            if self.quiet == PATIENCE:
+                raise PolicyError("rounds", f"nothing runs at {self.now_s:g} s", "jobs that some round lets run")
             self.wait()
             self.arrive()
             self.line_up()
@@ -161,8 +166,9 @@ class Turns:
                 a.given, a.speedup, a.plain = given, speedup, False
         running = [a for a in chosen if self.seat(a)]
         self.rounds.append((self.now_s, len(self.active), [(a.id, a.gpus) for a in running]))
-        for a in running:
-            self.work(a)
+        moved = [self.work(a) > 0 for a in running]
+        coming = len(self.known) < len(self.jobs)
+        self.quiet = 0 if coming or any(moved) else self.quiet + 1
         for a in self.active:
             a.before = a.gpus if a in running else None
         self.active = [a for a in self.active if math.isnan(a.finish_s)]
@@ -217,7 +223,7 @@ class Turns:
         a.plain = False
         if self.try_place(a, a.need):
             return True
-        need = self.lowered(a)
+        need = self.lowered(a, self.quirk("demotion_raises"))
         if need != a.need:
             a.speedup = 1.0
             if self.try_place(a, need):
@@ -225,15 +231,16 @@ class Turns:
         self.reclaim(a, need)
         return self.try_place(a, need)
 
-    def lowered(self, a: Active) -> tuple[float, ...]:
-        """The fair share, if the job needs more of anything."""
-        fair = [f * a.job.num_gpu for f in self.place.fair[self.place.of_model(a.model)[0]]]
-        above = any(n > f for n, f in zip(a.need, fair, strict=True))
-        if not above:
+    def lowered(self, a: Active, raises: bool) -> tuple[float, ...]:
+        """The fair share, if the job needs more of anything; ``raises``: also of what it needs less of."""
+        fair = self.fair_share(a)
+        if all(enough(f, n) for n, f in zip(a.need, fair, strict=True)):
             return a.need
-        if self.quirk("demotion_raises"):
-            return tuple(fair)
-        return tuple(min(n, f) for n, f in zip(a.need, fair, strict=True))
+        return tuple(fair) if raises else tuple(min(n, f) for n, f in zip(a.need, fair, strict=True))
+
+    def fair_share(self, a: Active) -> list[float]:
+        """What belongs to the job's GPUs."""
+        return [f * a.job.num_gpu for f in self.place.fair[self.place.of_model(a.model)[0]]]
 
     def reclaim(self, a: Active, need: tuple[float, ...]) -> None:
         """Servers that have the GPUs take back what jobs there have above their fair shares."""
@@ -251,17 +258,16 @@ class Turns:
 
     def reclaim_from(self, server: int, need: tuple[float, ...], part: int, num_gpu: int) -> None:
         """Lower jobs there until the need of ``part`` of the GPUs is free."""
-        left, fair = self.place.left[server], self.place.fair[server]
-        lack = [max(0.0, n * part / num_gpu - here) for n, here in zip(need, left, strict=True)]
+        lack = [_rest(n * part / num_gpu, has) for n, has in zip(need, self.place.left[server], strict=True)]
         if not any(lack):
             return
         listed: list[Active] = self.place.listed[server]
         listed.sort(key=lambda a: (len(a.seats), -a.given[0] / a.job.num_gpu, -a.given[1] / a.job.num_gpu))
         for a in listed:
             gpus, share = a.seats[server]
-            excess = [max(0.0, has - f * len(gpus)) for has, f in zip(share, fair, strict=True)]
+            excess = [_rest(has, f * len(gpus)) for has, f in zip(share, self.place.fair[server], strict=True)]
             gives = any(e > 0 and wanted > 0 for e, wanted in zip(excess, lack, strict=True))
-            lack = [max(0.0, wanted - e) for wanted, e in zip(lack, excess, strict=True)]
+            lack = [_rest(wanted, e) for wanted, e in zip(lack, excess, strict=True)]
             if gives or self.quirk("reclaim_sweeps"):
                 self.demote(a)
             if not any(lack):
@@ -269,20 +275,18 @@ class Turns:
 
     def demote(self, a: Active) -> None:
         """Back to the fair share, on the same GPUs."""
-        need = self.lowered(a)
-        if any(n > f for n, f in zip(a.need, self.fair_share(a), strict=True)):
-            a.speedup = 1.0
+        raises = self.quirk("demotion_raises")
+        need = self.lowered(a, raises)
+        a.speedup = a.speedup if need == a.need else 1.0
+        if raises and not self.place.has_room(a, need):
+            need = self.lowered(a, False)
         a.plain = True
         self.place.reshare(a, need)
 
-    def fair_share(self, a: Active) -> list[float]:
-        """What belongs to the job's GPUs."""
-        return [f * a.job.num_gpu for f in self.place.fair[self.place.of_model(a.model)[0]]]
-
     # ------------------------------------------------------------------ work
 
-    def work(self, a: Active) -> None:
-        """A round of it."""
+    def work(self, a: Active) -> float:
+        """A round of it, steps."""
         round_s = self.options.round_s
         delay_s = 0.0 if a.gpus == a.before else self.options.restart_s
         step_s = float(self.needs.step_s__kg[a.job.kind, a.model])
@@ -299,3 +303,9 @@ class Turns:
         a.rounds += 1
         a.attained_s += round_s
         a.last_s = self.now_s + round_s
+        return min(steps, left)
+
+
+def _rest(wanted: float, there: float) -> float:
+    """What is lacking."""
+    return 0.0 if enough(there, wanted) else wanted - there
