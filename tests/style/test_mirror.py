@@ -47,6 +47,14 @@ SHARED = {
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
+    "fastsim/turn_records.py": "tests/differential/test_turns.py",
+    "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
+    "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turns.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turn_state.pyx": "tests/differential/test_turn_checkpoint.py",
     "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",
     # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.
     "fastsim/reference_dot.py": f"{UNIT}/test_reference.py",
