@@ -34,6 +34,8 @@ SHARED = {
     "fastsim_ext/rounds.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
+    "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
+    "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
@@ -93,6 +95,8 @@ SHARED = {
 }
 """Modules tested under another name, and why."""
 NOTHING = {
+    "fastsim/apps/__init__.py",
+    "fastsim/policies/adaptive/__init__.py",
     "fastsim/policies/online/__init__.py",
     "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",
