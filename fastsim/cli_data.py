@@ -89,6 +89,42 @@ def _import_adaptive(source: Path, output: Path, importer: str) -> None:
     click.echo(f"{output}: {Workload.from_sia(source).write(output):,} jobs")
 
 
+@import_.command("synergy")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a cluster (INI), not a job trace.")
+def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
+    """Jobs of a Synergy trace (plain or .gz), or the servers of a cluster file."""
+    if as_nodes:
+        from fastsim.cluster import Cluster
+
+        cluster = Cluster.from_synergy(source)
+        cluster.to_parquet(output)
+        click.echo(f"{output}: {len(cluster):,} nodes")
+        return
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_synergy(source).write(output):,} jobs")
+
+
+@import_.command("philly")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--rules", default="all", show_default=True, help="all, or synergy: the jobs of its experiments.")
+@click.option("--exponential", is_flag=True, help="Synergy: jobs of any time, as its drawn arrivals take them.")
+@click.option("--single-gpu", is_flag=True, help="Synergy: jobs of any size, as its runs on single GPUs take them.")
+def import_philly(source: Path, output: Path, rules: str, exponential: bool, single_gpu: bool) -> None:
+    """Jobs of a Philly log (JSON) or of its reduced form (CSV), plain or .gz."""
+    from fastsim.workload import Workload
+
+    if rules == "all":
+        _refuse(
+            {name: True for name, on in (("exponential", exponential), ("single_gpu", single_gpu)) if on}, "all jobs"
+        )
+    workload = Workload.from_philly(source, rules=rules, exponential=exponential, multi_gpu=not single_gpu)
+    click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
 @click.group()
 def synth() -> None:
     """Generate workloads that look like published traces."""
@@ -153,6 +189,32 @@ def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[st
     workload, _ = sources.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
     if output.name.endswith((".csv", ".csv.gz")):
         from fastsim.workload.sia_trace import write_trace
+
+        click.echo(f"{output}: {write_trace(workload, output):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+@synth.command("synergy")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .csv for Synergy's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
+@click.option("--rate-per-hour", type=float, default=9.0, show_default=True, help="Mean arrivals per hour.")
+@click.option("--split", default="20:70:10", show_default=True, help="Per cent of image, language and speech jobs.")
+@click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_synergy(
+    output: Path, jobs: int, rate_per_hour: float, split: str, seed: int, settings: tuple[str, ...]
+) -> None:
+    """Training jobs made as Synergy's simulator makes them."""
+    from fastsim import sources
+
+    words = [f"synth:synergy?jobs={jobs}&rate_per_hour={rate_per_hour}&split={split}&seed={seed}", *settings]
+    workload, _ = sources.workload_from("&".join(words))
+    if output.name.endswith((".csv", ".csv.gz")):
+        from fastsim.workload.synergy_trace import write_trace
 
         click.echo(f"{output}: {write_trace(workload, output):,} jobs")
     else:

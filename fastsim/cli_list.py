@@ -11,6 +11,8 @@ KINDS = ("policies", "clusters", "workloads", "importers", "mig")
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
+    "synergy": "job traces (5 fields, CSV) and clusters (INI) of Synergy",
+    "philly": "the log of Microsoft's Philly trace (JSON) and its reduced form (CSV)",
     "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
 }
 

@@ -125,6 +125,15 @@ class Cluster:
 
         return cls.mix(gavel_parts(spec, per_server), name=f"gavel:{spec}", catalog=catalog)
 
+    @classmethod
+    def from_synergy(
+        cls, spec: str | os.PathLike[str] | int, *, cpus: int | None = None, catalog: Catalog | None = None
+    ) -> Cluster:
+        """Servers of a Synergy cluster: an INI file, or their number, each with 8 GPUs and 24 or `cpus` CPUs."""
+        from fastsim.synergy_cluster import synergy_parts
+
+        return cls.mix(synergy_parts(spec, cpus), name=f"synergy:{spec}", catalog=catalog)
+
     # ------------------------------------------------------------------ reading
 
     def __len__(self) -> int:

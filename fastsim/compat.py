@@ -23,7 +23,7 @@ class Switch:
     default: bool = False
 
 
-SYSTEMS = ("fgd", "pwr", "gavel")
+SYSTEMS = ("fgd", "pwr", "gavel", "synergy")
 """Systems whose name ``compat=`` accepts, with or without switches of their own."""
 
 _GAVEL = {
@@ -40,7 +40,24 @@ _GAVEL = {
     "estimator_column_bug": "measured rates of sharing are read from wrong columns unless all models are references",
 }
 
-SWITCHES: tuple[Switch, ...] = tuple(Switch(name, "gavel", what) for name, what in _GAVEL.items())
+_SYNERGY = {
+    "whole_steps": _GAVEL["whole_steps"],
+    "lease_end_finish": "a job that is done within a round is complete at the round's end",
+    "idle_gap_ends": "a run without a window ends at the first round without jobs, whoever is still to come",
+    "stale_speedup": "jobs are sorted by the speed they had in the round before",
+    "demotion_raises": "tune: a job lowered to its fair share gets all of it, also of what it needs less of",
+    "reclaim_sweeps": "tune: reclaiming takes the speedup of jobs, too, that have nothing to give back",
+    "ftf_smallest_first": "ftf: the job that is least behind comes first",
+    "las_serves_few": "las: only jobs whose GPUs would be there are served; with tune the largest gangs first",
+    "storage_demand_fixed": "a job asks for 62.5 MB/s of storage a GPU, whatever its profile says",
+    "clip_by_cpu": "a demand cut to a server slows a job by its CPUs alone, and not at all by its memory",
+}
+
+SWITCHES: tuple[Switch, ...] = tuple(
+    Switch(name, system, what)
+    for system, switches in (("gavel", _GAVEL), ("synergy", _SYNERGY))
+    for name, what in switches.items()
+)
 """Every switch the engines honour."""
 
 

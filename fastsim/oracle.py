@@ -41,10 +41,13 @@ class Oracle:
     def __post_init__(self) -> None:
         k, g = len(self.kinds), len(self.gpu_models)
         for column, shape in (("alone__kg", (k, g)), ("shared__kkg", (k, k, g))):
-            values = np.array(getattr(self, column), np.float64, order="C")
+            given = np.asarray(getattr(self, column), np.float64)
+            # One value for all cells stays one value: tables of sharing grow with the square of the kinds.
+            values = given if _single(given) else np.array(given, order="C")
             if values.shape != shape:
                 raise InputError(f"{self.name}.{column}", f"shape {values.shape}", f"{shape}")
-            if (values < 0).any() or np.isinf(values).any():
+            some = given[:1, :1] if _single(given) else values
+            if (some < 0).any() or np.isinf(some).any():
                 raise InputError(f"{self.name}.{column}", "a negative or infinite rate", "steps/s of 0 or more")
             values.flags.writeable = False
             object.__setattr__(self, column, values)
@@ -108,5 +111,14 @@ class Oracle:
             if model not in self.gpu_models:
                 raise InputError(f"{self.name}: GPU model", repr(model), f"one of {', '.join(self.gpu_models)}")
         take: Any = [self.gpu_models.index(model) for model in gpu_models]
-        alone, shared = self.alone__kg[:, take], self.shared__kkg[:, :, take]
+        alone, shared = self.alone__kg[:, take], self.shared__kkg
+        if _single(shared):
+            shared = np.broadcast_to(shared[:1, :1, :1], (*shared.shape[:2], len(take)))
+        else:
+            shared = shared[:, :, take]
         return Oracle(self.kinds, tuple(gpu_models), alone, shared, self.name)
+
+
+def _single(values: Floats) -> bool:
+    """Whether all cells of a table are the same place in memory."""
+    return values.size > 1 and not any(values.strides)

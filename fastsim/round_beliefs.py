@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from fastsim.compat import switches_on
 from fastsim.errors import ScenarioError
 from fastsim.policies.rounds.estimator import Estimator
+from fastsim.round_plan import RoundPlan
 from fastsim.workload.job_types import JOB_NAMES
 
 if TYPE_CHECKING:
-    from fastsim.round_plan import RoundPlan, Setting
+    from fastsim.round_plan import Setting
     from fastsim.spec import Scenario
+    from fastsim.turn_plan import TurnPlan
 
 
-def believing(plan: RoundPlan, setting: Setting, scenario: Scenario) -> RoundPlan:
+def believing(plan: RoundPlan | TurnPlan, setting: Setting, scenario: Scenario) -> RoundPlan | TurnPlan:
     """The plan with the estimates that the scenario asks for; ScenarioError if no jobs share GPUs in it."""
     asked = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
     wrong = next((name for name, given in asked.items() if given), None)
@@ -33,4 +35,5 @@ def believing(plan: RoundPlan, setting: Setting, scenario: Scenario) -> RoundPla
     workloads = tuple(JOB_NAMES) if single == set(JOB_NAMES) else ()
     column_bug = "estimator_column_bug" in switches_on(scenario.compat)
     estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
+    assert isinstance(plan, RoundPlan)
     return dataclasses.replace(plan, beliefs=estimator.begin(setting))

@@ -29,19 +29,21 @@ from fastsim.round_options import RoundOptions
 from fastsim.round_plan import RoundPlan, Setting
 from fastsim.round_records import GANG, MOMENT
 from fastsim.tabular import replacing
-from fastsim_ext.round_state import restore
+from fastsim.turn_plan import TurnPlan
+from fastsim_ext import round_state, turn_state
 from fastsim_ext.rounds import Rounds
+from fastsim_ext.turns import Turns
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
-VERSION = 2
+VERSION = 3
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
     "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue", "prices",
     "compat", "endless", "recorded", "gauged", "records",
-    "beliefs",
+    "beliefs", "begin_s",
 )  # fmt: skip
 """What must be the same in the run that goes on; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -179,10 +181,13 @@ class RoundCheckpoint:
             expected = f"{_short(self.meta['policy'])}, as before"
             raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
 
-    def restore(self, loop: Rounds) -> None:
+    def restore(self, loop: Rounds | Turns) -> None:
         """Put the state into a loop that has not begun."""
         try:
-            restore(loop, self.meta["loop"], self.arrays)
+            if isinstance(loop, Turns):
+                turn_state.restore(loop, self.meta["loop"], self.arrays)
+            else:
+                round_state.restore(loop, self.meta["loop"], self.arrays)
         except (ValueError, KeyError, AssertionError) as error:
             raise ResultError(f"checkpoint: found {error}, expected the state of a run in rounds") from error
 
@@ -220,7 +225,7 @@ def decisions(
     setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, gauged: bool
 ) -> dict[str, Any]:
     """What decides a run in rounds besides its jobs and its policy."""
-    told = ("round_s", "realloc_s", "restart_s", "global_queue", "endless")
+    told = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
     return {
         "window": None if options.window is None else list(options.window),
         "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
@@ -230,8 +235,10 @@ def decisions(
     }  # fmt: skip
 
 
-def policy_of(plan: RoundPlan) -> list[Any]:
-    """What is known of the policy of a run: the class that allocates, and how its shares become rounds."""
+def policy_of(plan: RoundPlan | TurnPlan) -> list[Any]:
+    """What is known of the policy of a run: the class that allocates, and how its shares become rounds; or an order."""
+    if isinstance(plan, TurnPlan):
+        return plan.told
     return [type(plan.allocator).__qualname__, plan.pairs, plan.visit, plan.strict]
 
 
@@ -243,7 +250,9 @@ def beliefs_of(plan: RoundPlan) -> dict[str, Any]:
 def _rates(setting: Setting) -> str:
     total = hashlib.sha256(repr(setting.oracle.kinds).encode())
     for table in (setting.oracle.alone__kg, setting.oracle.shared__kkg):
-        total.update(np.ascontiguousarray(table).tobytes())
+        one = table.size > 1 and not any(table.strides)  # all cells are one place in memory
+        total.update(repr(table.shape).encode() if one else b"")
+        total.update(np.ascontiguousarray(table[:1, :1, :1] if one else table).tobytes())
     return total.hexdigest()
 
 

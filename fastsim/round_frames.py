@@ -13,6 +13,8 @@ from fastsim.gauge_table import node_of_gpu
 from fastsim.round_figures import counted, round_figures
 from fastsim.round_run import RoundRun
 from fastsim.summary import Waits, summary_frame
+from fastsim.turn_frames import timeline_columns, turn_figures
+from fastsim.turn_run import TurnRun
 
 Array = Any
 
@@ -20,11 +22,17 @@ Array = Any
 def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
     """How to make each table; ``kept`` is the typical pods' total count."""
     return {
-        "timeline": lambda: timeline_frame(run.rows, kept),
+        "timeline": lambda: timeline(run, kept),
         "placements": lambda: placements(run, cluster),
         "jobs": lambda: jobs(run),
         "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
     }
+
+
+def timeline(run: RoundRun, kept: int) -> pl.DataFrame:
+    """A row for every sample."""
+    frame = timeline_frame(run.rows, kept)
+    return frame.with_columns(**timeline_columns(run)) if isinstance(run, TurnRun) else frame
 
 
 def jobs(run: RoundRun) -> pl.DataFrame:
@@ -126,6 +134,8 @@ def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.
     frame = summary_frame(final, at_capacity, areas, run.makespan_s - first_s, (kept, kept), waits)
     waits.close()
     extra = _round_figures(run, slo_compare_absolute)
+    if isinstance(run, TurnRun):
+        extra |= turn_figures(run)
     return frame.with_columns(
         **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
     )

@@ -24,6 +24,10 @@ QUIRKS = (
     "stale_arrival",
 )  # fmt: skip
 """Compat switches that the rounds themselves honour."""
+TURN_QUIRKS = (
+    "demotion_raises", "reclaim_sweeps", "whole_steps", "lease_end_finish", "idle_gap_ends", "stale_speedup",
+)  # fmt: skip
+"""Those that ordered rounds honour."""
 
 
 class Job(NamedTuple):
@@ -55,7 +59,8 @@ class RoundOptions:
     ``round_s``: length of a round, seconds. ``realloc_s``: least time between two allocations. ``restart_s``: time a
     job loses when it starts on GPUs it did not hold in the last round. ``window``: measure and finish jobs
     ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one each.
-    ``until_s``: end of the run, seconds. ``endless``: jobs are generated, so that an arrival is known even after the
+    ``until_s``: end of the run, seconds. ``begin_s``: when ordered rounds may first begin; the others follow every
+    ``round_s``. ``endless``: jobs are generated, so that an arrival is known even after the
     last one.
     """
 
@@ -68,12 +73,15 @@ class RoundOptions:
     prices: PriceSource | None = None
     compat: frozenset[str] = field(default_factory=frozenset)
     endless: bool = False
+    begin_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low in (("round_s", 1e-9), ("realloc_s", 0.0), ("restart_s", 0.0)):
             value = getattr(self, name)
             if not low <= value < float("inf"):
                 raise ScenarioError(name, value, "seconds, finite and not negative (round_s: above 0)")
+        if not abs(self.begin_s) < float("inf"):
+            raise ScenarioError("begin_s", self.begin_s, "finite seconds")
         if self.restart_s >= self.round_s:
             raise ScenarioError("restart_s", self.restart_s, f"less than a round ({self.round_s:g} s)")
         if self.window is not None and not 0 <= self.window[0] < self.window[1]:

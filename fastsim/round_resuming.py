@@ -76,8 +76,7 @@ def _played(
     scenario: Scenario, at_s: float, taken: RoundCheckpoint, work: Path, progress: Progress | None
 ) -> RoundCheckpoint:
     """The state at a time, seconds, of the run that the checkpoint was taken of."""
-    from fastsim.round_run import run_rounds
-    from fastsim.round_simulation import gauge_for, prepared_rounds, recorded
+    from fastsim.round_simulation import driven, prepared_rounds
 
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     scenario = scenario.with_(until_s=end_s)
@@ -85,11 +84,7 @@ def _played(
     start = taken if taken.now_s <= end_s else None
     path = work / f".{STATE}.past.partial"
     note = RoundSaving(work, Keeping(), taken.note["scenario"], start).note
-    run_rounds(
-        made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge_for(scenario, made),
-        record_tasks=recorded(scenario), progress=progress, checkpoint=RoundKeeping(path, at_end=True, note=note),
-        resume=start,
-    )  # fmt: skip
+    driven(scenario, made, progress, RoundKeeping(path, at_end=True, note=note), start)
     state = RoundCheckpoint.read(path)
     path.unlink()
     return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from fastsim.round_records import GANG, MOMENT
 from fastsim.runnable import runnable
 from fastsim_ext.build import CHECKED
 from fastsim_ext.gauge import Gauge
-from fastsim_ext.round_state import arrived, doubt, snapshot
+from fastsim_ext.round_state import doubt, snapshot
 from fastsim_ext.rounds import Rounds
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
@@ -63,16 +63,17 @@ class RoundRun:
 
 
 @dataclass
-class _Driver:
+class Driver:
     """What goes between the compiled loop and the rest of the world."""
 
     setting: Setting
-    plan: RoundPlan
+    plan: Any
     options: RoundOptions
     batches: Iterator[JobBatch]
     tenants: Sequence[str]
     progress: Callable[[int], None] | None
-    loop: Rounds
+    loop: Any
+    """``Rounds``, or what plays rounds of another kind; so with the plan."""
     price: npt.NDArray[np.float64]
     gone: list[npt.NDArray[Any]] = field(default_factory=list)
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -82,8 +83,10 @@ class _Driver:
     solver_s: float = 0.0
     decided: dict[str, Any] = field(default_factory=dict)
     keeper: Keeper | None = None
+    records: ClassVar[dict[str, Any]] = RECORDS
 
     def ask(self) -> None:
+        """Let the policy say what it thinks of the jobs."""
         rows = np.frombuffer(self.loop.table.rows(), GANG)
         beliefs = self.plan.beliefs
         if beliefs is not None:
@@ -100,6 +103,7 @@ class _Driver:
                 raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
     def hungry(self) -> None:
+        """Hand over the next jobs."""
         # One batch is read ahead, so that the loop knows that the last one is the last one.
         now, self.ahead = self.ahead, next(self.batches, None)
         columns = now if now is not None else JobBatch.of([])
@@ -109,16 +113,18 @@ class _Driver:
         """What the next jobs are believed to be."""
         if self.plan.beliefs is None:
             return None
-        jobs = enumerate(columns.kind.tolist(), arrived(self.loop))
+        jobs = enumerate(columns.kind.tolist(), self.loop.table.added)
         return np.array([self.plan.beliefs.arrive(job, kind) for job, kind in jobs], np.int32)
 
     def price_changed(self) -> None:
+        """Tell the loop what GPUs cost from now on."""
         prices = self.options.prices
         if prices is not None:
             self.price = prices.at(self.loop.now_s)
             self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
 
     def drain(self) -> None:
+        """Take what the loop has noted."""
         gone, tasks, held = self.loop.ledger.drained()
         self.gone.append(np.frombuffer(gone, GANG))
         if self.plan.beliefs is not None:
@@ -130,6 +136,7 @@ class _Driver:
             self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
 
     def stuck(self) -> None:
+        """Complain: nothing will ever happen."""
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def look(self) -> None:
@@ -141,11 +148,12 @@ class _Driver:
             self.progress(int(self.loop.ended))
 
     def pause(self) -> None:
+        """Between two rounds: progress and checkpoints."""
         self.look()
         keeper, loop = self.keeper, self.loop
-        if keeper is not None and keeper.due(loop.rounds, arrived(loop)):
+        if keeper is not None and keeper.due(loop.rounds, loop.table.added):
             self.state().write(keeper.keeping.path)
-            keeper.restart(loop.rounds, arrived(loop))
+            keeper.restart(loop.rounds, loop.table.added)
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
@@ -155,14 +163,14 @@ class _Driver:
     def state(self) -> RoundCheckpoint:
         """All that there is between two rounds."""
         self.drain()
-        numbers, parts = snapshot(self.loop)
-        for name in RECORDS:
+        numbers, parts = self.snapshot()
+        for name in self.records:
             lists = getattr(self, name)
             lists[:] = [np.concatenate(lists)] if lists else []
             parts[name] = lists[0].tobytes() if lists else b""
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
-            "memory": self.plan.allocator.kept(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
+            "memory": self.memory(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
             "beliefs": None if self.plan.beliefs is None else self.plan.beliefs.kept(),
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
@@ -174,14 +182,50 @@ class _Driver:
         self.batches = state.rest(self.batches)
         self.price = state.arrays["price"].view(np.float64).copy()
         self.solver_s = state.meta["solver_s"]
-        for name, kind in RECORDS.items():
+        for name, kind in self.records.items():
             getattr(self, name).append(state.arrays[name].view(kind))
+        self.remember(state.meta)
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The loop's numbers and bytes."""
+        return snapshot(self.loop)
+
+    def memory(self) -> dict[str, Any] | None:
+        """What the policy remembers, as JSON has it."""
+        kept: dict[str, Any] = self.plan.allocator.kept()
+        return kept
+
+    def remember(self, meta: dict[str, Any]) -> None:
+        """Give policy and estimates their memory back; another policy begins without one."""
         if self.plan.beliefs is not None:
-            self.plan.beliefs.restored(state.meta["beliefs"])
-        if state.meta["policy"] is None:
+            self.plan.beliefs.restored(meta["beliefs"])
+        if meta["policy"] is None:
             doubt(self.loop)
         else:
-            self.plan.allocator.restored(state.meta["memory"])
+            self.plan.allocator.restored(meta["memory"])
+
+    def play(self, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None) -> None:
+        """Go through the rounds, from the first one or from a checkpoint to the end."""
+        loop = self.loop
+        if resume is not None:
+            self.take_over(resume)
+        if checkpoint is not None:
+            self.keeper = Keeper(checkpoint, loop.rounds, loop.table.added)
+        self.ahead = next(self.batches, None)
+        if self.options.prices is not None and resume is None:
+            loop.reprice(self.price, -1.0)  # the first prices are those of the first moment
+        deeds: dict[str, Callable[[], None]] = {
+            "ask": self.ask, "hungry": self.hungry, "price": self.price_changed, "drain": self.drain,
+            "stuck": self.stuck, "pause": self.pause,
+        }  # fmt: skip
+        while (stop := STOPS[loop.advance(self.budget())]) != "done":
+            if CHECKED:
+                loop.verify()
+            deeds[stop]()
+            if stop == "hungry":
+                self.look()  # only a pause lies between two rounds, where a checkpoint can be taken
+        if checkpoint is not None and checkpoint.at_end:
+            self.state().write(checkpoint.path)
 
 
 def run_rounds(
@@ -207,27 +251,9 @@ def run_rounds(
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
-    driver = _Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
+    driver = Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
     driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | beliefs_of(plan)
-    if resume is not None:
-        driver.take_over(resume)
-    if checkpoint is not None:
-        driver.keeper = Keeper(checkpoint, loop.rounds, arrived(loop))
-    driver.ahead = next(driver.batches, None)
-    if options.prices is not None and resume is None:
-        loop.reprice(driver.price, -1.0)  # the first prices are those of the first moment
-    deeds: dict[str, Callable[[], None]] = {
-        "ask": driver.ask, "hungry": driver.hungry, "price": driver.price_changed, "drain": driver.drain,
-        "stuck": driver.stuck, "pause": driver.pause,
-    }  # fmt: skip
-    while (stop := STOPS[loop.advance(driver.budget())]) != "done":
-        if CHECKED:
-            loop.verify()
-        deeds[stop]()
-        if stop == "hungry":
-            driver.look()  # only a pause lies between two rounds, where a checkpoint can be taken
-    if checkpoint is not None and checkpoint.at_end:
-        driver.state().write(checkpoint.path)
+    driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 
 
@@ -247,7 +273,7 @@ def _loop(
     )  # fmt: skip
 
 
-def _finished(driver: _Driver, gpus: tuple[int, ...]) -> RoundRun:
+def _finished(driver: Driver, gpus: tuple[int, ...]) -> RoundRun:
     loop = driver.loop
     if loop.gauge is not None:
         loop.gauge.close(loop.now_s, loop.table.n)

@@ -12,12 +12,17 @@ from fastsim import round_beliefs, round_sources, sources
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.job_batches import JobBatch, JobBatches
+from fastsim.pod_kinds import PodBatches, Request, request_oracle, requests_of
 from fastsim.result import Result
-from fastsim.round_options import QUIRKS, RoundOptions
+from fastsim.round_options import QUIRKS, TURN_QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan, Setting, setting_of
+from fastsim.turn_needs import TurnNeeds, needs_of
+from fastsim.turn_plan import TurnPlan
+from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_run import RoundRun
     from fastsim.round_saving import RoundSaving
     from fastsim.spec import Scenario
@@ -35,11 +40,13 @@ class PreparedRounds(NamedTuple):
     cluster: Cluster
     workload: Workload
     setting: Setting
-    plan: RoundPlan
+    plan: RoundPlan | TurnPlan
     batches: Iterable[JobBatch]
     tenants: list[str]
     typical: TypicalPods
     options: RoundOptions
+    needs: TurnNeeds | None = None
+    """For ordered rounds."""
 
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
@@ -48,10 +55,22 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)
-    oracle = round_sources.rates_from(scenario.rates, workload, models)
+    sensitivity = round_sources.sensitivity_from(scenario.rates, cluster)
+    oracle = round_sources.rates_from(sensitivity or scenario.rates, workload, models)
     setting = setting_of(cluster, oracle, scenario.seed)
-    plan = round_beliefs.believing(_plan(_compatible(policy, switches), setting), setting, scenario)
-    batches, endless = _batches(workload, setting, scenario)
+    plan = _plan(_compatible(policy, switches), setting)
+    plan = round_beliefs.believing(plan, setting, scenario)
+    needs, requests = None, None
+    if isinstance(plan, TurnPlan):
+        refuse_options_of_shares(scenario)
+        if scenario.rates is None and s.WORKLOAD not in workload.columns:
+            requests = requests_of(workload)
+            setting = setting_of(cluster, request_oracle(requests, models), scenario.seed)
+        needs = needs_of(cluster, setting, sensitivity, requests, switches)
+        needs.check(plan)
+    elif scenario.begin_s is not None:
+        raise ScenarioError("begin_s", scenario.begin_s, f"nothing: policy {scenario.policy} shares time out")
+    batches, endless = _batches(workload, setting, scenario, requests)
     options = RoundOptions(
         **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
         restart_s=scenario.restart_s,
@@ -59,41 +78,68 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         window=round_sources.window_from(scenario.window),
         global_queue=scenario.global_queue,
         prices=round_sources.prices_from(scenario.prices, models, "azure_last_zone" in switches),
-        compat=switches & frozenset(QUIRKS),
+        compat=switches & frozenset((*QUIRKS, *TURN_QUIRKS)),
         endless=endless,
+        begin_s=scenario.begin_s or 0.0,
     )
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    return PreparedRounds(cluster, workload, setting, plan, batches, batches.tenants, typical, options)
+    return PreparedRounds(cluster, workload, setting, plan, batches, batches.tenants, typical, options, needs)
 
 
 def played_rounds(
     scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
 ) -> Result:
     """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
-    from fastsim.round_run import run_rounds
-
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     made = prepared_rounds(scenario, policy)
     if scenario.ideal and scenario.log is not None:
         raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to tell of")
+    if isinstance(made.plan, TurnPlan) and (scenario.ideal or scenario.log is not None):
+        name = "ideal" if scenario.ideal else "log"
+        raise ScenarioError(name, repr(getattr(scenario, name)), f"nothing: policy {scenario.policy} has no shares")
     if scenario.ideal:
         return _result(scenario, made, _ideal(scenario, made, progress), began)
     keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
-    run = run_rounds(
-        made.setting, made.plan, made.batches, made.options, tenants=made.tenants, gauge=gauge_for(scenario, made),
-        record_tasks=recorded(scenario), progress=progress, checkpoint=keeping, resume=start,
-    )  # fmt: skip
+    run = driven(scenario, made, progress, keeping, start)
     if scenario.log is not None:
         run = _logged(scenario, made, run)
     return _result(scenario, made, run, began)
+
+
+def driven(
+    scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None,
+    checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
+) -> RoundRun:  # fmt: skip
+    """Play the jobs, in the kind of rounds that the plan is for."""
+    more: dict[str, Any] = {
+        "tenants": made.tenants, "gauge": gauge_for(scenario, made), "record_tasks": recorded(scenario),
+        "progress": progress, "checkpoint": checkpoint, "resume": resume,
+    }  # fmt: skip
+    if isinstance(made.plan, TurnPlan):
+        from fastsim.turn_run import run_turns
+
+        assert made.needs is not None
+        return run_turns(made.setting, made.plan, made.needs, made.batches, made.options, **more)
+    from fastsim.round_run import run_rounds
+
+    return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
+
+
+def refuse_options_of_shares(scenario: Scenario) -> None:
+    """Refuse options that mean something only where time is shared out."""
+    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
+    for name in ("realloc_s", "global_queue"):
+        if getattr(scenario, name) != defaults[name]:
+            expected = f"nothing: policy {scenario.policy} gives all GPUs out anew in every round"
+            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
 
 
 def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
     """Write the log; the run with only those tasks that its tables should have."""
     from fastsim.gavel_log import write_gavel_log
 
-    assert scenario.log is not None
+    assert scenario.log is not None and isinstance(made.plan, RoundPlan)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
     write_gavel_log(scenario.log, run, pairs=made.plan.pairs, slo_compare_absolute=absolute)
     if recorded(scenario.with_(log=None)):
@@ -105,6 +151,7 @@ def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], N
     """The run without rounds, with a gauge that saw nothing but its end."""
     from fastsim.fluid import run_fluid
 
+    assert isinstance(made.plan, RoundPlan)
     if made.plan.beliefs is not None:
         raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
     run = run_fluid(
@@ -141,23 +188,24 @@ def _compatible(policy: Any, switches: frozenset[str]) -> Any:
     return policy
 
 
-def _plan(policy: Any, setting: Setting) -> RoundPlan:
+def _plan(policy: Any, setting: Setting) -> RoundPlan | TurnPlan:
     if not setting.gpu_models:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
     plan = policy.begin(setting)
-    if not isinstance(plan, RoundPlan):
-        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan")
+    if not isinstance(plan, RoundPlan | TurnPlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan or a TurnPlan")
     return plan
 
 
-def _batches(workload: Workload, setting: Setting, scenario: Scenario) -> tuple[JobBatches, bool]:
+def _batches(
+    workload: Workload, setting: Setting, scenario: Scenario, requests: list[Request] | None
+) -> tuple[JobBatches, bool]:
     """The jobs, and whether they never end: those of a window go on arriving as long as they are needed."""
-    from fastsim.workload.gavel_synth import job_stream
-
-    stream = job_stream(workload)
+    stream = workload.endless()
     endless = stream is not None and scenario.window is not None
     source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
-    return JobBatches(workload.name, source, setting.oracle, setting.reference__k), stream is not None
+    told = (workload.name, source, setting.oracle, setting.reference__k)
+    return JobBatches(*told) if requests is None else PodBatches(*told, requests=requests), stream is not None
 
 
 def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:

@@ -2,7 +2,8 @@
 
 =========  ======================================================================================================
 rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
-           none: the default for a workload that names what its jobs run, one step a second for pods
+           ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
+           policy knows better; none: ``default`` for a workload that names what its jobs run, else a step a second
 prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
 window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 =========  ======================================================================================================
@@ -18,18 +19,28 @@ from fastsim.errors import ScenarioError
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
     from fastsim.oracle import Oracle
     from fastsim.prices import Prices
+    from fastsim.sensitivity import Sensitivity
     from fastsim.workload import Workload
+
+SYNERGY = "synergy"
+"""Sensitivities of Synergy's models, as measured with as many CPUs for each GPU as the servers have."""
+MEASURED = (3.0, 4.0, 5.0, 6.0)
+"""CPUs for each GPU that they were measured with; others take the first."""
 
 
 def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
     """The rates a text or an object stands for, at least on these GPU models."""
     from fastsim.job_batches import pod_oracle
     from fastsim.oracle import Oracle
+    from fastsim.sensitivity import Sensitivity
 
     if isinstance(what, Oracle):
         return what
+    if isinstance(what, Sensitivity):
+        return what.oracle(gpu_models, gang_sizes(workload))
     if what is None:
         named = s.WORKLOAD in workload.columns
         return Oracle.default() if named else pod_oracle(workload, tuple(gpu_models))
@@ -39,12 +50,42 @@ def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Orac
     return Oracle.from_parquet(what) if str(what).endswith(".parquet") else Oracle.from_json(what)
 
 
+def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
+    """The sensitivities a text or an object stands for, on servers such as these; None if it stands for rates."""
+    from fastsim.sensitivity import Sensitivity
+
+    if isinstance(what, Sensitivity):
+        return what
+    if what != SYNERGY and not str(what).endswith(".csv"):
+        return None
+    nodes = [n for n in cluster.offered.select(["num_gpu", "cpu_milli"]).to_pylist() if n["num_gpu"]]
+    ratios = {node["cpu_milli"] / 1000 / node["num_gpu"] for node in nodes}
+    ratio = ratios.pop() if len(ratios) == 1 else None
+    if what == SYNERGY:
+        return Sensitivity.default(ratio) if ratio in MEASURED else Sensitivity.default()
+    check_rates(what)
+    return Sensitivity.from_file(what)
+
+
+def gang_sizes(workload: Workload) -> list[int]:
+    """Numbers of GPUs that jobs of the workload may have."""
+    import pyarrow.compute as pc
+
+    from fastsim.sensitivity import SIZES
+
+    if workload.endless() is not None:
+        return list(SIZES)
+    found = {int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()}
+    return sorted(found - {0} | set(SIZES))
+
+
 def check_rates(what: Any) -> None:
     """Refuse what names no rates; files are read later."""
-    if what is None or what == "default" or not isinstance(what, str | Path):
+    if what is None or what in ("default", SYNERGY) or not isinstance(what, str | Path):
         return
-    if not str(what).endswith((".json", ".json.gz", ".parquet")) or not Path(what).is_file():
-        raise ScenarioError("rates", repr(str(what)), "'default', or an existing .json, .json.gz or .parquet file")
+    if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not Path(what).is_file():
+        expected = "'default', 'synergy', or an existing .json, .json.gz, .parquet or .csv file"
+        raise ScenarioError("rates", repr(str(what)), expected)
 
 
 def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = False) -> Prices | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fastsim.result import Result
     from fastsim.round_checkpoint import RoundCheckpoint
     from fastsim.round_plan import RoundPolicy
+    from fastsim.sensitivity import Sensitivity
     from fastsim.stages import Deschedule
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -59,12 +60,12 @@ def simulate(
     preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: float | None = None, restart_s: float = 0.0,
     quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
     failures: str = "", maintenance: Any = None, compat: str = "",
-    round_s: float | None = None, realloc_s: float | None = None, window: str | Sequence[int] | None = None,
-    rates: Oracle | str | None = None, prices: Prices | str | None = None, global_queue: bool = False,
-    profiling: float = 1.0, references: int | None = None, ideal: bool = False,
-    out: str | os.PathLike[str] | None = None, log: str | os.PathLike[str] | None = None, overwrite: bool = False,
-    checkpoint_pods: int | None = None, checkpoint_s: float | None = None, keep_checkpoint: bool = False,
-    progress: Progress | None = None,
+    round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
+    window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | str | None = None,
+    prices: Prices | str | None = None, global_queue: bool = False, profiling: float = 1.0,
+    references: int | None = None, ideal: bool = False, out: str | os.PathLike[str] | None = None,
+    log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
+    checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
 ) -> Result:  # fmt: skip
     """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
 

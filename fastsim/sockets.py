@@ -14,7 +14,8 @@ ONLINE_ONLY = (
 )  # fmt: skip
 """Fields of a scenario that only mean something for pods placed one by one."""
 ROUNDS_ONLY = (
-    "round_s", "realloc_s", "window", "rates", "prices", "global_queue", "profiling", "references", "ideal", "log",
+    "round_s", "realloc_s", "begin_s", "window", "rates", "prices", "global_queue", "profiling", "references",
+    "ideal", "log",
 )  # fmt: skip
 """Fields of a scenario that only mean something for jobs in rounds."""
 

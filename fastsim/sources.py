@@ -7,10 +7,13 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``uniform?nodes=8&gpu=A100&mig=7*1g.10gb`` (partitioned) · ``mix?g2=10&t4=4&seed=1``
                   · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
                   · ``sia:6:2:3`` (machines with T4, A100 and RTX 2080 Ti, named aws, dgx-ext and rtx)
+                  · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models
 workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
+                  · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
+                  · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
@@ -43,12 +46,14 @@ PRESETS = {
     "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
     "gavel:V100:P100:K80": "GPUs of v100, p100 and k80, per_server=1:1:1 of them on a node",
     "sia:AWS:DGX:RTX": "machines of the Sia experiments: 4 T4, 8 A100 or 8 RTX 2080 Ti each",
+    "synergy:SERVERS": "servers of 8 GPUs, 500 GB, 500 MB/s of storage and cpus=24, or those of an INI file",
 }
 """Cluster texts that need no file, and what they are."""
 
 SYNTHETIC = {
     "synth:openb": "pods drawn like those of the openb traces: pods=, seed= and more",
     "synth:gavel": "training jobs as Gavel's simulator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:synergy": "training jobs as Synergy's simulator makes them: jobs=, rate_per_hour=, log= and more",
     "synth:gavel-trace": "short jobs as Gavel's trace generator draws them: jobs=, rate_per_hour=, seed= and more",
     "synth:sia": "adaptive jobs like those of the Sia experiments: jobs=, style=, rate_per_hour=, seed= and more",
 }
@@ -128,6 +133,8 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
 
     if Path(head).is_file():
         _refuse_options("cluster", options, ("watts",))
+        if head.endswith(".ini"):
+            return Cluster.from_synergy(head)
         return Cluster.from_parquet(head) if head.endswith(".parquet") else Cluster.from_csv(head)
     if head in ("openb", "openb-all"):
         _refuse_options("cluster", options, ("watts",))
@@ -146,6 +153,8 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         from fastsim.sia_cluster import sia_cluster
 
         return _cluster_called(text, sia_cluster, {**options, "spec": rest})
+    if kind == "synergy" and rest:
+        return _cluster_called(text, Cluster.from_synergy, {**options, "spec": rest})
     raise _unknown("cluster", head, PRESETS)
 
 
@@ -161,7 +170,7 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "synth" and rest:
         generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
         return generated
-    path = rest if kind in ("openb", "gavel", "sia") and rest else head
+    path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
     if not Path(path).is_file():
         raise _unknown("workload", path, SYNTHETIC)
     if path.endswith(".parquet") and path == head:
@@ -173,6 +182,12 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "sia" and path == rest:
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.from_sia(path)
+    if kind == "synergy":
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_synergy(path)
+    if kind == "philly":
+        logged: Workload = _called(f"workload {head!r}", Workload.from_philly, {**options, "path": path})
+        return logged
     if "drop" in options:
         options["drop"] = str(options["drop"]).split(",")
     from fastsim.workload.openb import import_pods

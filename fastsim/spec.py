@@ -79,6 +79,7 @@ class Scenario:
     compat: str = ""
     round_s: float | None = None
     realloc_s: float | None = None
+    begin_s: float | None = None
     window: str | None = None
     rates: Any = None
     prices: Any = None
@@ -212,7 +213,7 @@ class Scenario:
             yield _problem("sample_s", repr(self.sample_s), "seconds above 0")
         if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
             yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
-        for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0)):
+        for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0), ("begin_s", 0)):
             value = getattr(self, name)
             if value is not None and not (_is_span(value) and value >= least):
                 yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")

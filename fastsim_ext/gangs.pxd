@@ -41,7 +41,7 @@ cdef class GangTable:
     cdef readonly int32_t n, n_couples
     cdef int32_t width, room, couple_room
     cdef double half               # half a round, seconds
-    cdef int64_t added
+    cdef readonly int64_t added
     cdef double* type_time         # by model
     cdef int enter(self, const Gang* new) except -1 nogil
     cdef int32_t couple(self, int32_t row, int32_t mate) except -1 nogil

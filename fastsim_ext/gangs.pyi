@@ -5,6 +5,7 @@ class GangTable:
 
     n: int
     n_couples: int
+    added: int
     def __init__(self, width: int, half: float) -> None: ...
     def rows(self) -> bytes:
         """The active jobs as the bytes of their records."""

@@ -32,6 +32,7 @@ cdef class Gauge:
     cdef Row* rows
     cdef int64_t n_rows, row_room
     cdef void see(self, Leases leases) noexcept nogil
+    cdef void charge(self, int64_t cpu_milli, int64_t memory_mib) noexcept nogil
     cdef void change(self, int32_t node, int32_t used) noexcept nogil
     cdef void pass_time(self, double t) noexcept nogil
     cdef void arrive(self, int32_t num_gpu) noexcept nogil

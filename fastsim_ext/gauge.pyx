@@ -21,6 +21,7 @@ cdef enum:               # places in fastsim.frames.COUNTS
 
 cdef enum:               # places in fastsim.frames.TOTALS
     CPU_ALLOC = 3
+    MEM_ALLOC = 4
     GPU_ALLOC = 5
     CPU_CAP = 6
     GPU_CAP = 8
@@ -80,6 +81,10 @@ cdef class Gauge:
             else:
                 self.n_touched -= 1
                 self.touched[i] = self.touched[self.n_touched]
+
+    cdef void charge(self, int64_t cpu_milli, int64_t memory_mib) noexcept nogil:
+        """Jobs hold so much beside their GPUs."""
+        self.now.totals[CPU_ALLOC], self.now.totals[MEM_ALLOC] = cpu_milli, memory_mib
 
     cdef void change(self, int32_t node, int32_t used) noexcept nogil:
         cdef const int64_t* old = &self.totals__sut[self.shape_of_node[node], self.used[node], 0]
@@ -169,6 +174,8 @@ cdef class Gauge:
         cdef int64_t total
         cdef int32_t node, k
         for k in range(N_TOTALS):
+            if k == CPU_ALLOC or k == MEM_ALLOC:
+                continue  # no matter of nodes
             total = 0
             for node in range(self.shape_of_node.shape[0]):
                 total += self.totals__sut[self.shape_of_node[node], self.used[node], k]

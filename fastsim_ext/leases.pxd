@@ -25,9 +25,10 @@ cdef class Leases:
     cdef double* busy_s                # by GPU
     cdef int32_t* base                 # first GPU of each model, and the number of all at the end
     cdef readonly int32_t n, n_last, gpus, width
-    cdef int32_t n_held
+    cdef int32_t n_held, room          # room: for tasks
     cdef int64_t turn
     cdef readonly int64_t extensions, opportunities
+    cdef int reserve(self, int32_t tasks) except -1 nogil
     cdef void begin(self) noexcept nogil
     cdef void place(self) noexcept nogil
     cdef void place_model(self, int32_t model) noexcept nogil

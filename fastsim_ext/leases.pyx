@@ -8,6 +8,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
+from fastsim_ext.gangs cimport gangs_grown
 
 
 cdef void* zeros(int64_t count, int64_t size) except NULL:
@@ -27,7 +28,7 @@ cdef class Leases:
         self.base = <int32_t*> zeros(self.width + 1, sizeof(int32_t))
         for g in range(self.width):
             self.base[g + 1] = self.base[g] + gpus_by_model[g]
-        self.gpus = self.base[self.width]
+        self.gpus = self.room = self.base[self.width]
         self.tasks = <Task*> zeros(self.gpus, sizeof(Task))
         self.last = <Task*> zeros(self.gpus, sizeof(Task))
         self.gpu = <int32_t*> zeros(self.gpus, sizeof(int32_t))
@@ -43,6 +44,14 @@ cdef class Leases:
         free(self.last_gpu)
         free(self.stamp)
         free(self.busy_s)
+
+    cdef int reserve(self, int32_t tasks) except -1 nogil:
+        """Room for so many tasks: those without GPUs may be more than there are GPUs."""
+        if tasks > self.room:
+            self.tasks = <Task*> gangs_grown(self.tasks, 2 * tasks, sizeof(Task))
+            self.last = <Task*> gangs_grown(self.last, 2 * tasks, sizeof(Task))
+            self.room = 2 * tasks
+        return 0
 
     cdef void begin(self) noexcept nogil:
         """This round's tasks become the last round's."""

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
     from fastsim.policies.rounds.proportional import Proportional as Proportional
+    from fastsim.policies.rounds.queueing import DominantShare as DominantShare
+    from fastsim.policies.rounds.queueing import FinishTimeRatio as FinishTimeRatio
+    from fastsim.policies.rounds.queueing import FirstComeFirstServed as FirstComeFirstServed
+    from fastsim.policies.rounds.queueing import LeastAttainedService as LeastAttainedService
+    from fastsim.policies.rounds.queueing import ShortestRemainingService as ShortestRemainingService
+    from fastsim.policies.rounds.queueing import ShortestRemainingTime as ShortestRemainingTime
+    from fastsim.policies.rounds.queueing import Tetris as Tetris
+    from fastsim.policies.rounds.queueing import Tiresias as Tiresias
     from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 
 _REGISTRY = ("describe", "names", "parse", "policy")

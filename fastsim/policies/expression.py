@@ -2,7 +2,8 @@
 
 The grammar is the arithmetic part of Python's own: names (``fgd``, ``lab.mine``), calls with keyword
 parameters (``dot_product(dim=share)``), ``+`` between policies, ``*`` and ``/`` with numbers, and
-brackets. Python's parser does the reading; nothing is ever evaluated.
+brackets. Python's parser does the reading; nothing is ever evaluated. To an order of jobs a mechanism may be added:
+``las + tune``, ``srtf + greedy + place``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Create = Callable[[str, Mapping[str, object]], "OnlinePolicy | RoundPolicy"]
 
 EXPECTED = "a sum such as 0.9*fgd + 0.1*pwr"
+FILLED = ("fair", "greedy", "tune", "opt", "place")
+"""What may be added to an order of jobs."""
 
 
 @runtime_checkable
@@ -67,6 +70,8 @@ class _Reader:
         raise self._error(f"{ast.unparse(node)!r}")
 
     def _arithmetic(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Name) and node.right.id in FILLED:
+            return self._filled(self.read(node.left), node.right.id)
         left, right = self.read(node.left), self.read(node.right)
         numbers = isinstance(left, Fraction) + isinstance(right, Fraction)
         if isinstance(node.op, ast.Add) and numbers == 0:
@@ -79,6 +84,11 @@ class _Reader:
         if isinstance(node.op, ast.Div) and isinstance(right, Fraction) and right != 0:
             return left / right if isinstance(left, Fraction) else (1 / right) * self._summand(left)
         raise self._error(f"{ast.unparse(node)!r}")
+
+    def _filled(self, policy: Any, word: str) -> Any:
+        if not hasattr(policy, "filled"):
+            raise self._error(f"{word!r} added to {policy}", "an order of jobs before it, such as las + tune")
+        return policy.filled(word)
 
     def _call(self, node: ast.Call) -> Any:
         name = self._name(node.func)

@@ -33,6 +33,10 @@ class JobSource:
         """The jobs in batches of one good size: they do not depend on `rows`."""
         return JobStream(self.recipe).batches(self.jobs)
 
+    def stream(self) -> JobStream:
+        """The endless stream that these jobs are the beginning of."""
+        return JobStream(self.recipe)
+
 
 def synth_gavel(
     jobs: int,
@@ -82,12 +86,6 @@ def synth_gavel(
     }  # fmt: skip
     metadata = _metadata("gavel", seed, told)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
-
-
-def job_stream(workload: Workload) -> JobStream | None:
-    """The endless stream that the jobs of `synth_gavel` are the beginning of; None for any other workload."""
-    source = workload.source
-    return JobStream(source.recipe) if isinstance(source, JobSource) else None
 
 
 def synth_gavel_trace(

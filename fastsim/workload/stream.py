@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +26,16 @@ Source = Callable[[int], Iterator[pa.RecordBatch]]
 Found = TypeVar("Found")
 
 
+class Endless(Protocol):
+    """Generated rows that go on arriving as long as somebody wants them."""
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """The next `count` rows."""
+
+    def batches(self, jobs: int | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The next `jobs` rows in batches of `rows`; without end if `jobs` is None."""
+
+
 class Held:
     """Rows in memory, which nobody changes: what was found out about them once holds for good."""
 
@@ -43,8 +53,9 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_arrow`, `synth`, `from_openb`, `from_gavel` or `from_sia`. It can be read any number of
-    times; rows in memory are checked the first time only, so what they were made from must not change afterwards.
+    Make one with `scan`, `from_arrow`, `synth` or one of the importers `from_openb`, `from_gavel`, `from_synergy`,
+    `from_philly` and `from_sia`. It can be read any number of times; rows in memory are checked the first time only, so
+    what they were made from must not change afterwards.
     """
 
     def __init__(
@@ -106,6 +117,20 @@ class Workload:
         return import_jobs(path)
 
     @classmethod
+    def from_synergy(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a Synergy trace (plain or .gz); see `synergy_trace.import_jobs`."""
+        from fastsim.workload.synergy_trace import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
+    def from_philly(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The jobs of a Philly log (JSON) or of its reduced form (CSV); options as in `philly.import_jobs`."""
+        from fastsim.workload.philly import import_jobs
+
+        return import_jobs(path, **options)
+
+    @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
         """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
         from fastsim.workload.synth import GENERATORS
@@ -154,6 +179,12 @@ class Workload:
     def known_checksum(self) -> str | None:
         """The checksum, if it was worked out before and rows cannot have changed since."""
         return self._source.sha256 if isinstance(self._source, Held) else None
+
+    def endless(self) -> Endless | None:
+        """The endless stream that generated jobs are the beginning of; None for any other workload."""
+        stream = getattr(self._source, "stream", None)
+        found: Endless | None = None if stream is None else stream()
+        return found
 
     def note_checksum(self, sha256: str) -> None:
         """Take note of the checksum of all rows, as somebody found it who read them."""

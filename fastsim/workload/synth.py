@@ -26,6 +26,7 @@ from fastsim.workload.gavel_synth import synth_gavel, synth_gavel_trace
 from fastsim.workload.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.sia_synth import synth_sia
 from fastsim.workload.stream import BATCH_ROWS, Workload
+from fastsim.workload.synergy_synth import synth_synergy
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
@@ -94,6 +95,7 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "gavel": synth_gavel,
     "gavel-trace": synth_gavel_trace,
     "sia": synth_sia,
+    "synergy": synth_synergy,
 }
 """Generators by name."""
 

@@ -248,3 +248,22 @@ def test_adaptive_jobs_and_applications(capsys: pytest.CaptureFixture[str], tmp_
     for source in ("sia", "pollux"):
         assert called("import", source, folder.parent, "-o", apps) == 0
         assert f"{apps}: 1 applications" in capsys.readouterr().out
+
+
+def test_synergys_jobs_and_clusters_are_generated_and_imported(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.parquet"):
+        assert called("synth", "synergy", "--jobs", 7, "--set", "log=100", "-o", tmp_path / name) == 0
+    assert called("import", "synergy", tmp_path / "a.csv", "-o", tmp_path / "b.parquet") == 0
+    drawn, read = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
+    assert all(drawn[name].to_list() == read[name].to_list() for name in ("submit_s", "workload", "total_work"))
+    (tmp_path / "c.ini").write_text("[CLUSTER]\nservers_per_rack = 2\n")
+    assert called("import", "synergy", tmp_path / "c.ini", "--nodes", "-o", tmp_path / "nodes.parquet") == 0
+    assert pl.read_parquet(tmp_path / "nodes.parquet")["num_gpu"].to_list() == [8, 8]
+
+
+def test_philly_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p.csv").write_text("timestamp,duration,num_gpus\n2017-10-09 07:00:00,5000,2\n")
+    words = ("import", "philly", tmp_path / "p.csv", "-o", tmp_path / "p.parquet")
+    assert called(*words) == 0 and called(*words, "--rules", "synergy", "--exponential") == 0
+    assert called(*words, "--single-gpu") == 2
+    assert "--single-gpu makes no sense with all jobs" in capsys.readouterr().err

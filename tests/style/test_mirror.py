@@ -41,10 +41,20 @@ SHARED = {
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_plot.py": "tests/cli/test_plot.py",
+    "fastsim/cli_profile.py": "tests/cli/test_profile.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
+    "fastsim/turn_records.py": "tests/differential/test_turns.py",
+    "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
+    "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turns.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turn_state.pyx": "tests/differential/test_turn_checkpoint.py",
     "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",
     "fastsim/adaptive_ground.py": f"{UNIT}/test_adaptive_run.py",  # reached through a run, like the compiled parts
     "fastsim/adaptive_plan.py": f"{UNIT}/test_adaptive_run.py",
@@ -80,6 +90,11 @@ SHARED = {
     "fastsim_ext/roster.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/tenants.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/waiting.pyx": "tests/differential/test_textbook.py",
+    # The compiled programs are compared with the ones in numpy.
+    "fastsim_ext/dense.pyx": f"{UNIT}/test_together.py",
+    "fastsim_ext/embedding.pyx": f"{UNIT}/test_interior.py",
+    "fastsim_ext/lone.pyx": f"{UNIT}/test_alone.py",
+    "fastsim_ext/paired.pyx": f"{UNIT}/test_together.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",

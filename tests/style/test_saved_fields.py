@@ -35,6 +35,7 @@ NOT_SAVED_BY_ROUNDS = {
     "gangs": {"width", "half"},  # told
     "leases": {
         "base", "gpus", "width",  # told
+        "room",  # for tasks
         "last", "last_gpu", "n_last",  # what is saved takes their place when the next round begins
         "stamp",  # any round but the next one
     },

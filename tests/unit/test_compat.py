@@ -35,7 +35,9 @@ def test_systems_and_names_turn_switches_on(text: str, on: set[str]) -> None:
 def test_an_unknown_word_is_told_what_there_is() -> None:
     with pytest.raises(ScenarioError) as error:
         switches_on("fgd, slurm")
-    assert str(error.value) == "compat: found 'slurm', expected one of fgd, gavel, late, pwr, round_down, strict"
+    assert (
+        str(error.value) == "compat: found 'slurm', expected one of fgd, gavel, late, pwr, round_down, strict, synergy"
+    )
 
 
 def test_the_published_placement_simulators_need_no_switch() -> None:

@@ -14,7 +14,7 @@ from fastsim.cluster import Cluster
 from fastsim.errors import ScenarioError
 from fastsim.oracle import Oracle
 from fastsim.workload import Workload
-from fastsim.workload.gavel_synth import job_stream, synth_gavel
+from fastsim.workload.gavel_synth import synth_gavel
 
 
 def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
@@ -31,12 +31,12 @@ def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
 
 def test_the_stream_behind_goes_on_for_ever() -> None:
     jobs = Workload.synth("gavel", jobs=10, rate_per_hour=6, seed=2)
-    stream = job_stream(jobs)
+    stream = jobs.endless()
     assert stream is not None
     longer = stream.take(25)
     assert longer.slice(0, 10).to_pylist() == jobs.table().to_pylist()
     assert longer.to_pylist() == Workload.synth("gavel", jobs=25, rate_per_hour=6, seed=2).table().to_pylist()
-    assert job_stream(Workload.synth("openb", pods=3)) is None
+    assert Workload.synth("openb", pods=3).endless() is None
 
 
 def test_rates_from_files(tmp_path: Path) -> None:

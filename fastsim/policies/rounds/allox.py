@@ -44,7 +44,7 @@ class Allox(RoundRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha <= 1:
-            raise PolicyError(self.place("alpha"), repr(self.alpha), "a number from 0 to 1")
+            raise PolicyError(self.where("alpha"), repr(self.alpha), "a number from 0 to 1")
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds on the fastest models first; ``max_num_gpu`` says which jobs it can take."""

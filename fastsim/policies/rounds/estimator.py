@@ -38,20 +38,20 @@ class Estimator(RoundRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.profiled, bool) or not isinstance(self.profiled, int | float) or not 0 <= self.profiled <= 1:
-            raise PolicyError(self.place("profiled"), repr(self.profiled), "a number from 0 to 1")
+            raise PolicyError(self.where("profiled"), repr(self.profiled), "a number from 0 to 1")
         if isinstance(self.references, bool) or not isinstance(self.references, int) or self.references < 0:
-            raise PolicyError(self.place("references"), repr(self.references), "an integer of 0 or more")
+            raise PolicyError(self.where("references"), repr(self.references), "an integer of 0 or more")
 
     def begin(self, setting: Setting) -> Estimates:
         """The estimates of a run in this setting, before any job has come."""
         from fastsim.policies.shares.estimates import Estimates
 
-        where, known = self.place("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
+        where, known = self.where("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
         for name in self.workloads:
             if name not in known:
                 raise PolicyError(where, repr(name), "workloads with rates on 1 GPU")
         names = self.workloads or tuple(name for name, num_gpu in setting.oracle.kinds if num_gpu == 1)
         if self.references > len(names):
-            raise PolicyError(self.place("references"), self.references, f"at most {len(names)}, as many as workloads")
+            raise PolicyError(self.where("references"), self.references, f"at most {len(names)}, as many as workloads")
         chosen = self.references or len(names)
         return Estimates(setting, names, chosen, float(self.profiled), self.estimator_column_bug)

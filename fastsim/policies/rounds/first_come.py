@@ -10,6 +10,7 @@ from fastsim.policies.registry import about, policy
 from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
+    from fastsim.policies.rounds.queueing import FirstComeFirstServed
     from fastsim.round_plan import Allocator, RoundPlan, Setting
 
 FIFO_MODES = ("base", "perf", "packed")
@@ -37,7 +38,15 @@ class Fifo(RoundRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fifo_compat and self.mode != "base":
-            raise PolicyError(self.place("fifo_compat"), f"true with mode={self.mode}", "true with mode=base only")
+            raise PolicyError(self.where("fifo_compat"), f"true with mode={self.mode}", "true with mode=base only")
+
+    def filled(self, word: str) -> FirstComeFirstServed:
+        """The order of arrival with a mechanism: ``fifo + tune``."""
+        from fastsim.policies.rounds.queueing import FirstComeFirstServed
+
+        if self != Fifo():
+            raise PolicyError(f"policy {self}", f"{word} added to it", "fifo + tune, without parameters")
+        return FirstComeFirstServed().filled(word)
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds in which nothing runs but what has a share."""

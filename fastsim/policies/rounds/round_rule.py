@@ -48,7 +48,7 @@ class RoundRule:
         ]
         return f"{self.policy_name}({', '.join(given)})" if given else self.policy_name
 
-    def place(self, parameter: str) -> str:
+    def where(self, parameter: str) -> str:
         """Where an error about this parameter is."""
         return f"policy {self.policy_name}, parameter {parameter}"
 

@@ -44,7 +44,7 @@ class Sia(RoundRule):
         for name in ("power", "unserved"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100 or not value:
-                raise PolicyError(self.place(name), repr(value), "a number from -100 to 100, not 0")
+                raise PolicyError(self.where(name), repr(value), "a number from -100 to 100, not 0")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the program decides."""

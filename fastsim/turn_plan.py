@@ -1,0 +1,126 @@
+"""The socket of ordered rounds: a policy says once in which order jobs are served and what they get beside GPUs.
+
+Both are data, so the compiled loop goes through the rounds by itself. A sort key is a list of terms; a minus sign
+before one turns it round. Equal jobs keep the order of the round before, newcomers stand behind them.
+
+=============  ========================================================================================================
+arrival        seconds
+priority       1 for a job that has waited longer than ``starving_s``, 0 for all others
+remaining      seconds it still takes on the fastest GPU model, with what it needs (``fair``: with its fair share)
+service        GPU seconds it has had so far
+attained       seconds it has had so far
+finish_ratio   (time since it came + remaining) / time it takes in all at its fair share
+dominant       largest part of the cluster's GPUs, CPUs and memory that it needs
+packing        sum of the three parts x remaining
+service_left   remaining x GPUs
+level          how many of ``level_s`` its service has reached
+weight         importance of the job
+gpus           size of the gang
+=============  ========================================================================================================
+
+``fair``: every GPU brings its part of the server. ``greedy``: what the job needs, or it waits. ``tune``: what it needs;
+if that is not there, its fair share; if others have more than theirs, they give it back. ``opt``: what makes the sum of
+speedups largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fastsim.errors import PolicyError
+
+if TYPE_CHECKING:
+    from fastsim.sensitivity import Demands
+
+TERMS = (
+    "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
+    "level", "weight", "gpus",
+)  # fmt: skip
+"""What sort keys are made of, by their number in the compiled loop."""
+MOST_TERMS = 4
+"""Terms of one key."""
+MECHANISMS = ("fair", "greedy", "tune", "opt")
+"""What jobs get beside GPUs, by its number in the compiled loop."""
+STARVING_S = 3.6e6
+"""Seconds (1,000 h) without a round after which a job goes before all others."""
+
+
+class Part(Protocol):
+    """``jobs`` jobs of one kind that get the same: CPUs and GB of the whole job, and their speedup with that."""
+
+    @property
+    def kind(self) -> int:
+        """Position of the kind."""
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs."""
+
+    @property
+    def cpu(self) -> float:
+        """CPUs of each, in all."""
+
+    @property
+    def memory_gb(self) -> float:
+        """GB of each, in all."""
+
+    @property
+    def speedup(self) -> float:
+        """Of each."""
+
+
+class Chooser(Protocol):
+    """Says what the jobs of a round get, for the mechanism ``opt``."""
+
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds spent in a solver so far."""
+
+    def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[Part]:
+        """What ``count__k[k]`` jobs of each kind get on so many equal servers; by kind, the fastest first."""
+
+
+@dataclass(frozen=True)
+class TurnPlan:
+    """Order and mechanism of a run.
+
+    ``place``: a gang goes to one server if it can, and single GPUs to the fullest server; otherwise GPUs are taken one
+    by one by their number. ``narrow``: only the jobs that would run if GPUs were all they need are served, with
+    ``tune`` the largest gangs first; otherwise any job whose GPUs are free.
+    """
+
+    order: tuple[str, ...]
+    mechanism: str = "fair"
+    place: bool = False
+    level_s: tuple[float, ...] = ()
+    starving_s: float = STARVING_S
+    narrow: bool = False
+    chooser: Chooser | None = None
+
+    pairs = False
+    """No jobs share GPUs."""
+    beliefs = None
+
+    def __post_init__(self) -> None:
+        unknown = [term for term in self.order if term.removeprefix("-") not in TERMS]
+        if unknown or not 1 <= len(self.order) <= MOST_TERMS:
+            found = repr(unknown[0]) if unknown else f"{len(self.order)} terms"
+            raise PolicyError("order", found, f"1 to {MOST_TERMS} of {', '.join(TERMS)}")
+        if self.mechanism not in MECHANISMS:
+            raise PolicyError("mechanism", repr(self.mechanism), f"one of {', '.join(MECHANISMS)}")
+        if not self.starving_s > 0:
+            raise PolicyError("starving_s", repr(self.starving_s), "seconds above 0")
+        if any(not low < high for low, high in zip(self.level_s, self.level_s[1:], strict=False)):
+            raise PolicyError("level_s", repr(self.level_s), "rising GPU seconds")
+
+    @property
+    def terms(self) -> list[tuple[int, float]]:
+        """Number and sign of each term."""
+        return [(TERMS.index(term.removeprefix("-")), -1.0 if term.startswith("-") else 1.0) for term in self.order]
+
+    @property
+    def told(self) -> list[object]:
+        """What must be the same in a run that goes on from a checkpoint."""
+        return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow]

@@ -1,0 +1,23 @@
+"""How much of a server a job gets beside its GPUs."""
+
+from typing import Any
+
+from fastsim_ext.gangs import GangTable
+from fastsim_ext.seats import Seats
+from fastsim_ext.stakes import StakeTable
+
+class Portions:
+    """Fills ``seats``, one job after the other."""
+
+    reclaims: int
+    demotions: int
+    def __init__(
+        self,
+        table: GangTable,
+        stakes: StakeTable,
+        seats: Seats,
+        step_s__kg: Any,
+        mechanism: int,
+        raises: bool,
+        sweeping: bool,
+    ) -> None: ...

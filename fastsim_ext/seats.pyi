@@ -1,0 +1,19 @@
+"""Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+class Seats:
+    """``num_gpu`` by server, ``cap__sr`` what each has of every resource, ``base`` where each GPU model begins."""
+
+    count: int
+    gpus: int
+    def __init__(self, num_gpu: Sequence[int], cap__sr: Any, base: Sequence[int], packed: bool) -> None: ...
+    def rooms(self, num_gpu: Any, need__kr: Any) -> list[int]:
+        """For each gang size and need, the GPUs that the best GPU model could give to such gangs if it were empty."""
+    def left(self) -> list[tuple[int, tuple[float, ...]]]:
+        """By server: free GPUs, and what is left of every resource."""
+    def taken(self) -> list[tuple[int, int, int, tuple[float, ...]]]:
+        """(row, server, GPUs as bits, shares) of every seat."""
+    def verify(self) -> int:
+        """Seats and what is left make up every server."""

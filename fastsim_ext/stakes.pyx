@@ -1,0 +1,183 @@
+"""What a job of an ordered run asks for, holds and remembers, and the order in which jobs are served.
+
+An order is a list of terms, each with a sign; jobs are sorted by the first one, ties by the next one, and what is
+still equal stays as it was in the round before.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+from fastsim_ext.gangs cimport Gang, GangTable, gangs_grown
+
+cdef enum:
+    SHORT = 12           # rows that are sorted by insertion
+
+
+@cython.final
+cdef class StakeTable:
+    """Rows of stakes; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
+
+    def __init__(self, terms, level_s):
+        cdef int i
+        if not 1 <= len(terms) <= MOST_TERMS:
+            raise ValueError(f"{len(terms)} terms, expected 1 to {MOST_TERMS}")
+        self.terms, self.level_s = len(terms), level_s
+        for i in range(self.terms):
+            self.term[i], self.sign[i] = terms[i]
+
+    def __dealloc__(self):
+        free(self.stakes)
+        free(self.order)
+        free(self.spare)
+        free(self.keys)
+
+    cdef int reserve(self, int32_t n) except -1 nogil:
+        """Room for so many rows."""
+        if n <= self.room:
+            return 0
+        n = max(n, 2 * self.room + 64)
+        self.stakes = <Stake*> gangs_grown(self.stakes, n, sizeof(Stake))
+        self.order = <int32_t*> gangs_grown(self.order, n, sizeof(int32_t))
+        self.spare = <int32_t*> gangs_grown(self.spare, n, sizeof(int32_t))
+        self.keys = <double*> gangs_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
+        self.room = n
+        return 0
+
+    cdef int enter(self, const Stake* new) except -1 nogil:
+        """Append a job, also at the end of the order."""
+        self.reserve(self.n + 1)
+        self.stakes[self.n] = new[0]
+        self.order[self.n] = self.n
+        self.n += 1
+        return 0
+
+    cdef void compact(self, GangTable table) noexcept nogil:
+        """Remove the jobs that have ended; before the table of gangs does."""
+        cdef int32_t i, row
+        cdef int32_t kept = 0
+        for i in range(self.n):
+            self.spare[i] = kept
+            if not table.gangs[i].ended:
+                if kept != i:
+                    self.stakes[kept] = self.stakes[i]
+                kept += 1
+        kept = 0
+        for i in range(self.n):
+            row = self.order[i]
+            if not table.gangs[row].ended:
+                self.order[kept] = self.spare[row]
+                kept += 1
+        self.n = kept
+
+    # ------------------------------------------------------------------ order
+
+    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil:
+        """Sort the rows; equal ones stay as they are."""
+        cdef int32_t i, k, width, a
+        cdef double* key = self.keys
+        cdef int32_t* other
+        for i in range(self.n):
+            for k in range(self.terms):
+                key[k] = self.sign[k] * self.key(self.term[k], &table.gangs[i], &self.stakes[i], yard)
+            key += MOST_TERMS
+        i = 1
+        while i < self.n and not self.after(self.order[i - 1], self.order[i]):
+            i += 1
+        if i >= self.n:
+            return
+        a = 0
+        while a < self.n:
+            self.run(a, min(a + SHORT, self.n))
+            a += SHORT
+        width = SHORT
+        while width < self.n:
+            a = 0
+            while a < self.n:
+                self.merge(self.order, self.spare, a, min(a + width, self.n), min(a + 2 * width, self.n))
+                a += 2 * width
+            other = self.order
+            self.order, self.spare = self.spare, other
+            width *= 2
+
+    cdef double key(self, int32_t term, const Gang* gang, const Stake* stake, const Yard* yard) noexcept nogil:
+        """One term of a job's sort key."""
+        cdef double left_s, gpus, cpu, memory
+        if term == ARRIVAL:
+            return gang.submit_s
+        if term == PRIORITY:
+            return stake.priority
+        if term == SERVICE:
+            return stake.attained_s * gang.num_gpu
+        if term == ATTAINED:
+            return stake.attained_s
+        if term == LEVEL:
+            return self.level(stake.attained_s * gang.num_gpu)
+        if term == WEIGHT:
+            return gang.weight
+        if term == GPUS:
+            return gang.num_gpu
+        left_s = (gang.total - gang.run) * stake.step_s
+        if not yard.plain:
+            left_s /= stake.speedup
+        if term == REMAINING:
+            return left_s
+        if term == SERVICE_LEFT:
+            return left_s * gang.num_gpu
+        if term == FINISH_RATIO:
+            return (yard.now_s - gang.submit_s + left_s) / (gang.total * stake.step_s)
+        gpus = gang.num_gpu / yard.gpus
+        cpu = stake.need[0] / yard.cpu_milli
+        memory = stake.need[1] / yard.memory_mib
+        if term == DOMINANT:
+            return max(gpus, max(cpu, memory))
+        return (gpus + cpu + memory) * left_s
+
+    cdef double level(self, double service_s) noexcept nogil:
+        """How many steps a job has climbed."""
+        cdef int32_t i
+        for i in range(self.level_s.shape[0]):
+            if service_s < self.level_s[i]:
+                return i
+        return self.level_s.shape[0]
+
+    cdef bint after(self, int32_t row, int32_t other) noexcept nogil:
+        """Whether ``row`` comes after ``other`` for certain."""
+        cdef const double* a = &self.keys[row * <Py_ssize_t> MOST_TERMS]
+        cdef const double* b = &self.keys[other * <Py_ssize_t> MOST_TERMS]
+        cdef int32_t k
+        for k in range(self.terms):
+            if a[k] != b[k]:
+                return a[k] > b[k]
+        return False
+
+    cdef void run(self, int32_t a, int32_t b) noexcept nogil:
+        """Sort the places from ``a`` to ``b`` of the order."""
+        cdef int32_t i, j, row
+        for i in range(a + 1, b):
+            row = self.order[i]
+            j = i
+            while j > a and self.after(self.order[j - 1], row):
+                self.order[j] = self.order[j - 1]
+                j -= 1
+            self.order[j] = row
+
+    cdef void merge(self, const int32_t* source, int32_t* target, int32_t a, int32_t b, int32_t c) noexcept nogil:
+        """Two sorted parts, from ``a`` and from ``b`` to ``c``, become one; the first one comes first."""
+        cdef int32_t i = a
+        cdef int32_t j = b
+        cdef int32_t at
+        for at in range(a, c):
+            if i < b and (j >= c or not self.after(source[i], source[j])):
+                target[at] = source[i]
+                i += 1
+            else:
+                target[at] = source[j]
+                j += 1
+
+    def speedups(self):
+        """What each row gains at present over its fair share."""
+        return [self.stakes[i].speedup for i in range(self.n)]
+
+    def ordered(self):
+        """Rows in the order of the last round."""
+        return [self.order[i] for i in range(self.n)]
