@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fastsim.errors import SolverError as SolverError
     from fastsim.explanation import NeverTried as NeverTried
     from fastsim.explanation import explain as explain
+    from fastsim.job_charts import job_chart as job_chart
     from fastsim.oracle import Oracle as Oracle
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fastsim.result import Result as Result
     from fastsim.resuming import fork as fork
     from fastsim.resuming import resume as resume
+    from fastsim.sensitivity import Sensitivity as Sensitivity
     from fastsim.simulation import ColumnIgnored as ColumnIgnored
     from fastsim.simulation import PodTooLarge as PodTooLarge
     from fastsim.simulation import simulate as simulate
@@ -47,12 +49,14 @@ _HOMES = {
     "cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
     "explanation": ("NeverTried", "explain"),
+    "job_charts": ("job_chart",),
     "oracle": ("Oracle",),
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
     "prices": ("Prices",),
     "result": ("Result",),
     "resuming": ("fork", "resume"),
+    "sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,11 +137,14 @@ def modelled_profile(measured: Measured, server: Server, workload: str, task: st
     """The profile of a workload on servers of this shape, and its whole surface, for one GPU.
 
     Its demand is the least that is worth having: the fewest CPUs, and with them the least memory, that make an epoch
-    at most ``slack`` longer than the best one, but never longer than it is at the fair share.
+    at most ``slack`` longer than the best one, but never longer than it is at the fair share. Storage is shared: where
+    the server tells what its own delivers, no more than the fair share of that is reckoned with.
     """
     if not 0 <= slack < 1:
         raise ScenarioError("profile: slack", slack, "a part of 1, 0 or more")
     n, fair = measured.num_gpu, server.fair
+    if fair.storage_mb_s:
+        measured = replace(measured, disk_mb_s=min(measured.disk_mb_s, n * fair.storage_mb_s))
     fair_gb = min(n * fair.memory_gb, measured.dataset_gb)
     fair_s = measured.epoch_s(n * fair.cpus, fair_gb)
     cpus, cached = measured.cpus__c.tolist(), measured.cached_gb

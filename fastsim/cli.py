@@ -15,6 +15,7 @@ from fastsim import interrupts
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
 from fastsim.cli_list import describe, list_
+from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
 from fastsim.cli_run import compare, demo, fork, resume, run
 from fastsim.cli_sweep import sweep
@@ -24,7 +25,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 @click.group(
-    commands=[run, resume, fork, sweep, demo, compare, explain, import_, synth, profile, list_, describe],
+    commands=[run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, list_, describe],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")

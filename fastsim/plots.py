@@ -9,11 +9,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.drawing import charting, picturing, written_file
+from fastsim.errors import ResultError, ScenarioError
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Co
         raise ScenarioError("compare", "no results", "at least one")
     if names is not None and len(names) != len(results):
         raise ScenarioError("compare: names", f"{len(names)} names", f"{len(results)}, one for each result")
-    return Comparison(tuple(results), tuple(_distinct(names or [_name(result) for result in results])))
+    return Comparison(tuple(results), tuple(distinct_names(names or [run_name(result) for result in results])))
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Comparison:
 
     def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.Chart:
         """One quantity over arrived demand (%), or over time (h), from ``start`` on if a curve gets there."""
-        altair = _altair()
+        altair = charting()
         chosen, points = _metric(metric), self.curve(metric, over)
         from_start = points.filter(pl.col("x") >= start)
         points = points if from_start.is_empty() else from_start
@@ -140,7 +141,7 @@ class Comparison:
 
     def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:
         """Several charts with one legend, two in a row; what only differs near saturation from 70 % demand on."""
-        altair = _altair()
+        altair = charting()
         starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
         drawn = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
         charts: alt.ConcatChart = altair.concat(*drawn, columns=2)
@@ -150,16 +151,16 @@ class Comparison:
         """A report in one file that needs no network: table, interactive charts, citations."""
         from fastsim.page import report_page
 
-        scripts = _converter().javascript_bundle()
-        return _written(path, report_page(self, self.charts(metrics), scripts).encode())
+        scripts = picturing().javascript_bundle()
+        return written_file(path, report_page(self, self.charts(metrics), scripts).encode())
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""
-        return _written(path, _converter().vegalite_to_svg(self.charts(metrics).to_json()).encode())
+        return written_file(path, picturing().vegalite_to_svg(self.charts(metrics).to_json()).encode())
 
     def to_png(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT, scale: float = 1.5) -> Path:
         """The charts as a PNG picture; ``scale`` is picture pixels for each chart pixel."""
-        return _written(path, _converter().vegalite_to_png(self.charts(metrics).to_json(), scale=scale))
+        return written_file(path, picturing().vegalite_to_png(self.charts(metrics).to_json(), scale=scale))
 
 
 def _metric(name: str) -> Metric:
@@ -169,12 +170,14 @@ def _metric(name: str) -> Metric:
     return METRICS[name]
 
 
-def _name(result: Result) -> str:
+def run_name(result: Result) -> str:
+    """What a run is called unless it is given a name: its scenario's name, or its policy."""
     scenario = result.provenance.get("scenario", {})
     return str(scenario.get("name") or result.provenance.get("policy", "run"))
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names, a number behind those that were there before."""
     seen: dict[str, int] = {}
     distinct = []
     for name in names:
@@ -197,33 +200,3 @@ def _thinned(name: str, timeline: pl.DataFrame, metric: Metric, over: str) -> pl
     low, high = pl.col("x").min(), pl.col("x").max()
     step = ((pl.col("x") - low) / (high - low) * (POINTS - 1)).fill_nan(0.0).floor()
     return points.group_by(step.alias("step"), maintain_order=True).last().drop("step")
-
-
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise FastsimError('charts need the report extra: pip install "fastsim-gpu[report]"') from None
-    return altair
-
-
-def _converter() -> Any:
-    try:
-        import vl_convert
-    except ImportError:
-        raise FastsimError('pictures need the report extra: pip install "fastsim-gpu[report]"') from None
-    return vl_convert
-
-
-def _written(path: str | os.PathLike[str], content: bytes) -> Path:
-    """The file, complete or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, target)
-    except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return target

@@ -76,8 +76,10 @@ if TYPE_CHECKING:
 
     from fastsim.simulation import Progress
 
-JOB_KEYS = ("rate_per_hour", "jobs", "durations", "multi_gpu", "priorities", "slos", "warm_start")
+JOB_KEYS = ("rate_per_hour", "jobs", "split", "durations", "multi_gpu", "priorities", "slos", "warm_start")
 """Options of generated jobs that are keys of their own."""
+WINDOWED = ("synth:gavel", "synth:synergy")
+"""Generators whose jobs go on arriving as long as a window needs them."""
 OWN_KEYS = ("policy_names", "cutoff_rates")
 FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
@@ -258,7 +260,7 @@ def _workload(chosen: Mapping[str, Any], where: str) -> Any:
         return text
     kind, _, said = text.partition("?")
     known = {word.partition("=")[0] for word in said.split("&")}
-    if kind == "synth:gavel" and "jobs" not in {*options, *known}:
+    if kind in WINDOWED and "jobs" not in {*options, *known}:
         if chosen.get("window") is None:
             raise ScenarioError(f"{where}: jobs", "nothing", "a number, or a window of jobs that count")
         options["jobs"] = 1  # of a window, jobs go on arriving

@@ -26,5 +26,6 @@ cdef class Ranking:
     cdef void sink(self, int64_t i) noexcept nogil
     cdef int32_t best(self) noexcept nogil
     cdef void put(self, int32_t item) noexcept nogil
+    cdef void rise(self, int64_t i, Place moving) noexcept nogil
     cdef void drop(self) noexcept nogil
     cpdef int verify(self) except -1

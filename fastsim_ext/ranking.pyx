@@ -71,21 +71,39 @@ cdef class Ranking:
 
     cdef void put(self, int32_t item) noexcept nogil:
         """Put an entry into the heap; there is room."""
-        cdef int64_t i = self.n_heap
         cdef Place new
         new.priority, new.item = self.items[item].priority, item
         self.n_heap += 1
-        while i > 0 and self.better(&new, &self.heap[(i - 1) // 2]):
+        self.rise(self.n_heap - 1, new)
+
+    cdef void rise(self, int64_t i, Place moving) noexcept nogil:
+        """Let an entry rise from place ``i`` to where it belongs."""
+        while i > 0 and self.better(&moving, &self.heap[(i - 1) // 2]):
             self.heap[i] = self.heap[(i - 1) // 2]
             i = (i - 1) // 2
-        self.heap[i] = new
+        self.heap[i] = moving
 
     cdef void drop(self) noexcept nogil:
         """Take the best entry out of the heap."""
+        cdef int64_t i = 0
+        cdef int64_t child = 1
+        cdef const Place* one
         self.n_heap -= 1
-        if self.n_heap > 0:
-            self.heap[0] = self.heap[self.n_heap]
-            self.sink(0)
+        # What takes the place of the best one came from the bottom and mostly returns there: it is not looked at on
+        # the way down.
+        while child + 1 < self.n_heap:
+            one = &self.heap[child]
+            if one[0].priority != one[1].priority:
+                child += one[1].priority > one[0].priority
+            else:
+                child += self.better(&one[1], &one[0])
+            self.heap[i] = self.heap[child]
+            i = child
+            child = 2 * i + 1
+        if child < self.n_heap:
+            self.heap[i] = self.heap[child]
+            i = child
+        self.rise(i, self.heap[self.n_heap])
 
     cpdef int verify(self) except -1:
         """No entry is better than the one above it."""

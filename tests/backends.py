@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -160,7 +160,7 @@ class Compiled:
         nodes.load(0, state.cpu_free, state.memory_free, state.gpu_free, tags)
         return nodes, select
 
-    @cache  # noqa: B019 - a backend lives as long as the test that made it
+    @lru_cache(maxsize=100)  # noqa: B019 - a few backends live a little longer than the test that made them
     def _shape(
         self, model: str | None, cpu: int, memory: int, gpus: int, pod: PodRequest | None, dim: str, norm: str
     ) -> tuple[NodeTable, Selector]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,23 +35,32 @@ COLUMNWISE, MAXIMISE = 1, -1
 """HiGHS's numbers for the matrix's layout and the sense of the objective."""
 
 
+class Rows(NamedTuple):
+    """``low <= A @ x <= high``, where ``A`` stands column after column.
+
+    Column ``c`` has ``value[start[c]:start[c + 1]]`` in the rows ``row`` of the same slice. An infinite bound is no
+    bound.
+    """
+
+    low: Floats
+    high: Floats
+    start: Indices
+    row: Indices
+    value: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Maximise ``cost @ x`` with ``row_low <= A @ x <= row_high`` and ``low <= x <= high``.
+    """Maximise ``cost @ x`` under ``rows()`` and ``low <= x <= high``.
 
-    ``A`` stands column after column: column ``c`` has ``value[start[c]:start[c + 1]]`` in the rows ``index`` of the
-    same slice. An infinite bound is no bound. ``centre`` may know a way to a centred optimum that is shorter than
-    HiGHS's, or returns None where that way does not lead to one.
+    ``centre`` may know a way to a centred optimum that is shorter than HiGHS's, or returns None where that way does
+    not lead to one; where it leads, the rows are never written out.
     """
 
     cost: Floats
     low: Floats
     high: Floats
-    row_low: Floats
-    row_high: Floats
-    start: Indices
-    index: Indices
-    value: Floats
+    rows: Callable[[], Rows]
     centre: Callable[[], Floats | None] | None = None
 
 
@@ -100,23 +109,13 @@ class Solver:
         """Like :meth:`maximum`, but None if the program has no feasible point."""
         start_s = time.thread_time()
         try:
-            if (solution or self.solution) == "centered":
-                inside = program.centre() if program.centre else None
+            centered = (solution or self.solution) == "centered"
+            if centered and program.centre is not None:
+                inside = program.centre()
                 if inside is not None:
                     return Solution(inside, np.zeros(0), float(program.cost @ inside))
-                self.missed += program.centre is not None
-                highs = self._run("centered", program)
-                if _status(highs) == "Optimal":
-                    return _solution(highs)
-            # A point inside that was not reached is no answer, and only a corner proves that there is none.
-            highs = self._run("vertex", program)
-            status = _status(highs)
-            if status == "Optimal":
-                self._basis = (_shape(program), highs.getBasis())
-                return _solution(highs)
-            if status == "Infeasible":
-                return None
-            raise SolverError(f"{what}: HiGHS found status {status!r}, expected an optimum")
+                self.missed += 1
+            return self._written_out(program, centered, what)
         finally:
             self.spent_s += time.thread_time() - start_s
 
@@ -126,7 +125,7 @@ class Solver:
         try:
             if "whole" not in self._highs:
                 self._highs["whole"] = _highs(WHOLE)
-            highs = self._run("whole", program)
+            highs = self._run("whole", program, program.rows())
             if _status(highs) != "Optimal":
                 raise SolverError(f"{what}: HiGHS found status {_status(highs)!r}, expected an optimum")
             x = np.rint(_solution(highs).x)
@@ -134,14 +133,30 @@ class Solver:
         finally:
             self.spent_s += time.thread_time() - start_s
 
-    def _run(self, solution: str, program: Program) -> Any:
+    def _written_out(self, program: Program, centered: bool, what: str) -> Solution | None:
+        rows = program.rows()
+        if centered:
+            highs = self._run("centered", program, rows)
+            if _status(highs) == "Optimal":
+                return _solution(highs)
+        # A point inside that was not reached is no answer, and only a corner proves that there is none.
+        highs = self._run("vertex", program, rows)
+        status = _status(highs)
+        if status == "Optimal":
+            self._basis = (_shape(program, rows), highs.getBasis())
+            return _solution(highs)
+        if status == "Infeasible":
+            return None
+        raise SolverError(f"{what}: HiGHS found status {status!r}, expected an optimum")
+
+    def _run(self, solution: str, program: Program, rows: Rows) -> Any:
         highs, p = self._highs[solution], program
         integrality = np.full(len(p.cost), int(solution == "whole"), np.int32)
         highs.passModel(
-            len(p.cost), len(p.row_low), len(p.value), COLUMNWISE, MAXIMISE, 0.0, p.cost, p.low, p.high,
-            p.row_low, p.row_high, p.start, p.index, p.value, integrality,
+            len(p.cost), len(rows.low), len(rows.value), COLUMNWISE, MAXIMISE, 0.0, p.cost, p.low, p.high,
+            rows.low, rows.high, rows.start, rows.row, rows.value, integrality,
         )  # fmt: skip
-        if solution == "vertex" and self._basis is not None and self._basis[0] == _shape(p):
+        if solution == "vertex" and self._basis is not None and self._basis[0] == _shape(p, rows):
             highs.setBasis(self._basis[1])
         highs.run()
         return highs
@@ -159,8 +174,8 @@ def _highs(options: dict[str, Any]) -> Any:
     return highs
 
 
-def _shape(program: Program) -> tuple[int, int]:
-    return len(program.cost), len(program.row_low)
+def _shape(program: Program, rows: Rows) -> tuple[int, int]:
+    return len(program.cost), len(rows.low)
 
 
 def _status(highs: Any) -> str:

@@ -130,10 +130,12 @@ def test_several_mistakes_are_told_in_one_line(tmp_path: Path, capsys: pytest.Ca
 def test_other_verbs_refuse_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "o.parquet"
     assert "none.csv" in refused(tmp_path, capsys, "import", "openb", tmp_path / "none.csv", "-o", output)
-    for kind in ("gavel", "gavel-rates"):
+    for kind in ("gavel", "gavel-rates", "synergy", "philly"):
         assert "none.csv" in refused(tmp_path, capsys, "import", kind, tmp_path / "none.csv", "-o", output)
     assert "--jobs" in refused(tmp_path, capsys, "synth", "gavel", "-o", output)
     assert "did you mean" in refused(tmp_path, capsys, "synth", "gavel", "--jobs", 3, "--set", "slo=true", "-o", output)
+    assert "20:70:10" in refused(tmp_path, capsys, "synth", "synergy", "--jobs", 3, "--split", "all", "-o", output)
+    assert "one of all" in refused(tmp_path, capsys, "import", "philly", "x.json", "--rules", "none", "-o", output)
     assert "--pods" in refused(tmp_path, capsys, "synth", "openb", "-o", output)
     assert "did you mean" in refused(tmp_path, capsys, "synth", "openb", "--pods", 3, "--set", "lod=1", "-o", output)
     assert "did you mean 'fgd'" in refused(tmp_path, capsys, "describe", "fdg")

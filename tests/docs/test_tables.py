@@ -55,11 +55,13 @@ def test_the_table_of_an_explanation() -> None:
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 
-@pytest.mark.parametrize("name", ["pods", "nodes", "rates"])
+@pytest.mark.parametrize("name", ["pods", "nodes", "rates", "sensitivities"])
 def test_input_tables(name: str) -> None:
     from fastsim.node_table import NODE_SCHEMA
     from fastsim.rate_table import RATE_SCHEMA
+    from fastsim.sensitivity_table import SENSITIVITY_SCHEMA
     from fastsim.workload.schema import POD_SCHEMA
 
-    schema = {"pods": POD_SCHEMA, "nodes": NODE_SCHEMA, "rates": RATE_SCHEMA}[name]
+    known = {"pods": POD_SCHEMA, "nodes": NODE_SCHEMA, "rates": RATE_SCHEMA, "sensitivities": SENSITIVITY_SCHEMA}
+    schema = known[name]
     assert sorted(column for column, _, _ in described(name)) == sorted(schema.names)

@@ -16,7 +16,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.sensitivity import attached
 from fastsim.server import Server
 
-SERVER = Server(4, 16, 200, 400)
+SERVER = Server(4, 16, 200, 4 * 102.4)
 
 
 def measured(**options: Any) -> Measured:
@@ -60,6 +60,13 @@ def test_the_demand_is_the_least_that_is_worth_having() -> None:
     # Half an epoch more, 300 s: a fifth of the data may come from the storage (208 s), three tenths may not (307 s).
     assert modelled_profile(measured(), SERVER, "net", slack=0.5).memory_gb == 80
     assert attached(found, 2, SERVER).cpu == 16
+
+
+def test_storage_is_reckoned_with_up_to_the_fair_share() -> None:
+    shared, own = (modelled_profile(measured(), Server(4, 16, 200, mb_s), "net", slack=0) for mb_s in (204.8, 0))
+    # At 51.2 MB/s a tenth of the data takes 200 s by itself.
+    assert (shared.cpu, shared.memory_gb, shared.speedup) == (8, 100, (5 + 1000) / 200)
+    assert (own.cpu, own.memory_gb, own.speedup) == (8, 90, 505 / 200)
 
 
 def test_a_job_of_several_gpus_is_told_for_each() -> None:

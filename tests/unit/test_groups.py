@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.policies.programs.groups import alike, grouped
+from fastsim.policies.programs.groups import MOST_KEYS, alike, classes, grouped
 from fastsim.policies.programs.shares import Shares
 from fastsim.round_plan import ALONE, Floats, Ints, RoundView
 from tests.rounds import oracle, rates_under, setting, view, views
@@ -88,3 +88,14 @@ def test_the_rate_of_a_class_is_the_rate_of_each_of_its_jobs(seen: RoundView) ->
     share = random.uniform(0.001, 1, groups.rate__rg.shape)
     rate = Shares(seen, groups).rate__c(share)[groups.class__j]
     assert rates_under(seen, groups.allocation(seen, share, 0.0)) == pytest.approx(rate, rel=1e-12)
+
+
+def test_classes_are_the_same_counted_or_sorted() -> None:
+    random = np.random.default_rng(3)
+    for many in (1, 7, 300):
+        keys = random.integers(0, 20, many)
+        counted, sorted_ = classes(keys), classes(keys * (MOST_KEYS + 1) + MOST_KEYS)
+        for one, two in zip(counted, sorted_, strict=True):
+            assert one.tolist() == two.tolist()
+        example, of, size = counted
+        assert keys[example][of].tolist() == keys.tolist() and size.sum() == many

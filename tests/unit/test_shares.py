@@ -13,12 +13,13 @@ from tests.rounds import oracle, setting, view
 
 def dense(program: Program) -> list[list[float]]:
     """The matrix, row after row."""
-    matrix = np.zeros((len(program.row_low), len(program.cost)))
+    rows = program.rows()
+    matrix = np.zeros((len(rows.low), len(program.cost)))
     for column in range(len(program.cost)):
-        entries = slice(program.start[column], program.start[column + 1])
-        matrix[program.index[entries], column] = program.value[entries]
-    rows: list[list[float]] = matrix.tolist()
-    return rows
+        entries = slice(rows.start[column], rows.start[column + 1])
+        matrix[rows.row[entries], column] = rows.value[entries]
+    found: list[list[float]] = matrix.tolist()
+    return found
 
 
 def test_rows_of_a_program_with_pairs() -> None:
@@ -34,8 +35,8 @@ def test_rows_of_a_program_with_pairs() -> None:
         [0, 1, 0, 1, 0],
         [6, 4, 3, 4, 0],
     ]
-    assert program.row_low.tolist() == [0, 0.25, -np.inf, -np.inf, -np.inf]
-    assert program.row_high.tolist() == [np.inf, np.inf, 1, 1, 6]
+    assert program.rows().low.tolist() == [0, 0.25, -np.inf, -np.inf, -np.inf]
+    assert program.rows().high.tolist() == [np.inf, np.inf, 1, 1, 6]
     assert program.cost.tolist() == [0, 0, 0, 0, 1]
     assert program.high.tolist() == [np.inf] * 5  # the rows of time are bounds enough
 

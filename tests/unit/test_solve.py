@@ -11,14 +11,16 @@ import pytest
 
 from fastsim.errors import PolicyError, SolverError
 from fastsim.policies import solve
-from fastsim.policies.solve import Program, Solver
+from fastsim.policies.solve import Program, Rows, Solver
 
 
 def simplex(low: float = -np.inf, high: float = 1.0, cost: tuple[float, float] = (1.0, 1.0)) -> Program:
     """Maximise ``cost @ (x, y)`` with ``low <= x + y <= high`` and x, y of 0 or more."""
     return Program(
-        np.array(cost), np.zeros(2), np.full(2, np.inf), np.array([low]), np.array([high]),
-        np.array([0, 1, 2], np.int32), np.zeros(2, np.int32), np.ones(2),
+        np.array(cost), np.zeros(2), np.full(2, np.inf),
+        lambda: Rows(
+            np.array([low]), np.array([high]), np.array([0, 1, 2], np.int32), np.zeros(2, np.int32), np.ones(2)
+        ),
     )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "nodes.csv").write_text(NODES)
     for name in ("jobs.trace", "jobs.txt"):
         (tmp_path / name).write_text(2 * "A3C\tmain.py\t--steps\t0\t900\t0.5\t1\n")
+    (tmp_path / "jobs.csv").write_text("0,res18,0.5,900,1\n1,m5,1,900,2\n")
+    (tmp_path / "philly.csv").write_text("timestamp,duration,num_gpus\n2017-10-09 07:00:00,5000,2\n")
     (tmp_path / "watts.csv").write_text("kind,model,memory_mib,idle_w,peak_w,cores_per_socket\ngpu,T4,15109,11,71,\n")
     Workload.from_openb("pods.csv").write("pods.parquet")
     Cluster.uniform(nodes=3, gpu="T4", gpus=2).to_parquet("cluster.parquet")
@@ -81,6 +83,8 @@ def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
         ("gavel:jobs.txt", 2),
         ("synth:gavel?jobs=20&gpu_mix=2:1&multi_gpu=true", 20),
         ("synth:synergy?jobs=20&split=50:0:50&log=9", 20),
+        ("synergy:jobs.csv", 2),
+        ("philly:philly.csv?rules=synergy&exponential=true", 1),
     ],
 )
 def test_workload_texts(files: Path, text: str, rows: int) -> None:
@@ -127,6 +131,8 @@ def test_typical_texts(files: Path) -> None:
         ("mix?g2=1&g2=2", "name=value, each name once"),
         ("gavel:4:4", "three whole numbers"),
         ("gavel:4:4:4?servers=2", "unknown option 'servers'"),
+        ("synergy:none.ini", "no such file"),
+        ("synergy:4?gpus=2", "unknown option 'gpus'"),
     ],
 )
 def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
@@ -147,6 +153,9 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
         ("pods.csv?tune=much", "a ratio"),
         ("jobs.trace?origin=min", "unknown option 'origin'"),
         ("gavel:none.trace", "neither a file nor a known name"),
+        ("synergy:jobs.csv?tune_sed=1", "did you mean 'tune_seed'"),
+        ("philly:philly.csv?rules=none", "one of all, synergy"),
+        ("synth:synergy?jobs=3&split=1:2", "per cent of jobs for each of image, language, speech"),
         ("synth:gavel?pods=3", "unknown option 'pods'"),
         ("synth:gavel?jobs=3&durations=x", "durations"),
     ],

@@ -123,3 +123,7 @@ def test_jobs_are_needed_without_a_window() -> None:
     with pytest.raises(ScenarioError, match="x: jobs: found nothing, expected a number, or a window"):
         sweep.sweep_of(keys, "x")
     assert sweep.sweep_of(keys | {"window": "0:5"})[0].scenario.workload == "synth:gavel?rate_per_hour=1&jobs=1"
+    synergy = {"workload": "synth:synergy?log=100", "window": "0:5", "split": ["20:70:10", "50:0:50"]}
+    assert [run.scenario.workload for run in sweep.sweep_of(keys | synergy)] == [
+        f"synth:synergy?log=100&rate_per_hour=1&split={split}&jobs=1" for split in synergy["split"]
+    ]

@@ -6,8 +6,10 @@ import json
 import pickle
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import fastsim as fs
 from fastsim import sources
 from fastsim.errors import ScenarioError
 from fastsim.sensitivity import Sensitivity
@@ -81,3 +83,22 @@ def test_iterations_are_those_of_the_servers(tmp_path: Path) -> None:
 def test_wrong_options_are_one_clear_error(options: dict[str, object], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         synth_synergy(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "max_min_fairness"])
+def test_the_jobs_run_under_any_policy_at_their_fair_shares(policy: str) -> None:
+    rates = Sensitivity.default().oracle(("v100",))
+    result = fs.simulate("synergy:1", "synth:synergy?jobs=30&rate_per_hour=2&log=100", policy, rates=rates)
+    jobs = result.jobs
+    assert set(jobs["state"]) == {"finished"} and jobs["work_done"].equals(jobs["total_work"])
+    # Whole iterations are a little less than the duration that was drawn.
+    drawn = synth_synergy(30, rate_per_hour=2, log=100).table()["duration_s"].to_pylist()
+    lost_s = [duration - ideal for duration, ideal in zip(drawn, jobs["ideal_s"], strict=True)]
+    assert min(lost_s) >= 0 and max(lost_s) < 0.79  # one iteration of the slowest model
+
+
+def test_a_window_is_filled_for_ever() -> None:
+    rates = Sensitivity.default().oracle(("v100",))
+    result = fs.simulate("synergy:8", "synth:synergy?jobs=1&rate_per_hour=3", "fifo", rates=rates, window="20:30")
+    done = result.jobs.filter(pl.col("pod_id").is_between(20, 29))
+    assert len(done) == 10 and set(done["state"]) == {"finished"} and len(result.jobs) > 30

@@ -12,6 +12,7 @@ import numpy as np
 
 from fastsim.policies.interior import Solve
 from fastsim.round_plan import Floats, Ints
+from fastsim_ext import lone
 
 
 class Alone:
@@ -33,10 +34,20 @@ class Alone:
         self.room = np.concatenate([np.ones(self.classes), -floor__c, gpus__g])
         each = np.repeat(self.size, self.models)
         self.count = np.concatenate([each, self.size, self.size[held], np.ones(self.models)])
+        self._held, self._use = held, use__c
         self._each = self.size[:, None] * self.use
         n = self.classes * self.models
         self._cut = n, n + self.classes, n + self.classes + len(held)
         self._lifts = self.size[held] * climb__c
+
+    def optimum(self) -> tuple[Floats, float] | None:
+        """What ``interior.optimum`` finds, by the compiled twin of it and of the equations below."""
+        work, x = np.empty(lone.space(self.classes, self.models, len(self._held))), np.empty(len(self.cost))
+        level = lone.optimum(
+            self.size, self._use, self._held, self.rate, self.climb, self.gain, self.cost, self.room, self.count,
+            work, x,
+        )  # fmt: skip
+        return None if level is None else (x, level)
 
     def used(self, x: Floats, level: float) -> Floats:
         """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError
-from fastsim.policies.solve import Program, Solver
+from fastsim.policies.solve import Program, Rows, Solver
 from fastsim.sensitivity import Demands
 from fastsim.sensitivity_table import Grid
 from fastsim.server import Server
@@ -60,15 +60,18 @@ def best_points(demands: Demands, count__k: Sequence[int], servers: int, solver:
     counts = np.array([count__k[k] for k in kinds], np.float64)
     totals = np.array([servers * demands.server.cpus, servers * demands.server.memory_gb])
     needs = [(n * cpu, n * memory, 1.0) for n, (_, _, (_, cpu, memory)) in zip(size, column, strict=True)]
+    rows = Rows(
+        low=np.concatenate([np.full(2, -np.inf), counts]),
+        high=np.concatenate([totals, counts]),
+        start=np.arange(0, 3 * len(column) + 1, 3, dtype=np.int32),
+        row=np.array([(0, 1, 2 + row) for row, _, _ in column], np.int32).ravel(),
+        value=np.array(needs).ravel(),
+    )
     program = Program(
         cost=np.array([point[0] for _, _, point in column]),
         low=np.zeros(len(column)),
         high=np.array([counts[row] for row, _, _ in column]),
-        row_low=np.concatenate([np.full(2, -np.inf), counts]),
-        row_high=np.concatenate([totals, counts]),
-        start=np.arange(0, 3 * len(column) + 1, 3, dtype=np.int32),
-        index=np.array([(0, 1, 2 + row) for row, _, _ in column], np.int32).ravel(),
-        value=np.array(needs).ravel(),
+        rows=lambda: rows,
     )
     found = solver.whole(program, "the best points of all jobs")
     choices = [
@@ -110,16 +113,15 @@ def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solv
     limits = np.tile(np.array([server.gpus, server.cpus, server.memory_gb], np.float64), servers)
     needs = np.array([(choice.num_gpu, choice.cpu, choice.memory_gb, 1.0) for choice in choices]).reshape(-1, 4)
     s, c = (axis.ravel() for axis in np.indices((servers, classes)))
-    program = Program(
-        cost=np.zeros(servers * classes),
-        low=np.zeros(servers * classes),
-        high=counts[c],
-        row_low=np.concatenate([np.full(3 * servers, -np.inf), counts]),
-        row_high=np.concatenate([limits, counts]),
+    rows = Rows(
+        low=np.concatenate([np.full(3 * servers, -np.inf), counts]),
+        high=np.concatenate([limits, counts]),
         start=np.arange(0, 4 * servers * classes + 1, 4, dtype=np.int32),
-        index=np.stack([3 * s, 3 * s + 1, 3 * s + 2, 3 * servers + c], axis=1).astype(np.int32).ravel(),
+        row=np.stack([3 * s, 3 * s + 1, 3 * s + 2, 3 * servers + c], axis=1).astype(np.int32).ravel(),
         value=needs[c].ravel(),
     )
+    nothing = np.zeros(servers * classes)
+    program = Program(cost=nothing, low=nothing, high=counts[c], rows=lambda: rows)
     if not classes:
         return Spread(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     found = solver.maximum(program, "vertex", "the servers of all jobs")

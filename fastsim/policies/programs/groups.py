@@ -15,6 +15,9 @@ import numpy as np
 
 from fastsim.round_plan import ALONE, Allocation, Floats, Ints, RoundView
 
+MOST_KEYS = 10_000
+"""Largest key up to which classes are found by counting instead of sorting."""
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -69,8 +72,8 @@ class Groups:
             return Allocation.of_singles(view.job_id, alone, solver_s)
         each = share * (self.mass__r / self.count__r)[:, None]
         first, second, group = self._pairs(np.flatnonzero((share > 0).any(axis=1)))
-        order = np.lexsort((second, first))
         ids = view.job_id
+        order = np.argsort(first * len(ids) + second)
         return Allocation(
             np.concatenate([ids, ids[first[order]]]),
             np.concatenate([np.full(len(ids), ALONE, np.int64), ids[second[order]]]),
@@ -80,26 +83,25 @@ class Groups:
 
     def _pairs(self, groups: Ints) -> tuple[Ints, Ints, Ints]:
         """Rows of the two members, lower one first, and the group of every pair in these groups."""
-        by_class = np.argsort(self.class__j, kind="stable")
-        ends = np.cumsum(self.size__c)
-        members = [by_class[end - size : end] for end, size in zip(ends, self.size__c, strict=True)]
-        rows: list[tuple[Ints, Ints, Ints]] = [(np.zeros(0, np.int64),) * 3]
-        for r in groups[groups >= self.classes]:
-            one, two = members[self.first__r[r]], members[self.second__r[r]]
-            if self.first__r[r] == self.second__r[r]:
-                low, high = np.triu_indices(len(one), 1)
-                first, second = one[low], one[high]
-            else:
-                first, second = np.repeat(one, len(two)), np.tile(two, len(one))
-            rows.append((np.minimum(first, second), np.maximum(first, second), np.full(len(first), r, np.int64)))
-        return tuple(np.concatenate(column) for column in zip(*rows, strict=True))  # type: ignore[return-value]
+        groups = groups[groups >= self.classes]
+        by_class, start = np.argsort(self.class__j, kind="stable"), np.cumsum(self.size__c) - self.size__c
+        one, two = self.first__r[groups], self.second__r[groups]
+        # Every member of the one class with every member of the other.
+        count = self.size__c[one] * self.size__c[two]
+        at = np.repeat(np.arange(len(groups)), count)
+        place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
+        many = self.size__c[two][at]
+        first, second = by_class[start[one][at] + place // many], by_class[start[two][at] + place % many]
+        kept = (one != two)[at] | (first < second)
+        first, second = first[kept], second[kept]
+        return np.minimum(first, second), np.maximum(first, second), groups[at[kept]]
 
 
 def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = False) -> Groups:
     """Groups of the jobs: those with equal ``alike__j`` are one class; ``rate__jg`` are their rates alone."""
     if view.partner_rates is not None:  # estimates may tell jobs of one kind apart
         alike__j = np.arange(len(view))
-    _, example, class__j, size = np.unique(alike__j, return_index=True, return_inverse=True, return_counts=True)
+    example, class__j, size = classes(alike__j)
     first, second = _partners(view.num_gpu[example], size) if pairs else (np.zeros(0, np.int64),) * 2
     known, partner = _pair_rates(view, example[first], example[second])
     useful = ((known > 0) | (partner > 0)).any(axis=1)
@@ -120,12 +122,29 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
 
 
 def alike(*columns: Ints | Floats) -> Ints:
-    """One number for each row of these columns; rows with equal values have equal numbers."""
+    """One number of 0 or more for each row of these columns; rows with equal values have equal numbers."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
+        if (column == column[0]).all():
+            continue
         values, position = np.unique(column, return_inverse=True)
         key = key * len(values) + position
     return key
+
+
+def classes(key__j: Ints) -> tuple[Ints, Ints, Ints]:
+    """First row of every key, in the order of the keys; the class of every row; the size of every class."""
+    if key__j.max() > MOST_KEYS:
+        _, example, class__j, size = np.unique(key__j, return_index=True, return_inverse=True, return_counts=True)
+        return example, class__j, size
+    count = np.bincount(key__j)
+    keys = np.flatnonzero(count)
+    place = np.empty(len(count), np.int64)
+    place[keys] = np.arange(len(keys))
+    class__j = place[key__j]
+    example = np.empty(len(keys), np.int64)
+    example[class__j[::-1]] = np.arange(len(key__j))[::-1]
+    return example, class__j, count[keys]
 
 
 def _partners(num_gpu__c: Ints, size__c: Ints) -> tuple[Ints, Ints]:

@@ -10,15 +10,14 @@ floor and cost only.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
-from fastsim.policies.interior import System, optimum
 from fastsim.policies.programs.alone import Alone
 from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.together import Together
-from fastsim.policies.solve import Program, Solution
+from fastsim.policies.solve import Program, Rows, Solution
 from fastsim.round_plan import Floats, Ints, RoundView
 
 NO_FLOOR = -np.inf
@@ -40,7 +39,6 @@ class Shares:
         self.time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.first__r[mixed:]]
         self.partner_time__r = np.zeros(len(groups.first__r))
         self.partner_time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.second__r[mixed:]]
-        self._index, self._start = self._pattern()
         useful = (groups.rate__rg > 0) | (groups.partner_rate__rg > 0)
         # The rows of time bound what is open; a bound of 1 besides them would only push the centre away from it.
         self._high = np.append(np.where(useful.ravel(), np.inf, 0.0), np.inf)
@@ -54,24 +52,28 @@ class Shares:
         The units are those in which the published program states its rows and its objective: for a corner they are
         nothing, but where an interior method starts, and so where it ends, depends on them.
         """
-        groups, count = self.groups, self.groups.classes
-        rising = np.flatnonzero(rise__c > 0).astype(np.int32)
-        start = np.append(self._start, self._start[-1] + len(rising)).astype(np.int32)
-        level = cost__rg is None and len(rising) > 0
-        cost = np.zeros(len(start) - 1)
+        level = cost__rg is None and bool((rise__c > 0).any())
+        cost = np.zeros(len(self._high))
         if cost__rg is not None:
             cost[:-1] = cost__rg.ravel()
         cost[-1] = level
-        high = self._high if level else np.append(self._high[:-1], 0.0)
-        models = len(self.gpus__g)
         return Program(
-            cost, np.zeros(len(cost)), high,
-            np.concatenate([floor__c, np.full(count + models, -np.inf)]),
-            np.concatenate([np.full(count, np.inf), np.ones(count), self.gpus__g]),
-            start, np.concatenate([self._index, rising]),
-            np.concatenate([self._values(scale__c, groups), -rise__c[rising]]),
+            cost, np.zeros(len(cost)), self._high if level else np.append(self._high[:-1], 0.0),
+            partial(self._rows, scale__c, rise__c, floor__c),
             partial(self._centre, scale__c * unit__c, rise__c * unit__c, floor__c * unit__c, cost[:-1] * cost_unit),
         )  # fmt: skip
+
+    def _rows(self, scale__c: Floats, rise__c: Floats, floor__c: Floats) -> Rows:
+        groups, count, models = self.groups, self.groups.classes, len(self.gpus__g)
+        rising = np.flatnonzero(rise__c > 0).astype(np.int32)
+        index, start = self._pattern
+        return Rows(
+            np.concatenate([floor__c, np.full(count + models, -np.inf)]),
+            np.concatenate([np.full(count, np.inf), np.ones(count), self.gpus__g]),
+            np.append(start, start[-1] + len(rising)).astype(np.int32),
+            np.concatenate([index, rising]),
+            np.concatenate([self._values(scale__c, groups), -rise__c[rising]]),
+        )
 
     def _centre(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost: Floats) -> Floats | None:
         """Where the published solver's steps lead, as the columns of the program; None if nowhere."""
@@ -82,7 +84,7 @@ class Shares:
         held = np.flatnonzero((rise__c > 0) | (floor__c > NO_FLOOR))
         use__c = self._use__r[: groups.classes] / groups.size__c
         worth__rg = cost.reshape(groups.rate__rg.shape) / groups.mass__r[:, None]
-        system: System
+        system: Alone | Together
         if pairs:
             whole = groups.whole()
             worth__rg = np.concatenate([worth__rg, np.zeros((len(groups.idle[0]), len(gpus__g)))])
@@ -90,7 +92,7 @@ class Shares:
         else:
             rate__cg = groups.rate__rg[held] * scale__c[held][:, None]
             system = Alone(groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg)
-        found = optimum(system)
+        found = system.optimum()
         if found is None:
             return None
         each__rg = found[0].reshape(-1, len(gpus__g))[: len(groups.first__r)]
@@ -111,6 +113,7 @@ class Shares:
         rate += np.bincount(groups.second__r[m], other, groups.classes)
         return rate
 
+    @cached_property
     def _pattern(self) -> tuple[Ints, Ints]:
         """Rows of the entries and starts of the columns. A column has 3 entries, or 5 if two classes meet in it."""
         groups, models, count = self.groups, len(self.gpus__g), self.groups.classes

@@ -7,6 +7,7 @@ import numpy as np
 from fastsim.policies.interior import Solve
 from fastsim.policies.programs.groups import Groups
 from fastsim.round_plan import ALONE, Floats, Ints
+from fastsim_ext import paired
 
 REFINEMENTS = 2
 """Corrections of every answer: near the end the matrix is all but singular, and its inverse worth a few digits."""
@@ -22,7 +23,7 @@ class Together:
         self, groups: Groups, use__c: Floats, gpus__g: Floats, held: Ints, scale__c: Floats, climb__c: Floats,
         floor__c: Floats, cost__rg: Floats,
     ) -> None:  # fmt: skip
-        self.classes, self.held, self.climb = groups.classes, held, climb__c
+        self.classes, self.held, self.climb = groups.classes, held, np.ascontiguousarray(climb__c)
         self.shape = (len(groups.first__r), len(gpus__g))
         size = groups.size__c.astype(np.float64)
         self.number = groups.count__r.astype(np.float64)
@@ -42,6 +43,18 @@ class Together:
         # Rows of the matrix that are there: of the classes' rates only the held ones.
         every = self.classes
         self.rows = np.concatenate([np.arange(every), every + held, 2 * every + np.arange(len(gpus__g))])
+
+    def optimum(self) -> tuple[Floats, float] | None:
+        """What ``interior.optimum`` finds, by the compiled twin of it and of the equations below."""
+        groups, models = self.shape
+        work = np.empty(paired.space(groups, self.classes, models, len(self.held)))
+        x, place = np.empty(len(self.cost)), np.full(self.classes, -1)
+        place[self.held] = np.arange(len(self.held))
+        level = paired.optimum(
+            np.stack(self.member), np.stack(self.hold), np.stack(self.rate), self.number, self.use, place,
+            self.climb, self.gain, self.cost, self.room, self.weigh, self.lift, self.count, work, x,
+        )  # fmt: skip
+        return None if level is None else (x, level)
 
     def used(self, x: Floats, level: float) -> Floats:
         """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""

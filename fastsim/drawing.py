@@ -1,0 +1,60 @@
+"""What drawing needs: the libraries of the ``[report]`` extra, and files that are complete or absent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import FastsimError, ResultError, ScenarioError
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SUFFIXES = (".png", ".svg", ".html", ".json")
+"""Ends of the names of files that a chart can be written to."""
+
+
+def charting() -> Any:
+    """The module altair."""
+    try:
+        import altair
+    except ImportError:
+        raise FastsimError('charts need the report extra: pip install "fastsim-gpu[report]"') from None
+    return altair
+
+
+def picturing() -> Any:
+    """The module vl_convert, which makes pictures of charts."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise FastsimError('pictures need the report extra: pip install "fastsim-gpu[report]"') from None
+    return vl_convert
+
+
+def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
+    """The file, complete or not at all."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, target)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale: float = 1.5) -> Path:
+    """The chart as .png (``scale`` picture pixels for each of its own), .svg, .html (one file) or .json (Vega-Lite)."""
+    suffix, told = Path(path).suffix, chart.to_json()
+    if suffix not in SUFFIXES:
+        raise ScenarioError(str(path), f"a name that ends in {suffix or 'nothing'}", f"one of {', '.join(SUFFIXES)}")
+    if suffix == ".json":
+        return written_file(path, told.encode())
+    if suffix == ".png":
+        return written_file(path, picturing().vegalite_to_png(told, scale=scale))
+    content = picturing().vegalite_to_svg(told) if suffix == ".svg" else picturing().vegalite_to_html(told, bundle=True)
+    return written_file(path, content.encode())

@@ -1,0 +1,24 @@
+# Programs of shares in which nobody shares a GPU; the slow twin is fastsim/policies/programs/alone.py.
+from libc.stdint cimport int64_t
+
+cdef struct Lone:
+    int classes
+    int models
+    int held
+    double gain
+    const int64_t* holds   # classes that a rate is promised to
+    const double* size__c  # jobs
+    const double* use__c   # GPUs of a job
+    const double* rate__hg
+    const double* climb__h
+    const double* weight   # of the equations, see embedding.pxd
+    double* own__cg        # and what follows from it
+    double* total__c
+    double* mean__h
+    double* share__h
+    double* slope__hg
+    double* lift__g
+    double* matrix__gg
+    double* rate__h
+    double* time__c
+    double rise

@@ -1,0 +1,26 @@
+"""Programs of shares in which nobody shares a GPU: every class by itself, then the GPU models.
+
+The equations of ``fastsim/policies/programs/alone.py``, without numpy. Rows: time of every class, rate of those that
+a rate is promised to, GPUs of every model.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+def space(classes: int, models: int, held: int) -> int:
+    """Numbers that ``optimum`` needs to work in."""
+
+def optimum(
+    size__c: npt.NDArray[np.float64],
+    use__c: npt.NDArray[np.float64],
+    held: npt.NDArray[np.int64],
+    rate__hg: npt.NDArray[np.float64],
+    climb__h: npt.NDArray[np.float64],
+    gain: float,
+    cost: npt.NDArray[np.float64],
+    room: npt.NDArray[np.float64],
+    count: npt.NDArray[np.float64],
+    work: npt.NDArray[np.float64],
+    x: npt.NDArray[np.float64],
+) -> float | None:
+    """The level where the method ends, and in ``x`` the columns; None if it does not get there."""

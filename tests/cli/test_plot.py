@@ -1,0 +1,29 @@
+"""The verb plot: pictures of saved runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.cli import exit_code
+from fastsim.cli_plot import CHARTS
+from fastsim.job_charts import CHARTS as KNOWN
+
+
+def test_the_verb_knows_every_chart() -> None:
+    assert tuple(KNOWN) == CHARTS
+
+
+def test_saved_runs_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("altair")
+    jobs = "synth:gavel?jobs=9&rate_per_hour=4&seed=1"
+    run = ["run", "--cluster", "gavel:1:1:1", "--workload", jobs, "--policy", "fifo", "--out", str(tmp_path / "a")]
+    assert exit_code(run) == 0
+    for chart in CHARTS:
+        assert exit_code(["plot", chart, str(tmp_path / "a"), "-o", str(tmp_path / f"{chart}.png")]) == 0
+        assert (tmp_path / f"{chart}.png").read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+    words = ["plot", "jct_over_load", str(tmp_path / "a"), "--load", "1", "--load", "2", "-o", str(tmp_path / "b.png")]
+    assert exit_code(words) == 2
+    assert "one for each result" in capsys.readouterr().err and not (tmp_path / "b.png").exists()
