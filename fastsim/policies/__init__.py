@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
     from fastsim.policies.rounds.proportional import Proportional as Proportional
-    from fastsim.policies.rounds.sia import Sia as Sia
     from fastsim.policies.rounds.queueing import DominantShare as DominantShare
     from fastsim.policies.rounds.queueing import FinishTimeRatio as FinishTimeRatio
     from fastsim.policies.rounds.queueing import FirstComeFirstServed as FirstComeFirstServed
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.queueing import ShortestRemainingTime as ShortestRemainingTime
     from fastsim.policies.rounds.queueing import Tetris as Tetris
     from fastsim.policies.rounds.queueing import Tiresias as Tiresias
+    from fastsim.policies.rounds.sia import Sia as Sia
     from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 
 _REGISTRY = ("describe", "names", "parse", "policy")
