@@ -25,6 +25,8 @@ def adaptive_setting(aws: int = 2, dgx: int = 1, rtx: int = 1, round_s: float = 
     sizes = {"aws": (4,) * aws, "dgx-ext": (8,) * dgx, "rtx": (8,) * rtx}
     first, groups = 0, []
     for model, gpus in sizes.items():
+        if not gpus:
+            continue
         groups.append(NodeGroup(model, gpus, tuple(range(first, first + len(gpus)))))
         first += len(gpus)
     return AdaptiveSetting(tuple(groups), APPS, round_s)

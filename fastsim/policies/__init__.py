@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.queueing import ShortestRemainingTime as ShortestRemainingTime
     from fastsim.policies.rounds.queueing import Tetris as Tetris
     from fastsim.policies.rounds.queueing import Tiresias as Tiresias
+    from fastsim.policies.rounds.rotation import Rotation as Rotation
     from fastsim.policies.rounds.sia import Sia as Sia
     from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 
