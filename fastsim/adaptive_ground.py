@@ -22,6 +22,8 @@ class Ground:
     setting: AdaptiveSetting
     courses: dict[str, Course] = field(default_factory=dict)
     sites: dict[tuple[str, int, Placement], Site] = field(default_factory=dict)
+    most_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Nodes over which an application was ever measured, by application and group."""
 
     def course(self, app: Application) -> Course:
         """The training curve of an application."""
@@ -32,7 +34,9 @@ class Ground:
     def site(self, app: Application, place: Place) -> Site:
         """The placement of an application on these nodes."""
         model = self.setting.groups[place.group].gpu_model
-        ring = ring_of(place.nodes, app.on(model).max_nodes)
+        if (app.name, place.group) not in self.most_nodes:
+            self.most_nodes[app.name, place.group] = app.on(model).max_nodes
+        ring = ring_of(place.nodes, self.most_nodes[app.name, place.group])
         key = app.name, place.group, ring
         if key not in self.sites:
             self.sites[key] = site_of(app, model, place.group, ring)

@@ -75,6 +75,15 @@ def test_without_projection_other_models_are_worth_one_gpu() -> None:
     assert (guessing._rows([job(0, **known)]) > 0.5).sum() > (plain._rows([job(0, **known)]) > 0.5).sum()
 
 
+def test_the_same_program_is_solved_once() -> None:
+    sia, view = decider(), AdaptiveView(60.0, [job(0), job(1)])
+    first = sia.decide(view)
+    spent_s = sia.solver_s
+    sia.chosen = {}
+    assert sia.decide(view) == first
+    assert sia.solver_s == spent_s > 0
+
+
 def test_no_jobs_are_no_places() -> None:
     assert decider().decide(AdaptiveView(60.0, [])) == {}
 

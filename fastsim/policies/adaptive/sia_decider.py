@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -18,13 +19,32 @@ from fastsim.policies.adaptive.goodput_rows import Known, goodput_row, grown_rep
 from fastsim.policies.adaptive.placer import placed
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices
 from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, Singles, keeping, only_former, values
-from fastsim.policies.adaptive.whole import WholeSolver
+from fastsim.policies.adaptive.whole import WholeProgram, WholeSolver
 
 NEVER = 1 << 40
 """GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
 
 STAYING = 1e-6
 """What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""
+
+
+class RememberingSolver(WholeSolver):
+    """Solves a program once: rounding makes a quarter of them the same as one before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[bytes, Ints] = {}
+
+    def minimum(self, program: WholeProgram, step: float = 0.0, what: str = "the program in whole numbers") -> Ints:
+        """As the solver says, or has said."""
+        total = hashlib.sha256(repr(step).encode())
+        for item in fields(program):
+            part = getattr(program, item.name)
+            total.update(repr(part.shape).encode() + part.tobytes())
+        key = total.digest()
+        if key not in self.known:
+            self.known[key] = super().minimum(program, step, what)
+        return self.known[key]
 
 
 @dataclass
@@ -36,7 +56,7 @@ class SiaDecider:
     unserved: float
     project: bool
     tuned: bool
-    solver: WholeSolver = field(default_factory=WholeSolver)
+    solver: WholeSolver = field(default_factory=RememberingSolver)
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
     ratios: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)

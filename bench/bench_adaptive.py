@@ -1,0 +1,68 @@
+"""Adaptive jobs: the loop without a policy, whole runs of Sia and of rotation, one decision."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.conftest import Timed
+from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
+from fastsim.adaptive_run import begun, run_adaptive
+from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
+from fastsim.apps.application import Applications
+from fastsim.perf_fit import _fitted
+from fastsim.policies.rounds.rotation import Rotation
+from fastsim.policies.rounds.sia import Sia
+from fastsim.sia_cluster import sia_cluster
+from fastsim.sources import workload_from
+from tests.adaptive import Whims
+
+JOBS = "synth:sia?jobs=160&seed=1&style=philly&rate_per_hour=20"
+
+
+def scene(round_s: float) -> AdaptiveSetting:
+    """The cluster of most experiments, 64 GPUs, and the applications that ship."""
+    return AdaptiveSetting(groups_of(sia_cluster()), Applications.default(), round_s)
+
+
+@pytest.mark.parametrize(("policy", "round_s", "budget"), [(Sia(), 60.0, 400.0), (Rotation(), 360.0, 20.0)])
+def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
+    """160 jobs to their end; fits are forgotten before."""
+    setting, jobs = scene(round_s), jobs_of(workload_from(JOBS).workload)
+
+    def run() -> Any:
+        _fitted.cache_clear()
+        return run_adaptive(setting_told(setting), setting, policy.begin(setting), jobs)
+
+    found = timed(run, items=len(jobs), budget=budget, rounds=1)
+    assert np.isfinite(found.jobs["finish_s"]).all()
+
+
+def bench_decision(timed: Timed) -> None:
+    """One decision of Sia at 64 GPUs, 25 rounds into the run."""
+    setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)
+    rounds = begun(setting, Sia().begin(setting), jobs)
+    while len(rounds.loop.active) < 8 and rounds.loop.expected:
+        rounds.loop.work()
+        rounds.decide()
+    view = rounds.view()
+    places = timed(lambda: rounds.plan.decider.decide(view), items=len(view.jobs), budget=0.2, rounds=20)
+    assert places
+
+
+def bench_loop(timed: Timed) -> None:
+    """The loop alone: 40 jobs that are moved at random, 100 rounds; everything was fitted before."""
+    setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)[:40]
+
+    def play() -> int:
+        rounds = begun(setting, AdaptivePlan(Whims(setting, random.Random(1))), jobs)
+        for _ in range(100):
+            rounds.loop.work()
+            rounds.decide()
+        return rounds.loop.job_rounds
+
+    play()
+    assert timed(play, items=100, budget=2.0, rounds=5) > 0
