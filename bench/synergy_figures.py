@@ -1,8 +1,8 @@
 """Synergy's check value: completion times of jobs 4,000 to 5,000 on 128 GPUs at nine jobs an hour, over seeds.
 
 ``python -m bench.synergy_figures`` plays FIFO with fair shares and with tuned ones. The stream of seed 42 is the one
-that the original simulator was recorded with; its authors state 21.88 h (99 %: 156.9 h) for their own sample of durations,
-which is not public.
+that the original simulator was recorded with. Its authors state 21.88 h (99 %: 156.9 h) for their own sample of
+durations, which is not public.
 """
 
 from __future__ import annotations

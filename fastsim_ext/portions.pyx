@@ -48,6 +48,16 @@ cdef class Portions:
                 return True
             limit, tried = self.step_s__kg[gang.kind, best], best
 
+    cdef void keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
+        """Give a job the GPUs that it had, with as much beside them as it had."""
+        cdef Stake* stake = &self.stakes.stakes[row]
+        self.seats.retake(gpus, self.table.gangs[row].num_gpu)
+        stake.plain = self.mechanism == FAIR
+        if stake.plain:
+            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, NULL)
+        else:
+            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, stake.need)
+
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
         cdef double[RESOURCES] nothing
         cdef double[RESOURCES] told

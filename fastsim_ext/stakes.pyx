@@ -112,6 +112,8 @@ cdef class StakeTable:
             return stake.attained_s
         if term == LEVEL:
             return self.level(stake.attained_s * gang.num_gpu)
+        if term == LAST:
+            return stake.last_s
         if term == WEIGHT:
             return gang.weight
         if term == GPUS:
