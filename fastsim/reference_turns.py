@@ -133,11 +133,13 @@ class Turns:
         remaining = (job.total_steps - a.done) * a.step_s
         remaining = remaining if plain else remaining / a.speedup
         parts = [job.num_gpu / sum(self.needs.num_gpu__s)]
-        parts += [a.need[r] / sum(self.needs.cap__sr[:, r]) for r in range(2)]
+        caps = [sum(self.needs.cap__sr[:, r]) for r in range(2)]
+        parts += [need / cap if cap else 0.0 for need, cap in zip(a.need, caps, strict=False)]
+        alone = job.total_steps * a.step_s
         values = {
             "arrival": job.submit_s, "priority": a.priority, "remaining": remaining,
             "service": a.attained_s * job.num_gpu, "attained": a.attained_s,
-            "finish_ratio": (self.now_s - job.submit_s + remaining) / (job.total_steps * a.step_s),
+            "finish_ratio": (self.now_s - job.submit_s + remaining) / alone if alone else math.inf,
             "dominant": max(parts), "packing": (parts[0] + parts[1] + parts[2]) * remaining,
             "service_left": remaining * job.num_gpu, "weight": job.weight, "gpus": job.num_gpu,
             "last": a.last_s, "level": sum(a.attained_s * job.num_gpu >= level for level in self.plan.level_s),

@@ -119,7 +119,11 @@ def run_turns(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
     decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
-    driver.decided = decided | {"beliefs": "none", "rates": f"{decided['rates']} {_tables(needs)}"}
+    driver.decided = decided | {
+        "policies": "of orders",
+        "beliefs": "none",
+        "rates": f"{decided['rates']} {_tables(needs)}",
+    }
     driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 

@@ -6,7 +6,6 @@ if there is not enough, its fair share; if others took more than theirs, they gi
 
 cimport cython
 from libc.stdint cimport int32_t
-from libc.stdlib cimport calloc, free
 from fastsim_ext.gangs cimport Gang
 from fastsim_ext.seats cimport Seat, Server, enough
 from fastsim_ext.stakes cimport RESOURCES, Stake
@@ -20,12 +19,6 @@ cdef class Portions:
                  bint raises, bint sweeping):
         self.table, self.stakes, self.seats, self.step_s__kg = table, stakes, seats, step_s__kg
         self.mechanism, self.raises, self.sweeping = mechanism, raises, sweeping
-        self.visit = <int32_t*> calloc(seats.count + 1, sizeof(int32_t))
-        if self.visit == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        free(self.visit)
 
     cdef bint fill(self, int32_t row) noexcept nogil:
         """Give a job its GPUs, on the model on which it is fastest of those with room; answers whether it runs."""

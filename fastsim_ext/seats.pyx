@@ -47,6 +47,7 @@ cdef class Seats:
             for r in range(self.servers[s].num_gpu):
                 self.server_of[self.servers[s].first + r] = s
         self.picks = <Seat*> zeros(self.count, sizeof(Seat))
+        self.clear()
 
     def __dealloc__(self):
         free(self.servers)

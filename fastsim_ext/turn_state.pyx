@@ -38,7 +38,6 @@ def restore(Turns run, numbers, parts):
     ledger_back(run.ledger, numbers)
     if run.gauged:
         gauge_back(run.gauge, numbers, parts)
-    run.seats.clear()
     run.verify()
 
 

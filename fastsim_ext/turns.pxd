@@ -32,11 +32,10 @@ cdef class Turns:
     cdef Turn* records
     cdef int64_t n_records, record_room
     cdef double round_s, begin_s, restart_s, until_s, starving_s, admitted_gpus
-    cdef bint recorded, gauged, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking
+    cdef bint recorded, gauged, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking, closed
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, end_s, next_price_s, done_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
-    cdef bint closed
     cdef int stage, quiet
     cdef int64_t asked_gpus                    # of the jobs in the table
     cdef Yard yard
