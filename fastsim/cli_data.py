@@ -61,6 +61,34 @@ def import_gavel_rates(source: Path, output: Path) -> None:
     click.echo(f"{output}: {write_rates(import_rates(source), output):,} rates")
 
 
+@import_.command("sia")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_sia(source: Path, output: Path) -> None:
+    """Sia's simulator: jobs of a list (CSV), or the applications of a folder with one folder for each."""
+    _import_adaptive(source, output, "import_sia")
+
+
+@import_.command("pollux")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_pollux(source: Path, output: Path) -> None:
+    """Pollux's simulator: jobs of a list (CSV), or the applications of a folder, on its one kind of machine."""
+    _import_adaptive(source, output, "import_pollux")
+
+
+def _import_adaptive(source: Path, output: Path, importer: str) -> None:
+    if source.is_dir():
+        from fastsim.workload import sia_folders
+
+        found = getattr(sia_folders, importer)(source)
+        click.echo(f"{output}: {found.to_parquet(output):,} applications")
+        return
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_sia(source).write(output):,} jobs")
+
+
 @import_.command("synergy")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
@@ -166,6 +194,28 @@ def synth_gavel(
 
         # Each original program writes arrivals its own way.
         click.echo(f"{output}: {write_trace(workload, output, whole_seconds=script):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+@synth.command("sia")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .csv for Sia's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), default=160, show_default=True, help="Number of jobs.")
+@click.option("--style", default="philly", show_default=True, help="philly, helios or newtrace.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[str, ...]) -> None:
+    """Adaptive jobs like those of the Sia and Pollux experiments."""
+    from fastsim import sources
+
+    workload, _ = sources.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
+    if output.name.endswith((".csv", ".csv.gz")):
+        from fastsim.workload.sia_trace import write_trace
+
+        click.echo(f"{output}: {write_trace(workload, output):,} jobs")
     else:
         click.echo(f"{output}: {workload.write(output):,} jobs")
 

@@ -6,6 +6,7 @@ import csv
 import gzip
 import os
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import IO
 
 import pyarrow as pa
@@ -13,6 +14,9 @@ import pyarrow.csv
 
 from fastsim.errors import InputError
 from fastsim.tabular import one_line
+
+FAULT_ROWS = 4096
+"""Rows that are looked at together while the first fault of a file is searched."""
 
 
 def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
@@ -93,14 +97,36 @@ def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Map
         with _opened(path) as text:
             reader = csv.reader(text)
             next(reader)
-            for fields in filter(None, reader):
-                where = f"{path}:{reader.line_num}"
-                if len(fields) != len(header):
-                    raise InputError(where, f"{len(fields)} fields", f"{len(header)} fields: {','.join(header)}")
-                for name, field in zip(header, fields, strict=True):
-                    _raise_field_fault(f"{where}: {name}", field, types[name])
+            rows = ((reader.line_num, fields) for fields in reader if fields)
+            while part := list(islice(rows, FAULT_ROWS)):
+                if not _sound([fields for _, fields in part], header, types):
+                    _raise_row_fault(path, part, header, types)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(str(path), one_line(error), "a complete CSV file") from error
+
+
+def _sound(rows: list[list[str]], header: list[str], types: Mapping[str, pa.DataType]) -> bool:
+    """Whether rows have all their fields, and numbers in the fields for numbers; maps are looked at one by one."""
+    if any(len(fields) != len(header) for fields in rows) or any(pa.types.is_map(types[name]) for name in header):
+        return False
+    try:
+        for name, column in zip(header, zip(*rows, strict=True), strict=True):
+            if not pa.types.is_string(types[name]):
+                pa.array([field for field in column if field], pa.string()).cast(types[name])
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _raise_row_fault(
+    path: str | os.PathLike[str], rows: list[tuple[int, list[str]]], header: list[str], types: Mapping[str, pa.DataType]
+) -> None:
+    for line, fields in rows:
+        where = f"{path}:{line}"
+        if len(fields) != len(header):
+            raise InputError(where, f"{len(fields)} fields", f"{len(header)} fields: {','.join(header)}")
+        for name, field in zip(header, fields, strict=True):
+            _raise_field_fault(f"{where}: {name}", field, types[name])
 
 
 def _raise_field_fault(where: str, field: str, kind: pa.DataType) -> None:

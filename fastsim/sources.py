@@ -14,7 +14,8 @@ workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&ra
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere)
-                  · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``);
+                  · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
+                  · a job list of Sia or Pollux (``sia:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
                   ``cpu_pods=true`` and ``gpu_weight=0``; or a Parquet file of typical pods
@@ -54,6 +55,7 @@ SYNTHETIC = {
     "synth:gavel": "training jobs as Gavel's simulator draws them: jobs=, rate_per_hour=, seed= and more",
     "synth:synergy": "training jobs as Synergy's simulator makes them: jobs=, rate_per_hour=, log= and more",
     "synth:gavel-trace": "short jobs as Gavel's trace generator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:sia": "adaptive jobs like those of the Sia experiments: jobs=, style=, rate_per_hour=, seed= and more",
 }
 """Workload texts that need no file, and what they are."""
 
@@ -169,7 +171,7 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "kubernetes" and rest:
         objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
         return objects
-    path = rest if kind in ("openb", "gavel", "synergy", "philly") and rest else head
+    path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
     if not Path(path).is_file():
         raise _unknown("workload", path, SYNTHETIC)
     if path.endswith(".parquet") and path == head:
@@ -178,6 +180,9 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "gavel" or path.endswith((".trace", ".trace.gz")):
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.from_gavel(path)
+    if kind == "sia" and path == rest:
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_sia(path)
     if kind == "synergy":
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.from_synergy(path)

@@ -47,6 +47,8 @@ class TurnNeeds:
     """First server of each GPU model, and the number of all."""
     need__kr: Floats
     """By kind, for the whole gang; NaN: the kind cannot run here, see ``refused``."""
+    size__k: npt.NDArray[np.int32]
+    """GPUs."""
     speedup__k: Floats
     """With that over the fair share."""
     step_s__kg: Floats
@@ -100,7 +102,12 @@ def needs_of(
     rate = setting.oracle.alone__kg
     step_s = np.divide(1.0, rate, out=np.zeros(rate.shape), where=np.nan_to_num(rate) > 0)
     known = "gpus" if requests is None else "requests"
-    return TurnNeeds(*servers, need, np.ones(kinds), step_s, known=known)
+    return TurnNeeds(*servers, need, sizes(setting), np.ones(kinds), step_s, known=known)
+
+
+def sizes(setting: Setting) -> npt.NDArray[np.int32]:
+    """GPUs of each kind."""
+    return np.array([num_gpu for _, num_gpu in setting.oracle.kinds], np.int32)
 
 
 def servers_of(cluster: Cluster, gpu_models: tuple[str, ...]) -> tuple[tuple[int, ...], Floats, tuple[int, ...]]:
@@ -137,4 +144,4 @@ def needs_on(
     demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])
     step_s = np.repeat(iteration_s[:, None], len(setting.gpu_models), axis=1)
-    return TurnNeeds(*servers, need, speedup, step_s, demands, tuple(refused), "speedups")
+    return TurnNeeds(*servers, need, sizes(setting), speedup, step_s, demands, tuple(refused), "speedups")

@@ -24,6 +24,7 @@ from fastsim.turn_needs import RESOURCES, TurnNeeds
 from fastsim.turn_plan import MECHANISMS, Part, TurnPlan
 from fastsim.turn_records import TURN
 from fastsim_ext.gauge import Gauge
+from fastsim_ext.seats import Seats
 from fastsim_ext.turn_state import snapshot
 from fastsim_ext.turns import Turns
 
@@ -113,7 +114,7 @@ def run_turns(
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that says what jobs get")
     gpus = needs.gpus__g
     loop = looped(needs, plan, options, record_tasks, gauge)
-    jobs = _placeable(runnable(batches, setting, gpus), setting, plan, needs, loop)
+    jobs = _placeable(runnable(batches, setting, gpus), plan, needs)
     driver = TurnDriver(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
@@ -137,20 +138,22 @@ def looped(
     )  # fmt: skip
 
 
-def _placeable(
-    batches: Iterable[JobBatch], setting: Setting, plan: TurnPlan, needs: TurnNeeds, loop: Turns
-) -> Iterator[JobBatch]:
+def room_for(needs: TurnNeeds, mechanism: str) -> npt.NDArray[np.int64]:
+    """GPUs that empty servers of one model could give to jobs of each kind; 1 for a job without GPUs that fits."""
+    seats = Seats(needs.num_gpu__s, needs.cap__sr, needs.base, False)
+    need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
+    return np.array(seats.rooms(needs.size__k, need), np.int64)
+
+
+def _placeable(batches: Iterable[JobBatch], plan: TurnPlan, needs: TurnNeeds) -> Iterator[JobBatch]:
     """The batches, each refused if one of its jobs cannot run even on empty servers."""
-    kinds, start = setting.oracle.kinds, 0
-    need = np.nan_to_num(needs.need__kr) if plan.mechanism == "greedy" else np.zeros_like(needs.need__kr)
-    size = np.array([num_gpu for _, num_gpu in kinds], np.int32)
-    rooms = np.array(loop.seats.rooms(size, need), np.int64)
+    start, rooms = 0, room_for(needs, plan.mechanism)
     refused = dict(needs.refused)
     for batch in batches:
         for row in np.flatnonzero(np.isin(batch.kind, list(refused))).tolist():
             error = refused[int(batch.kind[row])]
             raise InputError(f"job {start + row}: {error.where}", error.found, error.expected)
-        lacking = np.flatnonzero(rooms[batch.kind] < np.maximum(size[batch.kind], 1))
+        lacking = np.flatnonzero(rooms[batch.kind] < np.maximum(batch.num_gpu, 1))
         if len(lacking):
             row = int(lacking[0])
             cpu, memory, storage = needs.need__kr[batch.kind[row]]

@@ -14,27 +14,21 @@ cdef inline uint32_t twisted(uint32_t high, uint32_t low, uint32_t middle) noexc
     return middle ^ (both >> 1) ^ (<uint32_t> MATRIX if both & 1 else 0)
 
 
-cdef void renew(Mersenne* stream) noexcept nogil:
+cdef void mersenne_renew(Mersenne* stream) noexcept nogil:
     """The next generation of words."""
     cdef uint32_t* w = stream.word
     cdef int i
-    for i in range(WORDS):
-        w[i] = twisted(w[i], w[(i + 1) % WORDS], w[(i + MIDDLE) % WORDS])
+    for i in range(WORDS - MIDDLE):
+        w[i] = twisted(w[i], w[i + 1], w[i + MIDDLE])
+    for i in range(WORDS - MIDDLE, WORDS - 1):
+        w[i] = twisted(w[i], w[i + 1], w[i + MIDDLE - WORDS])
+    w[WORDS - 1] = twisted(w[WORDS - 1], w[0], w[MIDDLE - 1])
     stream.used = 0
 
 
 cdef uint32_t mersenne_bits(Mersenne* stream, int bits) noexcept nogil:
     """A number of ``bits`` random bits, 1 to 32."""
-    cdef uint32_t y
-    if stream.used >= WORDS:
-        renew(stream)
-    y = stream.word[stream.used]
-    stream.used += 1
-    y ^= y >> 11
-    y ^= (y << 7) & <uint32_t> 0x9d2c5680
-    y ^= (y << 15) & <uint32_t> 0xefc60000
-    y ^= y >> 18
-    return y >> (32 - bits)
+    return mersenne_word(stream) >> (32 - bits)
 
 
 cdef uint32_t mersenne_below(Mersenne* stream, uint32_t limit) noexcept nogil:

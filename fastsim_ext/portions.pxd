@@ -22,7 +22,7 @@ cdef class Portions:
     cdef bint fill(self, int32_t row) noexcept nogil
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil
     cdef bint tune(self, int32_t row, int32_t model) noexcept nogil
-    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need) noexcept nogil
+    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil
     cdef void reclaim(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
     cdef void reclaim_from(self, int32_t server, int32_t num_gpu, int32_t part, const double* need) noexcept nogil
     cdef bint demote(self, int32_t row) noexcept nogil

@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.gangs cimport Gang
-from fastsim_ext.seats cimport Seat, Server
+from fastsim_ext.seats cimport Seat, Server, enough
 from fastsim_ext.stakes cimport RESOURCES, Stake
 
 
@@ -85,7 +85,7 @@ cdef class Portions:
         for r in range(RESOURCES):
             need[r] = stake.need[r]
         fits = self.seats.propose(model, num_gpu, need)
-        if not fits and self.lowered(stake, model, num_gpu, need):
+        if not fits and self.lowered(stake, model, num_gpu, need, self.raises):
             stake.speedup = 1.0
             fits = self.seats.propose(model, num_gpu, need)
         if not fits:
@@ -95,17 +95,20 @@ cdef class Portions:
             self.seats.commit(stake, row, model, num_gpu, need)
         return fits
 
-    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need) noexcept nogil:
-        """Turn a job's own need into its fair share; False, and nothing changes, if it needs no more than that."""
+    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil:
+        """Turn a job's own need into its fair share; False, and nothing changes, if it needs no more than that.
+
+        ``full``: it gets all of its share, also of what it needs less of.
+        """
         cdef const double* fair = self.seats.servers[self.seats.base[model]].fair
         cdef bint above = False
         cdef int32_t r
         for r in range(RESOURCES):
             need[r] = stake.need[r]
-            above |= need[r] > fair[r] * num_gpu
+            above |= not enough(fair[r] * num_gpu, need[r])
         if above:
             for r in range(RESOURCES):
-                if self.raises or need[r] > fair[r] * num_gpu:
+                if full or need[r] > fair[r] * num_gpu:
                     need[r] = fair[r] * num_gpu
         return above
 
@@ -138,7 +141,8 @@ cdef class Portions:
         cdef const Seat* seat
         cdef Server* at = &self.seats.servers[server]
         for r in range(RESOURCES):
-            lack[r] = max(0.0, need[r] * part / num_gpu - at.left[r])
+            lack[r] = need[r] * part / num_gpu
+            lack[r] = 0.0 if enough(at.left[r], lack[r]) else lack[r] - at.left[r]
             lacking |= lack[r] > 0
         if not lacking:
             return
@@ -149,9 +153,10 @@ cdef class Portions:
             seat = &self.seats.seats[self.seats.listed[server * self.seats.width + i]]
             lacking = gives = False
             for r in range(RESOURCES):
-                excess = max(0.0, seat.share[r] - at.fair[r] * seat.num_gpu)
+                excess = at.fair[r] * seat.num_gpu
+                excess = 0.0 if enough(excess, seat.share[r]) else seat.share[r] - excess
                 gives |= excess > 0 and lack[r] > 0
-                lack[r] = max(0.0, lack[r] - excess)
+                lack[r] = 0.0 if enough(excess, lack[r]) else lack[r] - excess
                 lacking |= lack[r] > 0
             if gives or self.sweeping:
                 self.demote(seat.row)
@@ -160,11 +165,14 @@ cdef class Portions:
         """A job that runs falls back to its fair share, on the same GPUs; a need below that stays as it is."""
         cdef double[RESOURCES] need
         cdef Stake* stake = &self.stakes.stakes[row]
-        cdef bint above = self.lowered(stake, stake.model, self.table.gangs[row].num_gpu, need)
+        cdef int32_t num_gpu = self.table.gangs[row].num_gpu
+        cdef bint above = self.lowered(stake, stake.model, num_gpu, need, self.raises)
+        if self.raises and not self.seats.room_to_reshare(stake, num_gpu, need):
+            self.lowered(stake, stake.model, num_gpu, need, False)
         if above:
             stake.speedup = 1.0
         stake.plain = True
-        self.seats.reshare(stake, self.table.gangs[row].num_gpu, need)
+        self.seats.reshare(stake, num_gpu, need)
         self.demotions += 1
         return above
 

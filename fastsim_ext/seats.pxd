@@ -3,6 +3,11 @@ cimport cython
 from libc.stdint cimport int32_t, uint64_t
 from fastsim_ext.stakes cimport RESOURCES, Stake
 
+cdef inline bint enough(double there, double wanted) noexcept nogil:
+    """Whether so much is there; parts of servers are quotients, so sums of them may miss the last bits."""
+    return there >= wanted - wanted * 1e-12
+
+
 cdef struct Server:
     double[RESOURCES] cap, left, fair    # fair: for each of its GPUs
     uint64_t free                        # its free GPUs as bits
@@ -36,5 +41,6 @@ cdef class Seats:
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil
     cdef void commit(self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
     cdef void reshare(self, Stake* stake, int32_t num_gpu, const double* need) noexcept nogil
+    cdef bint room_to_reshare(self, const Stake* stake, int32_t num_gpu, const double* need) noexcept nogil
     cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil
     cpdef int verify(self) except -1

@@ -99,7 +99,7 @@ cdef class Seats:
             held[r] = 0.0
         while n < most:
             for r in range(RESOURCES):
-                if not server.left[r] - held[r] >= each[r]:
+                if not enough(server.left[r] - held[r], each[r]):
                     return n
             for r in range(RESOURCES):
                 held[r] += each[r]
@@ -217,6 +217,19 @@ cdef class Seats:
                 seat.share[r] = share
                 stake.given[r] += share
             at = seat.next
+
+    cdef bint room_to_reshare(self, const Stake* stake, int32_t num_gpu, const double* need) noexcept nogil:
+        """Whether its servers have enough for another need on the same GPUs."""
+        cdef int32_t r
+        cdef int32_t at = stake.seat
+        cdef const Seat* seat
+        while at >= 0:
+            seat = &self.seats[at]
+            for r in range(RESOURCES):
+                if not enough(self.servers[seat.server].left[r] + seat.share[r], need[r] / num_gpu * seat.num_gpu):
+                    return False
+            at = seat.next
+        return True
 
     cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil:
         """How many GPUs of the model with the most room a gang with this need could have, were it alone."""

@@ -250,6 +250,7 @@ cdef class Turns:
     cdef int run_round(self) except -1 nogil:
         """Seat the jobs in their order and set those with a seat to work."""
         cdef int32_t i, row
+        cdef bint moved = False
         cdef Gang* gang
         cdef Task* task
         self.leases.reserve(self.table.n)
@@ -277,11 +278,12 @@ cdef class Turns:
             self.table.gangs[task.row].task = i
             self.seat_gpus(task, &self.stakes.stakes[task.row])
             self.work(task)
+            moved |= task.steps > 0
         self.leases.count()
         for i in range(self.leases.n):
             if self.recorded:
                 self.ledger.note(self.leases, i, self.rounds - 1, self.now_s)
-        self.quiet = self.quiet + 1 if self.leases.n == 0 and self.at_pending == self.n_pending else 0
+        self.quiet = self.quiet + 1 if not moved and self.at_pending == self.n_pending else 0
         return self.measure()
 
     cdef void seat_gpus(self, Task* task, const Stake* stake) noexcept nogil:

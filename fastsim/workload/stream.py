@@ -53,8 +53,9 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_arrow`, `synth`, `from_openb` or `from_gavel`. It can be read any number of times; rows
-    in memory are checked the first time only, so what they were made from must not change afterwards.
+    Make one with `scan`, `from_arrow`, `synth` or one of the importers `from_openb`, `from_gavel`, `from_synergy`,
+    `from_philly` and `from_sia`. It can be read any number of times; rows in memory are checked the first time only, so
+    what they were made from must not change afterwards.
     """
 
     def __init__(
@@ -109,6 +110,13 @@ class Workload:
         return import_jobs(path)
 
     @classmethod
+    def from_sia(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a list of Sia or Pollux (CSV, plain or .gz); see `sia_trace.import_jobs`."""
+        from fastsim.workload.sia_trace import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
     def from_synergy(cls, path: str | os.PathLike[str]) -> Workload:
         """The jobs of a Synergy trace (plain or .gz); see `synergy_trace.import_jobs`."""
         from fastsim.workload.synergy_trace import import_jobs
@@ -136,7 +144,7 @@ class Workload:
 
     @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
-        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel` and `synth_gavel_trace`."""
+        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
         from fastsim.workload.synth import GENERATORS
 
         if kind not in GENERATORS:

@@ -24,6 +24,7 @@ from fastsim.workload.arrivals import PoissonClock, SeasonalClock
 from fastsim.workload.durations import Mixture
 from fastsim.workload.gavel_synth import synth_gavel, synth_gavel_trace
 from fastsim.workload.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
+from fastsim.workload.sia_synth import synth_sia
 from fastsim.workload.stream import BATCH_ROWS, Workload
 from fastsim.workload.synergy_synth import synth_synergy
 
@@ -93,6 +94,7 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "openb": synth_openb,
     "gavel": synth_gavel,
     "gavel-trace": synth_gavel_trace,
+    "sia": synth_sia,
     "synergy": synth_synergy,
 }
 """Generators by name."""

@@ -235,6 +235,22 @@ def test_help_loads_no_table_or_plot_library() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+def test_adaptive_jobs_and_applications(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    jobs, table, apps = tmp_path / "jobs.csv", tmp_path / "jobs.parquet", tmp_path / "apps.parquet"
+    assert called("synth", "sia", "-o", jobs, "--jobs", 12, "--style", "helios", "--set", "rigid_share=0.5") == 0
+    for source in ("sia", "pollux"):
+        assert called("import", source, jobs, "-o", table) == 0
+        assert Workload.scan(table).table().num_rows == 12
+    folder = tmp_path / "applications" / "own"
+    folder.mkdir(parents=True)
+    (folder / "validation-8.csv").write_text("progress,iteration,metric,grad_sqr,grad_var\n1,1,1,1,1\n")
+    for name in ("placements-t4.csv", "placements.csv"):
+        (folder / name).write_text("placement,local_bsz,step_time,sync_time\n1,8,0.5,0\n")
+    for source in ("sia", "pollux"):
+        assert called("import", source, folder.parent, "-o", apps) == 0
+        assert f"{apps}: 1 applications" in capsys.readouterr().out
+
+
 def test_synergys_jobs_and_clusters_are_generated_and_imported(tmp_path: Path) -> None:
     for name in ("a.csv", "a.parquet"):
         assert called("synth", "synergy", "--jobs", 7, "--set", "log=100", "-o", tmp_path / name) == 0

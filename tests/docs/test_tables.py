@@ -55,6 +55,20 @@ def test_the_table_of_an_explanation() -> None:
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 
+def test_the_table_of_applications() -> None:
+    from fastsim.apps.app_table import APP_SCHEMA
+
+    kinds = {str(field.type).partition("<")[0]: field.type for field in APP_SCHEMA}
+    assert set(kinds) == {"string", "double", "list"}
+    named = {"string": "string", "double": "float64", "list": "list of struct"}
+    actual = [(field.name, named[str(field.type).partition("<")[0]], "no") for field in APP_SCHEMA]
+    assert described("applications") == actual
+    for line in PAGE.split("\n## applications\n")[1].split("\n## ")[0].splitlines():
+        for field in APP_SCHEMA:
+            if line.startswith(f"| `{field.name}` | list"):
+                assert set(re.findall(r"`(\w+)`", line)) - {field.name} == {f.name for f in field.type.value_type}
+
+
 @pytest.mark.parametrize("name", ["pods", "nodes", "rates", "sensitivities"])
 def test_input_tables(name: str) -> None:
     from fastsim.node_table import NODE_SCHEMA

@@ -34,6 +34,8 @@ SHARED = {
     "fastsim_ext/rounds.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
+    "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
+    "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
@@ -45,6 +47,14 @@ SHARED = {
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
+    "fastsim/turn_records.py": "tests/differential/test_turns.py",
+    "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
+    "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turns.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/turn_state.pyx": "tests/differential/test_turn_checkpoint.py",
     "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",
     # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.
     "fastsim/reference_dot.py": f"{UNIT}/test_reference.py",
@@ -85,6 +95,8 @@ SHARED = {
 }
 """Modules tested under another name, and why."""
 NOTHING = {
+    "fastsim/apps/__init__.py",
+    "fastsim/policies/adaptive/__init__.py",
     "fastsim/policies/online/__init__.py",
     "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",

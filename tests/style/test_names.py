@@ -16,7 +16,22 @@ VARIANT = re.compile(r"_(v\d+|new|old|fix|copy|final|tmp)$")
 ACT = re.compile(r"_*(get|set|compute|calculate|calc|do)_")
 MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?Users")
 PACKAGES = ("fastsim", "fastsim_ext")
-MATHS = {"device", "dot", "draw", "frag", "grouped", "habit", "pack", "points", "power", "tree"}
+MATHS = {
+    "breed",
+    "device",
+    "dot",
+    "draw",
+    "fitness",
+    "fitting",
+    "frag",
+    "goodput",
+    "grouped",
+    "habit",
+    "pack",
+    "points",
+    "power",
+    "tree",
+}
 
 
 def public(node: ast.Module | ast.ClassDef, where: str) -> Iterator[tuple[str, ast.AST]]:

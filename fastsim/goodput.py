@@ -1,0 +1,134 @@
+"""How much a job learns in a second on so many GPUs, and with which batch size it learns most.
+
+The model is that of Pollux (A. Qiao et al., OSDI 2021): throughput in samples/s, times what a sample teaches in a
+batch of that size relative to one in a batch of the initial size. The arithmetic stands in `fastsim_ext.goodput`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import InputError
+from fastsim_ext import goodput as kernels
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Perf(NamedTuple):
+    """How long steps take, seconds: fixed and for each sample (c), between nodes (n), inside a node (r), overlap."""
+
+    alpha_c: float
+    beta_c: float
+    alpha_n: float
+    beta_n: float
+    alpha_r: float
+    beta_r: float
+    gamma: float
+
+
+class Noise(NamedTuple):
+    """Gradients at one stage of training: squared norm, variance, and the batch size both refer to, samples."""
+
+    sqr: float
+    var: float
+    init_batch: int
+
+
+class Limits(NamedTuple):
+    """Batch sizes a job may use, samples.
+
+    ``max_batch`` bounds a step of all GPUs, ``low`` and ``high`` what a GPU takes at once. Without ``accumulation`` a
+    step is one turn; if not ``tuned``, ``max_batch`` is the batch size. ``float32`` draws up the candidates in single
+    precision, as the scheduler of the published simulator does: now and then the best batch size is another one.
+    """
+
+    max_batch: int
+    low: int
+    high: int
+    accumulation: bool = True
+    tuned: bool = True
+    float32: bool = False
+
+
+class Best(NamedTuple):
+    """For each configuration: goodput (0 where no batch size is possible), samples a GPU takes at once, extra turns."""
+
+    goodput: Floats
+    atomic: Ints
+    accum: Ints
+
+
+class Evaluation(NamedTuple):
+    """For each configuration: samples/s, and what a sample teaches relative to one in a batch of the initial size."""
+
+    throughput: Floats
+    efficiency: Floats
+
+    @property
+    def goodput(self) -> Floats:
+        """Samples/s, each weighed by what it teaches."""
+        return self.throughput * self.efficiency
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """A job's goodput at one stage of training on one kind of GPU."""
+
+    perf: Perf
+    noise: Noise
+
+    @cached_property
+    def _perf(self) -> Floats:
+        return np.array(self.perf, np.float64)
+
+    @cached_property
+    def _noise(self) -> Floats:
+        return np.array(self.noise, np.float64)
+
+    def evaluated(
+        self, nodes: npt.ArrayLike, replicas: npt.ArrayLike, atomic: npt.ArrayLike, accum: npt.ArrayLike = 0
+    ) -> Evaluation:
+        """Throughput and efficiency of configurations with known batch sizes; arguments are broadcast."""
+        n, k, m, s = (_ints(part) for part in np.broadcast_arrays(nodes, replicas, atomic, accum))
+        _at_least("replicas", k, 1)
+        _at_least("batch size", k * m * (s + 1), self.noise.init_batch)
+        found = Evaluation(np.empty(len(k)), np.empty(len(k)))
+        kernels.evaluated(self._perf, self._noise, n, k, m, s, *found)
+        return found
+
+    def best(self, nodes: npt.ArrayLike, replicas: npt.ArrayLike, limits: Limits) -> Best:
+        """The batch size of most goodput in each configuration; the smaller index of equals."""
+        n, k = (_ints(part) for part in np.broadcast_arrays(nodes, replicas))
+        _at_least("replicas", k, 1)
+        if limits.max_batch < self.noise.init_batch or limits.low < 1:
+            found = f"{limits.max_batch} samples, {limits.low} or more on a GPU"
+            raise InputError("goodput: batch size", found, f"{self.noise.init_batch} or more, 1 or more on a GPU")
+        found_best = Best(np.empty(len(k)), np.empty(len(k), np.int64), np.empty(len(k), np.int64))
+        kernels.best(self._perf, self._noise, n, k, *limits, *found_best)
+        return found_best
+
+    def staged(
+        self, nodes: npt.ArrayLike, pipelines: npt.ArrayLike, max_batch: int, stages: int, micro: int = 48
+    ) -> Floats:
+        """Goodput of pipelines of ``stages`` GPUs with ``micro`` micro-batches of one sample, in a unit of its own."""
+        n, k = (_ints(part) for part in np.broadcast_arrays(nodes, pipelines))
+        _at_least("pipelines", k, 1)
+        _at_least("batch size", k * micro, self.noise.init_batch)
+        found = np.empty(len(k))
+        kernels.staged(self._perf, self._noise, n, k, max_batch, stages, micro, found)
+        return found
+
+
+def _ints(values: npt.ArrayLike) -> Ints:
+    return np.ascontiguousarray(values, np.int64).reshape(-1)
+
+
+def _at_least(what: str, values: Ints, least: int) -> None:
+    if len(values) and int(values.min()) < least:
+        raise InputError(f"goodput: {what}", int(values.min()), f"{least} or more")

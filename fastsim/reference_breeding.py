@@ -1,0 +1,68 @@
+"""Pollux's genetic operators and its fitness as whole-array formulas: what `fastsim_ext.breed` and `fitness` do."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+RARE = 0.1
+LEAST = 1e-3
+
+
+def crossed(random: np.random.RandomState, first__mjn: Counts, second__mjn: Counts) -> tuple[Counts, Counts]:
+    """Couples after an exchange of the rows above a drawn cut."""
+    matings, jobs, _ = first__mjn.shape
+    swap = (np.arange(jobs) < random.randint(jobs, size=(matings, 1)))[:, :, None]
+    return np.where(swap, second__mjn, first__mjn), np.where(swap, first__mjn, second__mjn)
+
+
+def mutated(random: np.random.RandomState, state__pjn: Counts, base__jn: Counts, node_gpus: int) -> Counts:
+    """States after rows were reset, thinned out, and free GPUs given away."""
+    rows = (*state__pjn.shape[:2], 1)
+    state = np.where(random.random_sample(rows) < RARE, base__jn, state__pjn)
+    thinned = random.random_sample(rows) < RARE
+    state = np.where(thinned & (random.random_sample(state.shape) < RARE), 0, state)
+    free = np.broadcast_to(state.sum(axis=1, keepdims=True) < node_gpus, state.shape)
+    there = free & (state > 0)
+    any_job = free / np.maximum(free.sum(axis=1, keepdims=True), 1)
+    known = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+    chosen = random.random_sample(state.shape) < any_job + known - any_job * known
+    grown = random.randint(state, np.full(state.shape, node_gpus + 1))
+    return np.where(chosen, grown, state).astype(np.int32)
+
+
+def repaired(
+    random: np.random.RandomState, state__pjn: Counts, most__j: Counts, least__j: Counts, node_gpus: int
+) -> Counts:
+    """States in which nobody has, and no node gives, more than there is."""
+    spread = (state__pjn > 0).sum(axis=2, keepdims=True) > 1
+    state = np.where(((state__pjn > 0) & spread).cumsum(axis=1) > 1, 0, state__pjn)
+    order = np.argsort(random.random_sample(state.shape), axis=2)
+    state = _capped(np.take_along_axis(state, order, axis=2), most__j[:, None], 2)
+    state = _capped(np.take_along_axis(state, np.argsort(order, axis=2), axis=2), node_gpus, 1)
+    return np.where(state.sum(axis=2, keepdims=True) < least__j[:, None], 0, state).astype(np.int32)
+
+
+def _capped(state: npt.NDArray[np.int64], most: Counts | int, axis: int) -> npt.NDArray[np.int64]:
+    before = state.cumsum(axis=axis) - state
+    found: npt.NDArray[np.int64] = np.minimum(state, np.maximum(most - before, 0))
+    return found
+
+
+def fitness(
+    state__jn: Counts, base__jn: Counts, speedup__jsk: Floats, keeping__j: Floats, share__j: Floats,
+    node_gpus: int, power: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Mean speedup and utility of one state."""
+    jobs, nodes = state__jn.shape
+    several = ((state__jn > 0).sum(axis=1) > 1).astype(int)
+    speedup = speedup__jsk[np.arange(jobs), several, state__jn.sum(axis=1)]
+    scaled = speedup * np.where((state__jn != base__jn).any(axis=1), keeping__j, 1.0) * share__j * nodes
+    busy = int((state__jn > 0).any(axis=0).sum())
+    if power == 0:
+        mean = float(np.exp(np.log(np.maximum(scaled, LEAST)).mean()))
+    else:
+        mean = float(((scaled + LEAST) ** power).mean() ** (1 / power))
+    return mean, float(speedup.sum() / (busy * node_gpus)) if busy else 0.0

@@ -1,0 +1,16 @@
+# How good allocations of a cluster to a handful of jobs are; a state is a matrix of GPUs by job and node.
+from libc.stdint cimport int32_t
+
+cdef struct Judge:
+    int jobs
+    int nodes
+    int most                 # GPUs a speedup is known for
+    int node_gpus
+    double power             # of the mean over jobs; 0 = geometric
+    const int32_t* base__jn  # what jobs have
+    const double* speedup__jsk   # of so many GPUs, on one node (s = 0) or several
+    const double* keeping__j     # factor of a change
+    const double* share__j   # part of the cluster that a replica takes
+
+cdef void fitness_of(const Judge* judge, const int32_t* state__jn, int32_t* used__n, double* mean,
+                     double* utility) noexcept nogil

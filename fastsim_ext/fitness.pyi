@@ -1,0 +1,20 @@
+"""How good allocations of a cluster to a handful of jobs are: their mean speedup, and how well GPUs are used."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int32]
+
+def evaluated(
+    state__pjn: Counts,
+    base__jn: Counts,
+    speedup__jsk: Floats,
+    keeping__j: Floats,
+    share__j: Floats,
+    node_gpus: int,
+    power: float,
+    mean__p: Floats,
+    utility__p: Floats,
+) -> None:
+    """Mean speedup and utility of each state; ``share`` is the part of the cluster that one replica takes."""

@@ -1,0 +1,79 @@
+"""A run in ordered rounds that stops somewhere and goes on from its file ends as if it had never stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fastsim.errors import PolicyError, ScenarioError
+from fastsim.job_batches import JobBatch
+from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.turn_run import TurnRun, run_turns
+from fastsim_ext.gauge import Gauge
+from tests.differential.test_round_checkpoint import LAST
+from tests.turns import Case, cases
+
+
+def gauge(case: Case) -> Gauge:
+    """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
+    gpus = int(case.setting.gpus__g.sum())
+    totals = np.zeros((1, 2, 18), np.int64)
+    totals[0, 1] = np.arange(18)
+    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 500.0, True)
+
+
+def played(case: Case, cut: int = 3, **more: Any) -> TurnRun:
+    batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
+    return run_turns(
+        case.setting, case.plan, case.needs, batches, case.options, record_tasks=True, gauge=gauge(case), **more
+    )  # fmt: skip
+
+
+def assert_same(found: TurnRun, expected: TurnRun) -> None:
+    for name in LAST:
+        assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
+    for name in ("tasks", "held", "rows", "turns", "busy_s"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+    for name in ("rounds", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities", "reclaims"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.gauge is not None
+    assert expected.gauge is not None
+    assert found.gauge.state() == expected.gauge.state()
+
+
+@settings(max_examples=150)
+@given(cases(), st.integers(1, 60), st.integers(0, 14))
+def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        expected = played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        assert_same(expected, played(case))  # keeping changes nothing
+        assume(path.exists())
+        state = RoundCheckpoint.read(path)
+        assert 0 < state.rounds <= expected.rounds
+        assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
+
+
+@settings(max_examples=20)
+@given(cases("fair"), st.integers(1, 20))
+def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) -> None:
+    other = dataclasses.replace(case, plan=dataclasses.replace(case.plan, order=("arrival", "arrival", "arrival")))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        assume(path.exists())
+        state = RoundCheckpoint.read(path)
+        assume(case.plan != other.plan)
+        with pytest.raises(PolicyError, match="checkpoint"):
+            played(other, resume=state)
+        assert played(other, resume=state.without_memory()).rounds >= state.rounds
+        slower = dataclasses.replace(case.needs, speedup__k=case.needs.speedup__k * 2)
+        with pytest.raises(ScenarioError, match="checkpoint: rates"):
+            played(dataclasses.replace(case, needs=slower), resume=state)

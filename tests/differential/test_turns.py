@@ -1,0 +1,42 @@
+"""Ordered rounds: the compiled loop and the twin in plain Python go through the same rounds, to the bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+
+from tests.turns import Case, cases
+
+
+@settings(max_examples=400)
+@given(cases())
+def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
+    expected, run = case.twin(), case.run()
+    assert [(t["t"], t["jobs"]) for t in run.turns] == [(at, jobs) for at, jobs, _ in expected.rounds]
+    assert held(run) == [(at, job, gpus) for at, _, rows in expected.rounds for job, gpus in rows]
+    known = [(a.job.submit_s, a.done, a.rounds) for a in expected.known]
+    assert run.jobs[["submit_s", "run", "rounds"]].tolist() == known
+    assert same_times(run.jobs["first_s"], [a.first_s for a in expected.known])
+    assert same_times(run.jobs["finish_s"], [a.finish_s for a in expected.known])
+
+
+def held(run: Any) -> list[tuple[float, int, tuple[int, ...]]]:
+    """Time, job and its GPUs, in the order in which they were given out."""
+    found: list[tuple[float, int, tuple[int, ...]]] = []
+    last: dict[int, tuple[int, ...]] = {}
+    for task in run.tasks:
+        if task["held"] >= 0:
+            last[task["id"]] = tuple(run.held[task["held"] : task["held"] + task["num_gpu"]].tolist())
+        found.append((float(task["t"]), int(task["id"]), last[task["id"]]))
+    return found
+
+
+def same_times(found: Any, expected: list[float]) -> bool:
+    return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(found, expected, strict=True))
+
+
+def test_there_is_no_difference_without_jobs() -> None:
+    assert same_times(np.zeros(0), [])

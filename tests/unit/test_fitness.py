@@ -1,0 +1,35 @@
+"""The compiled fitness is that of the formulas."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fastsim import reference_breeding as by_hand
+from fastsim_ext.fitness import evaluated
+
+
+@given(st.integers(1, 5), st.integers(1, 8), st.sampled_from([-1.0, 0.0, 0.5, 1.0]), st.integers(0, 2**32 - 1))
+@settings(max_examples=100)
+def test_fitness(jobs: int, nodes: int, power: float, seed: int) -> None:
+    random = np.random.RandomState(seed)
+    states = random.randint(0, 5, (4, jobs, nodes)).astype(np.int32)
+    states[0] = 0
+    base = states[1].copy()
+    speedup = random.random_sample((jobs, 2, 4 * nodes + 1))
+    speedup[:, :, 0] = 0
+    told = (speedup, random.random_sample(jobs), np.full(jobs, 1 / (4 * nodes)), 4, power)
+    mean, utility = np.empty(4), np.empty(4)
+    evaluated(states, base, *told, mean, utility)
+    expected = [by_hand.fitness(state, base, *told) for state in states]
+    # Sums run in another order, over a handful of terms.
+    assert list(zip(mean, utility, strict=True)) == [pytest.approx(pair, rel=1e-13) for pair in expected]
+    assert utility[0] == 0
+
+
+def test_no_states_are_no_work() -> None:
+    nothing = np.zeros((0, 1, 1), np.int32)
+    evaluated(nothing, np.zeros((1, 1), np.int32), np.zeros((1, 2, 2)), np.ones(1), np.ones(1), 4, 1.0,
+              np.empty(0), np.empty(0))  # fmt: skip

@@ -1,0 +1,93 @@
+"""Ordered rounds through the front door: every order, every mechanism, every kind of work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+from fastsim.errors import InputError, PolicyError, ScenarioError
+
+ORDERS = ("fifo", "srtf", "srsf", "las", "tiresias", "ftf", "drf", "tetris")
+MECHANISMS = ("fair", "greedy", "tune", "opt")
+WORK: dict[str, dict[str, Any]] = {
+    "synergy": {"cluster": "synergy:2", "workload": "synth:synergy?jobs=30&rate_per_hour=6", "rates": "synergy"},
+    "gavel": {"cluster": "gavel:4:4:4", "workload": "synth:gavel?jobs=20&rate_per_hour=6&seed=1"},
+    "pods": {"cluster": "uniform?nodes=4&gpu=T4&gpus=8", "workload": "synth:openb?pods=60&seed=1"},
+}
+"""Jobs with sensitivities, jobs with rates by GPU model, pods with requests."""
+MEANINGLESS = {
+    ("gavel", "greedy"): "jobs that only need GPUs, expected jobs that need CPUs and memory",
+    ("gavel", "tune"): "jobs that only need GPUs, expected a sensitivity model",
+    ("gavel", "opt"): "jobs that only need GPUs, expected a sensitivity model",
+    ("pods", "tune"): "pods with fixed requests, expected a sensitivity model",
+    ("pods", "opt"): "pods with fixed requests, expected a sensitivity model",
+}
+"""What cannot be, whatever the order, and why."""
+
+
+def simulated(work: str, policy: str, **more: Any) -> fs.Result:
+    return fs.simulate(**{"policy": policy, "round_s": 300.0, **WORK[work], **more})
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_runs_with_every_mechanism_that_means_something(order: str, mechanism: str, work: str) -> None:
+    if (work, mechanism) in MEANINGLESS:
+        with pytest.raises(PolicyError, match=MEANINGLESS[work, mechanism]):
+            simulated(work, f"{order} + {mechanism}")
+        return
+    run = simulated(work, f"{order} + {mechanism}", record="summary")
+    assert run.jobs["state"].unique().to_list() == ["finished"]
+    assert run.summary["rounds"][0] > 0
+
+
+@pytest.mark.parametrize(
+    ("work", "policy", "more", "words"),
+    [
+        ("gavel", "las", {"realloc_s": 5.0}, "realloc_s: found 5.0, expected nothing: policy las gives all GPUs out"),
+        ("gavel", "las", {"global_queue": True}, "global_queue: found True"),
+        ("gavel", "las", {"ideal": True}, "ideal: found True, expected nothing: policy las has no shares"),
+        ("gavel", "las", {"profiling": 0.5}, "profiling: found 0.5, expected nothing"),
+        ("gavel", "isolated", {"begin_s": 5.0}, "begin_s: found 5.0, expected nothing"),
+        ("gavel", "las", {"begin_s": -5.0}, "begin_s"),
+        ("synergy", "las", {"rates": "synergie"}, "rates: found 'synergie'"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(work: str, policy: str, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        simulated(work, policy, **more)
+
+
+def test_what_never_fits_is_told_before_it_waits() -> None:
+    with pytest.raises(InputError, match=r"job \d+: found \d GPUs, expected CPUs, memory and storage of empty servers"):
+        simulated("pods", "las + greedy", cluster="uniform?nodes=4&gpu=T4&gpus=8&cpu_milli=1000")
+
+
+def test_profiles_need_equal_servers() -> None:
+    with pytest.raises(InputError, match="shares are those of equal servers"):
+        simulated("synergy", "las + tune", cluster="openb:20")
+
+
+def test_a_policy_of_shares_runs_sensitive_jobs_at_their_fair_shares() -> None:
+    run = simulated("synergy", "max_min_fairness")
+    assert run.jobs["state"].unique().to_list() == ["finished"]
+
+
+def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
+    run = simulated("synergy", "fifo + tune", cluster="synergy:8", window="20:60", record="summary")
+    assert run.jobs.height > 60
+    assert run.jobs[20:60]["state"].unique().to_list() == ["finished"]
+
+
+def test_every_result_has_all_tables() -> None:
+    run = simulated("synergy", "srtf + tune + place")
+    timeline = run.timeline
+    assert (timeline["cpu_milli_used"] <= timeline["cpu_milli_alloc"]).all()
+    assert (timeline["cpu_milli_alloc"] <= 48_000).all()
+    assert max(timeline["cpu_milli_alloc"].to_list()) > 24_000  # more than one server
+    held = run.placements.filter(run.placements["pod_id"] == 3)
+    assert held.height > 0 and run.summary["round_cpu_used_pct"][0] <= run.summary["round_cpu_alloc_pct"][0]
+    assert "mohan2022synergy" in run.cite()
