@@ -34,7 +34,10 @@ class Metric(NamedTuple):
         return value * self.per
 
     def ours(self, value: float) -> float:
-        """Their value in our unit: the shortest number that is theirs again, so that nothing changes there and back."""
+        """Their value in our unit: the number of 12 digits that is theirs again, if there is one.
+
+        So a reading with no more digits does not change there and back, whatever the unit.
+        """
         plain = value / self.per
         if not math.isfinite(plain):
             return plain
