@@ -94,7 +94,8 @@ class JobBatches:
         for row, kind in enumerate(found):
             if kind < 0:
                 where = f"{self.name}:{self.rows + row + 1}: workload"
-                raise InputError(where, f"{names[row]!r} on {num_gpu[row]} GPUs", f"a kind that {self.oracle.name} has")
+                expected = f"a kind that {self.oracle.name} has (rates= names others)"
+                raise InputError(where, f"{names[row]!r} on {num_gpu[row]} GPUs", expected)
         return np.array(found, np.int32)
 
     def _steps(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

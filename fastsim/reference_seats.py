@@ -53,6 +53,14 @@ class Place:
         """On all of them."""
         return sum(len(self.free[s]) for s in self.of_model(model))
 
+    def by_server(self, gpus: Sequence[int]) -> Seats:
+        """GPUs numbered on their servers; without any, no seat at all."""
+        found: Seats = {}
+        for gpu in gpus:
+            s = max(s for s, first in enumerate(self.first) if first <= gpu)
+            found.setdefault(s, []).append(gpu - self.first[s])
+        return found
+
     def commit(self, a: Seated, found: Seats, need: Vector | None) -> None:
         """Take seats; without a need, each GPU brings its part of the server."""
         total = sum(map(len, found.values()))

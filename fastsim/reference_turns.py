@@ -100,6 +100,9 @@ class Turns:
         """Those that have come by now."""
         while len(self.known) < len(self.jobs) and self.jobs[len(self.known)].submit_s <= self.now_s:
             job = self.jobs[len(self.known)]
+            asked = sum(a.job.num_gpu for a in self.active) + job.num_gpu
+            if self.active and asked > self.plan.admit * sum(self.needs.num_gpu__s):
+                return
             need = tuple(float(self.needs.need__kr[job.kind, r]) for r in range(len(RESOURCES)))
             steps = [float(s) for s in self.needs.step_s__kg[job.kind] if s > 0]
             new = Active(id=len(self.known), job=job, need=need, step_s=min(steps), last_s=job.submit_s)
@@ -130,14 +133,16 @@ class Turns:
         remaining = (job.total_steps - a.done) * a.step_s
         remaining = remaining if plain else remaining / a.speedup
         parts = [job.num_gpu / sum(self.needs.num_gpu__s)]
-        parts += [a.need[r] / sum(self.needs.cap__sr[:, r]) for r in range(2)]
+        caps = [sum(self.needs.cap__sr[:, r]) for r in range(2)]
+        parts += [need / cap if cap else 0.0 for need, cap in zip(a.need, caps, strict=False)]
+        alone = job.total_steps * a.step_s
         values = {
             "arrival": job.submit_s, "priority": a.priority, "remaining": remaining,
             "service": a.attained_s * job.num_gpu, "attained": a.attained_s,
-            "finish_ratio": (self.now_s - job.submit_s + remaining) / (job.total_steps * a.step_s),
+            "finish_ratio": (self.now_s - job.submit_s + remaining) / alone if alone else math.inf,
             "dominant": max(parts), "packing": (parts[0] + parts[1] + parts[2]) * remaining,
             "service_left": remaining * job.num_gpu, "weight": job.weight, "gpus": job.num_gpu,
-            "level": sum(a.attained_s * job.num_gpu >= level for level in self.plan.level_s),
+            "last": a.last_s, "level": sum(a.attained_s * job.num_gpu >= level for level in self.plan.level_s),
         }  # fmt: skip
         return float(values[text.removeprefix("-")])
 
@@ -164,14 +169,40 @@ class Turns:
             assert self.tell is not None
             for a, (given, speedup) in zip(chosen, self.tell(chosen), strict=True):
                 a.given, a.speedup, a.plain = given, speedup, False
-        running = [a for a in chosen if self.seat(a)]
+        running = self.seated(chosen)
         self.rounds.append((self.now_s, len(self.active), [(a.id, a.gpus) for a in running]))
         moved = [self.work(a) > 0 for a in running]
-        coming = len(self.known) < len(self.jobs)
+        coming = len(self.known) < len(self.jobs) and self.jobs[len(self.known)].submit_s > self.now_s
         self.quiet = 0 if coming or any(moved) else self.quiet + 1
         for a in self.active:
             a.before = a.gpus if a in running else None
         self.active = [a for a in self.active if math.isnan(a.finish_s)]
+
+    def seated(self, chosen: list[Active]) -> list[Active]:
+        """Those that keep their GPUs, then the others that get some."""
+        stay = self.staying(chosen) if self.plan.sticky else []
+        for a in stay:
+            assert a.before is not None
+            a.plain = self.plan.mechanism == "fair"
+            self.place.commit(a, self.place.by_server(a.before), None if a.plain else a.need)
+        others = []
+        for a in chosen:
+            if a not in stay and self.seat(a):
+                others.append(a)
+            elif a not in stay and self.plan.blocking:
+                break
+        return stay + others
+
+    def staying(self, chosen: list[Active]) -> list[Active]:
+        """Jobs at work whose GPUs those before them leave."""
+        left, shut, found = sum(self.needs.num_gpu__s), False, []
+        for a in chosen:
+            if a.job.num_gpu <= left and (not shut or a.before is not None):
+                left -= a.job.num_gpu
+                found += [a] if a.before is not None else []
+            else:
+                shut = shut or self.plan.blocking
+        return found
 
     def seat(self, a: Active) -> bool:
         """GPUs on the model on which the job is fastest of those where it fits."""

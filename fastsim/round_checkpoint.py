@@ -41,9 +41,8 @@ VERSION = 3
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
-    "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue", "prices",
-    "compat", "endless", "recorded", "gauged", "records",
-    "beliefs", "begin_s",
+    "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
+    "prices", "compat", "endless", "recorded", "gauged", "records", "beliefs", "begin_s",
 )  # fmt: skip
 """What must be the same in the run that goes on; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -227,7 +226,7 @@ def decisions(
     """What decides a run in rounds besides its jobs and its policy."""
     told = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
     return {
-        "window": None if options.window is None else list(options.window),
+        "policies": "of shares", "window": None if options.window is None else list(options.window),
         "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
         "prices": options.prices is not None, "compat": sorted(options.compat), "recorded": recorded,
         "gauged": gauged, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],

@@ -16,6 +16,7 @@ service_left   remaining x GPUs
 level          how many of ``level_s`` its service has reached
 weight         importance of the job
 gpus           size of the gang
+last           when it last was at work, or came, seconds
 =============  ========================================================================================================
 
 ``fair``: every GPU brings its part of the server. ``greedy``: what the job needs, or it waits. ``tune``: what it needs;
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 TERMS = (
     "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
-    "level", "weight", "gpus",
+    "level", "weight", "gpus", "last",
 )  # fmt: skip
 """What sort keys are made of, by their number in the compiled loop."""
 MOST_TERMS = 4
@@ -88,7 +89,10 @@ class TurnPlan:
 
     ``place``: a gang goes to one server if it can, and single GPUs to the fullest server; otherwise GPUs are taken one
     by one by their number. ``narrow``: only the jobs that would run if GPUs were all they need are served, with
-    ``tune`` the largest gangs first; otherwise any job whose GPUs are free.
+    ``tune`` the largest gangs first; otherwise any job whose GPUs are free. ``sticky``: who is served again keeps the
+    very GPUs, and only then others get theirs. ``blocking``: the first job that gets no GPUs makes all behind it wait,
+    but for those that keep theirs. ``admit``: a job that comes is let in only as long as jobs that are in ask for at
+    most so many times the cluster's GPUs; the others wait outside, in order of arrival.
     """
 
     order: tuple[str, ...]
@@ -97,6 +101,9 @@ class TurnPlan:
     level_s: tuple[float, ...] = ()
     starving_s: float = STARVING_S
     narrow: bool = False
+    sticky: bool = False
+    blocking: bool = False
+    admit: float = float("inf")
     chooser: Chooser | None = None
 
     pairs = False
@@ -112,6 +119,10 @@ class TurnPlan:
             raise PolicyError("mechanism", repr(self.mechanism), f"one of {', '.join(MECHANISMS)}")
         if not self.starving_s > 0:
             raise PolicyError("starving_s", repr(self.starving_s), "seconds above 0")
+        if self.sticky and self.mechanism in ("tune", "opt"):
+            raise PolicyError("sticky", f"mechanism {self.mechanism}", "fair or greedy: others change what a job gets")
+        if not self.admit > 0:
+            raise PolicyError("admit", repr(self.admit), "a number above 0, of GPUs asked for over GPUs there")
         if any(not low < high for low, high in zip(self.level_s, self.level_s[1:], strict=False)):
             raise PolicyError("level_s", repr(self.level_s), "rising GPU seconds")
 
@@ -123,4 +134,5 @@ class TurnPlan:
     @property
     def told(self) -> list[object]:
         """What must be the same in a run that goes on from a checkpoint."""
-        return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow]
+        return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow,
+                self.sticky, self.blocking, repr(self.admit)]  # fmt: skip

@@ -119,7 +119,11 @@ def run_turns(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
     decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
-    driver.decided = decided | {"beliefs": "none", "rates": f"{decided['rates']} {_tables(needs)}"}
+    driver.decided = decided | {
+        "policies": "of orders",
+        "beliefs": "none",
+        "rates": f"{decided['rates']} {_tables(needs)}",
+    }
     driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 
@@ -132,7 +136,8 @@ def looped(
     return Turns(
         needs.gpus__g, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
         needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64),
-        mechanism=MECHANISMS.index(plan.mechanism), packed=plan.place, narrow=plan.narrow, round_s=options.round_s,
+        mechanism=MECHANISMS.index(plan.mechanism), packed=plan.place, narrow=plan.narrow,
+        sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
         first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in TURN_QUIRKS], gauge=gauge,
     )  # fmt: skip

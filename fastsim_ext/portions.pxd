@@ -18,8 +18,8 @@ cdef class Portions:
     cdef int mechanism
     cdef bint raises, sweeping   # switches: demotion_raises, reclaim_sweeps
     cdef readonly long long reclaims, demotions
-    cdef int32_t* visit          # servers that are asked to give something back
     cdef bint fill(self, int32_t row) noexcept nogil
+    cdef void keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil
     cdef bint tune(self, int32_t row, int32_t model) noexcept nogil
     cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil

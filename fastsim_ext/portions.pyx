@@ -6,7 +6,6 @@ if there is not enough, its fair share; if others took more than theirs, they gi
 
 cimport cython
 from libc.stdint cimport int32_t
-from libc.stdlib cimport calloc, free
 from fastsim_ext.gangs cimport Gang
 from fastsim_ext.seats cimport Seat, Server, enough
 from fastsim_ext.stakes cimport RESOURCES, Stake
@@ -20,12 +19,6 @@ cdef class Portions:
                  bint raises, bint sweeping):
         self.table, self.stakes, self.seats, self.step_s__kg = table, stakes, seats, step_s__kg
         self.mechanism, self.raises, self.sweeping = mechanism, raises, sweeping
-        self.visit = <int32_t*> calloc(seats.count + 1, sizeof(int32_t))
-        if self.visit == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        free(self.visit)
 
     cdef bint fill(self, int32_t row) noexcept nogil:
         """Give a job its GPUs, on the model on which it is fastest of those with room; answers whether it runs."""
@@ -47,6 +40,16 @@ cdef class Portions:
             if self.fill_model(row, best):
                 return True
             limit, tried = self.step_s__kg[gang.kind, best], best
+
+    cdef void keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
+        """Give a job the GPUs that it had, with as much beside them as it had."""
+        cdef Stake* stake = &self.stakes.stakes[row]
+        self.seats.retake(gpus, self.table.gangs[row].num_gpu)
+        stake.plain = self.mechanism == FAIR
+        if stake.plain:
+            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, NULL)
+        else:
+            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, stake.need)
 
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
         cdef double[RESOURCES] nothing

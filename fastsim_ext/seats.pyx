@@ -42,7 +42,12 @@ cdef class Seats:
             for r in range(RESOURCES):
                 server.cap[r] = cap__sr[s, r]
                 server.fair[r] = server.cap[r] / server.num_gpu if server.num_gpu else 0.0
+        self.server_of = <int32_t*> zeros(self.gpus, sizeof(int32_t))
+        for s in range(self.count):
+            for r in range(self.servers[s].num_gpu):
+                self.server_of[self.servers[s].first + r] = s
         self.picks = <Seat*> zeros(self.count, sizeof(Seat))
+        self.clear()
 
     def __dealloc__(self):
         free(self.servers)
@@ -51,6 +56,7 @@ cdef class Seats:
         free(self.picks)
         free(self.base)
         free(self.n_free)
+        free(self.server_of)
 
     cdef int reserve(self, int32_t jobs) except -1 nogil:
         """Room for the seats of a round: one for every GPU, and one for every job without."""
@@ -76,6 +82,19 @@ cdef class Seats:
                     server.left[r] = server.cap[r]
 
     # ------------------------------------------------------------------ proposals
+
+    cdef void retake(self, const int32_t* gpus, int32_t num_gpu) noexcept nogil:
+        """Pick these very GPUs, listed server by server."""
+        cdef int32_t i, server
+        cdef Seat* seat = self.picks
+        self.n_picks = 0
+        for i in range(num_gpu):
+            server = self.server_of[gpus[i]]
+            if self.n_picks == 0 or seat.server != server:
+                seat = &self.picks[self.n_picks]
+                self.pick(server, 0, 0)
+            seat.gpus |= <uint64_t> 1 << (gpus[i] - self.servers[server].first)
+            seat.num_gpu += 1
 
     cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil:
         """Pick servers for a gang that needs so much in all; answers whether there are enough."""

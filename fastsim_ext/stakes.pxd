@@ -8,7 +8,8 @@ cdef enum:
     MOST_TERMS = 4       # parts of a sort key
 
 cdef enum:  # Term: order of fastsim.turn_plan.TERMS
-    ARRIVAL, PRIORITY, REMAINING, SERVICE, ATTAINED, FINISH_RATIO, DOMINANT, PACKING, SERVICE_LEFT, LEVEL, WEIGHT, GPUS
+    ARRIVAL, PRIORITY, REMAINING, SERVICE, ATTAINED, FINISH_RATIO, DOMINANT, PACKING, SERVICE_LEFT, LEVEL, WEIGHT, GPUS,
+    LAST
 
 cdef struct Stake:
     double[RESOURCES] need       # of the whole gang, for which it runs at its own speedup

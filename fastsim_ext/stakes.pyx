@@ -5,6 +5,7 @@ still equal stays as it was in the round before.
 """
 
 cimport cython
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.gangs cimport Gang, GangTable, gangs_grown
@@ -112,6 +113,8 @@ cdef class StakeTable:
             return stake.attained_s
         if term == LEVEL:
             return self.level(stake.attained_s * gang.num_gpu)
+        if term == LAST:
+            return stake.last_s
         if term == WEIGHT:
             return gang.weight
         if term == GPUS:
@@ -124,10 +127,12 @@ cdef class StakeTable:
         if term == SERVICE_LEFT:
             return left_s * gang.num_gpu
         if term == FINISH_RATIO:
+            if not gang.total > 0:
+                return INFINITY
             return (yard.now_s - gang.submit_s + left_s) / (gang.total * stake.step_s)
         gpus = gang.num_gpu / yard.gpus
-        cpu = stake.need[0] / yard.cpu_milli
-        memory = stake.need[1] / yard.memory_mib
+        cpu = stake.need[0] / yard.cpu_milli if yard.cpu_milli > 0 else 0.0
+        memory = stake.need[1] / yard.memory_mib if yard.memory_mib > 0 else 0.0
         if term == DOMINANT:
             return max(gpus, max(cpu, memory))
         return (gpus + cpu + memory) * left_s

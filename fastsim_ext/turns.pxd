@@ -31,13 +31,13 @@ cdef class Turns:
     cdef int32_t n_chosen, chosen_room
     cdef Turn* records
     cdef int64_t n_records, record_room
-    cdef double round_s, begin_s, restart_s, until_s, starving_s
-    cdef bint recorded, gauged, whole, lease_end, gap_ends, stale_speedup, narrow
+    cdef double round_s, begin_s, restart_s, until_s, starving_s, admitted_gpus
+    cdef bint recorded, gauged, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking, closed
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, end_s, next_price_s, done_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
-    cdef bint closed
     cdef int stage, quiet
+    cdef int64_t asked_gpus                    # of the jobs in the table
     cdef Yard yard
     cdef Gang* pending                         # jobs to come
     cdef int64_t n_pending, at_pending, pending_room
@@ -48,6 +48,10 @@ cdef class Turns:
     cdef Stake fresh(self, const Gang* gang) noexcept nogil
     cdef int line_up(self) except -1 nogil
     cdef void choose(self) noexcept nogil
+    cdef bint admits(self, const Gang* gang) noexcept nogil
+    cdef void seat_all(self) noexcept nogil
+    cdef bint keeps(self, const Gang* gang) noexcept nogil
+    cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil
     cdef int run_round(self) except -1 nogil
     cdef void seat_gpus(self, Task* task, const Stake* stake) noexcept nogil
     cdef void work(self, Task* task) noexcept nogil

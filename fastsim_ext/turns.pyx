@@ -28,9 +28,9 @@ cdef class Turns:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.turn_run``."""
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, *, int mechanism,
-                 bint packed, bint narrow, double round_s, double begin_s, double restart_s, double until_s,
-                 double starving_s, int64_t first, int64_t last, bint recorded, quirks,
-                 Gauge gauge=None):
+                 bint packed, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
+                 double restart_s, double until_s, double starving_s, int64_t first, int64_t last, bint recorded,
+                 quirks, Gauge gauge=None):
         import numpy as np
         cdef bint raises, sweeping
         raises, sweeping, self.whole, self.lease_end, self.gap_ends, self.stale_speedup = quirks
@@ -40,7 +40,8 @@ cdef class Turns:
         self.need__kr, self.speedup__k, self.step_s__kg = need__kr, speedup__k, step_s__kg
         self.gauge, self.gauged, self.price = gauge, gauge is not None, np.zeros(len(gpus))
         self.round_s, self.begin_s, self.restart_s, self.until_s = round_s, begin_s, restart_s, until_s
-        self.starving_s, self.narrow = starving_s, narrow
+        self.starving_s, self.narrow, self.sticky, self.blocking = starving_s, narrow, sticky, blocking
+        self.admitted_gpus = admit * self.seats.gpus
         self.first, self.last, self.recorded = first, last, recorded
         self.now_s, self.end_s, self.next_price_s = begin_s, begin_s, INFINITY
         self.yard.plain, self.yard.gpus = mechanism == FAIR, self.seats.gpus
@@ -171,16 +172,21 @@ cdef class Turns:
         cdef Stake stake
         while self.at_pending < self.n_pending:
             new = &self.pending[self.at_pending]
-            if new.submit_s > self.now_s:
+            if new.submit_s > self.now_s or not self.admits(new):
                 break
             stake = self.fresh(new)
             self.table.enter(new)
             self.stakes.enter(&stake)
             if self.gauged:
                 self.gauge.arrive(new.num_gpu)
+            self.asked_gpus += new.num_gpu
             self.at_pending += 1
             self.quiet = 0
         return 0
+
+    cdef bint admits(self, const Gang* gang) noexcept nogil:
+        """Whether there is room for what the job asks for; the first one always comes in."""
+        return self.table.n == 0 or self.asked_gpus + gang.num_gpu <= self.admitted_gpus
 
     cdef Stake fresh(self, const Gang* gang) noexcept nogil:
         """The stake of a job that has just arrived."""
@@ -249,28 +255,14 @@ cdef class Turns:
 
     cdef int run_round(self) except -1 nogil:
         """Seat the jobs in their order and set those with a seat to work."""
-        cdef int32_t i, row
+        cdef int32_t i
         cdef bint moved = False
-        cdef Gang* gang
         cdef Task* task
         self.leases.reserve(self.table.n)
         self.leases.begin()
         self.seats.reserve(self.table.n)
         self.seats.clear()
-        for i in range(self.n_chosen):
-            row = self.chosen[i]
-            gang = &self.table.gangs[row]
-            if not self.portions.fill(row):
-                continue
-            task = &self.leases.tasks[self.leases.n]
-            self.leases.n += 1
-            task.id, task.row, task.num_gpu, task.model = gang.id, row, gang.num_gpu, self.stakes.stakes[row].model
-            task.mate = task.couple = -1
-            task.mate_id = -1
-            task.priority, task.deficit = i, 0.0
-            task.before = gang.task
-            if task.before >= 0 and self.leases.last[task.before].id != task.id:
-                task.before = -1
+        self.seat_all()
         for i in range(self.table.n):
             self.table.gangs[i].task = -1
         for i in range(self.leases.n):
@@ -283,8 +275,54 @@ cdef class Turns:
         for i in range(self.leases.n):
             if self.recorded:
                 self.ledger.note(self.leases, i, self.rounds - 1, self.now_s)
-        self.quiet = self.quiet + 1 if not moved and self.at_pending == self.n_pending else 0
+        self.quiet = self.quiet + 1 if not moved and (
+            self.at_pending == self.n_pending or self.pending[self.at_pending].submit_s <= self.now_s) else 0
         return self.measure()
+
+    cdef void seat_all(self) noexcept nogil:
+        """Those that keep their GPUs first, then all others in their order."""
+        cdef int32_t i, row, left
+        cdef bint shut = False
+        cdef Gang* gang
+        if self.sticky:
+            left = self.seats.gpus
+            for i in range(self.n_chosen):
+                row = self.chosen[i]
+                gang = &self.table.gangs[row]
+                gang.taken = gang.num_gpu <= left and (not shut or self.keeps(gang))
+                if gang.taken:
+                    left -= gang.num_gpu
+                    if self.keeps(gang):
+                        self.portions.keep(row, self.leases.last[gang.task].model,
+                                           &self.leases.last_gpu[self.leases.last[gang.task].held])
+                        self.begin_task(i, row)
+                else:
+                    shut |= self.blocking
+        shut = False
+        for i in range(self.n_chosen):
+            row = self.chosen[i]
+            gang = &self.table.gangs[row]
+            if self.sticky and gang.taken and self.keeps(gang):
+                continue
+            if not shut and self.portions.fill(row):
+                self.begin_task(i, row)
+            else:
+                shut |= self.blocking
+
+    cdef bint keeps(self, const Gang* gang) noexcept nogil:
+        """Whether the job had GPUs in the last round."""
+        return gang.num_gpu > 0 and gang.task >= 0 and self.leases.last[gang.task].id == gang.id
+
+    cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil:
+        """Note that a job has its seats."""
+        cdef const Gang* gang = &self.table.gangs[row]
+        cdef Task* task = &self.leases.tasks[self.leases.n]
+        self.leases.n += 1
+        task.id, task.row, task.num_gpu, task.model = gang.id, row, gang.num_gpu, self.stakes.stakes[row].model
+        task.mate = task.couple = -1
+        task.mate_id = -1
+        task.priority, task.deficit = place, 0.0
+        task.before = gang.task
 
     cdef void seat_gpus(self, Task* task, const Stake* stake) noexcept nogil:
         """List the task's GPUs, and see whether it had the same ones."""
@@ -382,6 +420,7 @@ cdef class Turns:
             if not gang.ended:
                 continue
             gone = True
+            self.asked_gpus -= gang.num_gpu
             self.done_s = max(self.done_s, gang.finish_s)
             self.ledger.close(gang)
             if self.gauged:

@@ -146,7 +146,10 @@ def plans(draw: st.DrawFn, mechanism: str) -> TurnPlan:
     levels = draw(st.sampled_from([(), (1000.0,), (500.0, 4000.0)]))
     starving = draw(st.sampled_from([3.6e6, 1500.0]))
     chooser = Lavish() if mechanism == "opt" else None
-    return TurnPlan(order, mechanism, draw(st.booleans()), levels, starving, draw(st.booleans()), chooser)
+    sticky = mechanism in ("fair", "greedy") and draw(st.booleans())
+    admit = draw(st.sampled_from([float("inf"), 1.0, 2.5]))
+    place, narrow, blocking = (draw(st.booleans()) for _ in range(3))
+    return TurnPlan(order, mechanism, place, levels, starving, narrow, sticky, blocking, admit, chooser)
 
 
 @st.composite

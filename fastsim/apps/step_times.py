@@ -68,6 +68,7 @@ class StepTimes:
         self.low = min(measured) if low is None else low
         self.high = max(measured) if high is None else high
         self._known: dict[tuple[Placement, int], StepSeconds] = {}
+        self._most: dict[Placement, int] = {}
 
     @property
     def max_nodes(self) -> int:
@@ -93,6 +94,12 @@ class StepTimes:
     def largest(self, placement: Sequence[int]) -> int:
         """Most samples that a GPU was seen to take at once in this placement, or in one as large."""
         ring = canonical(placement)
+        known = self._most.get(ring)
+        if known is None:
+            known = self._most[ring] = self._largest(ring)
+        return known
+
+    def _largest(self, ring: Placement) -> int:
         if ring in self._exact:
             return int(self._exact[ring][0, -1])
         nodes, gpus = len(ring), sum(ring)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.queueing import FinishTimeRatio as FinishTimeRatio
     from fastsim.policies.rounds.queueing import FirstComeFirstServed as FirstComeFirstServed
     from fastsim.policies.rounds.queueing import LeastAttainedService as LeastAttainedService
+    from fastsim.policies.rounds.queueing import RoundRobin as RoundRobin
     from fastsim.policies.rounds.queueing import ShortestRemainingService as ShortestRemainingService
     from fastsim.policies.rounds.queueing import ShortestRemainingTime as ShortestRemainingTime
     from fastsim.policies.rounds.queueing import Tetris as Tetris

@@ -77,3 +77,15 @@ def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) 
         slower = dataclasses.replace(case.needs, speedup__k=case.needs.speedup__k * 2)
         with pytest.raises(ScenarioError, match="checkpoint: rates"):
             played(dataclasses.replace(case, needs=slower), resume=state)
+
+
+def test_a_policy_of_shares_cannot_go_on(tmp_path: Path) -> None:
+    import fastsim as fs
+
+    base = ("synergy:1", "synth:synergy?jobs=12&rate_per_hour=20")
+    fs.simulate(*base, "las + tune", rates="synergy", out=tmp_path / "a", checkpoint_pods=5, keep_checkpoint=True)
+    again = fs.fork(tmp_path / "a", tmp_path / "b", policy="srtf + fair")
+    assert again.jobs["state"].unique().to_list() == ["finished"]
+    with pytest.raises(ScenarioError, match="checkpoint: policies: found of shares, expected of orders, as before"):
+        fs.fork(tmp_path / "a", tmp_path / "c", policy="max_min_fairness")
+    assert not (tmp_path / "c").exists()

@@ -49,6 +49,22 @@ NOT_SAVED_BY_ROUNDS = {
         "rows", "n_rows", "row_room",  # drained before, as the ledger is
     },
 }  # fmt: skip
+TURNS = ("turns", "stakes", "portions")
+"""Modules whose one class is part of a run in ordered rounds and of no other; ``turn_state`` has their fields."""
+NOT_SAVED_BY_TURNS = {
+    "turns": {
+        "table", "stakes", "seats", "portions", "leases", "ledger", "gauge",  # parts of their own
+        "need__kr", "speedup__k", "step_s__kg", "round_s", "begin_s", "restart_s", "until_s", "starving_s",
+        "admitted_gpus", "recorded", "whole", "lease_end", "gap_ends", "stale_speedup", "narrow", "sticky", "blocking",
+        "first", "last",  # told
+        "chosen", "n_chosen", "chosen_room", "yard",  # rewritten in every round
+        "records", "n_records", "record_room",  # drained before
+        "stage",  # always between two rounds
+        "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
+    },
+    "stakes": {"terms", "term", "sign", "level_s", "spare", "keys", "room"},  # told; rewritten in every round
+    "portions": {"table", "stakes", "seats", "step_s__kg", "mechanism", "raises", "sweeping"},
+}  # fmt: skip
 ROOM = {"gangs": {"room", "couple_room"}}
 """Fields that say how much fits: set when they are restored."""
 
@@ -98,9 +114,9 @@ def test_the_plain_loop_forgets_nothing() -> None:
         assert f"self.{name}" in snapshot or name == "at_capacity", name  # the last one by way of state()
 
 
-def state_functions(suffix: str) -> str:
-    """The texts of the functions of ``round_state`` whose names end so."""
-    text = (FOLDER / "round_state.pyx").read_text(encoding="utf-8")
+def state_functions(suffix: str, module: str = "round_state") -> str:
+    """The texts of the functions of ``round_state``, or of its like, whose names end so."""
+    text = (FOLDER / f"{module}.pyx").read_text(encoding="utf-8")
     return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
 
 
@@ -113,3 +129,14 @@ def test_rounds_forget_nothing(module: str) -> None:
         written = rf"\b{variable}\.{name}\b"
         assert name in ROOM.get(module, ()) or re.search(written, state_functions("state")), f"{module}.{name}"
         assert re.search(written, state_functions("back")), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("module", TURNS)
+def test_ordered_rounds_forget_nothing(module: str) -> None:
+    variable = {"turns": "run", "portions": "run.portions"}.get(module, module)
+    said = fields(module).keys()
+    assert NOT_SAVED_BY_TURNS[module] <= said
+    for name in said - NOT_SAVED_BY_TURNS[module]:
+        written = rf"\b{variable}\.{name}\b"
+        for suffix in ("state", "back"):
+            assert re.search(written, state_functions(suffix, "turn_state")), f"{module}.{name}"

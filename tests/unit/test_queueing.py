@@ -21,6 +21,7 @@ KEYS = {
     "tiresias": ("-priority", "level", "arrival"),
     "ftf": ("-priority", "-finish_ratio", "arrival"),
     "ftf(ftf_smallest_first=True)": ("-priority", "finish_ratio", "arrival"),
+    "round_robin": ("-priority", "last", "arrival"),
     "drf": ("-priority", "dominant", "arrival"),
     "tetris": ("-priority", "packing", "arrival"),
 }
@@ -67,6 +68,7 @@ def test_mechanisms_are_added(text: str, mechanism: str, place: bool) -> None:
         ("fifo(mode=perf) + tune", "expected fifo . tune, without parameters"),
         ("las(mechanism=half)", "parameter mechanism: found 'half'"),
         ("las(starving_h=0)", "policy las, parameter starving_h: found 0, expected hours above 0"),
+        ("las(admit=0)", "policy las, parameter admit: found 0, expected a number above 0"),
         ("tiresias(queues=0)", "parameter queues: found 0"),
         ("tiresias(factor=1)", "parameter factor: found 1, expected a number above 1"),
         ("las(place=2)", "parameter place: found 2, expected True or False"),

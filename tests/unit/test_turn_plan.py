@@ -20,7 +20,7 @@ def test_the_compiled_loop_knows_as_many() -> None:
     StakeTable([(0, 1.0)] * MOST_TERMS, memoryview(b"").cast("d"))
     with pytest.raises(ValueError, match="5 terms, expected 1 to 4"):
         StakeTable([(0, 1.0)] * (MOST_TERMS + 1), memoryview(b"").cast("d"))
-    assert len(set(TERMS)) == 12 and len(MECHANISMS) == 4
+    assert len(set(TERMS)) == 13 and len(MECHANISMS) == 4
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,8 @@ def test_the_compiled_loop_knows_as_many() -> None:
         ({"order": ("arrival",) * 5}, "order: found 5 terms"),
         ({"mechanism": "half"}, "mechanism: found 'half', expected one of fair, greedy, tune, opt"),
         ({"starving_s": 0.0}, "starving_s: found 0.0, expected seconds above 0"),
+        ({"sticky": True, "mechanism": "tune"}, "sticky: found mechanism tune, expected fair or greedy"),
+        ({"admit": 0.0}, "admit: found 0.0, expected a number above 0"),
         ({"level_s": (5.0, 5.0)}, "expected rising GPU seconds"),
     ],
 )
@@ -40,5 +42,5 @@ def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
 
 
 def test_a_checkpoint_tells_all_that_decides() -> None:
-    plan = TurnPlan(("arrival",), "tune", True, (1.0,), 5.0, True)
-    assert plan.told == [["arrival"], "tune", True, [1.0], 5.0, True]
+    plan = TurnPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0)
+    assert plan.told == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0"]

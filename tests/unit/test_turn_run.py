@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
 from fastsim.errors import InputError, PolicyError, ScenarioError
 
-ORDERS = ("fifo", "srtf", "srsf", "las", "tiresias", "ftf", "drf", "tetris")
+ORDERS = ("fifo", "srtf", "srsf", "las", "tiresias", "round_robin", "ftf", "drf", "tetris")
 MECHANISMS = ("fair", "greedy", "tune", "opt")
 WORK: dict[str, dict[str, Any]] = {
     "synergy": {"cluster": "synergy:2", "workload": "synth:synergy?jobs=30&rate_per_hour=6", "rates": "synergy"},
@@ -80,6 +81,51 @@ def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
     run = simulated("synergy", "fifo + tune", cluster="synergy:8", window="20:60", record="summary")
     assert run.jobs.height > 60
     assert run.jobs[20:60]["state"].unique().to_list() == ["finished"]
+
+
+def pods(*rows: tuple[float, float, int]) -> fs.Workload:
+    """Pods of (submit_s, duration_s, GPUs)."""
+    count = len(rows)
+    columns = {"pod_id": list(range(count)), "submit_s": [r[0] for r in rows], "duration_s": [r[1] for r in rows],
+               "cpu_milli": [0] * count, "memory_mib": [0] * count, "gpu_milli": [1000] * count,
+               "num_gpu": pa.array([r[2] for r in rows], pa.int16())}  # fmt: skip
+    return fs.Workload.from_arrow(pa.table(columns))
+
+
+def on_four(policy: str, work: fs.Workload, gpus: int = 4) -> fs.Result:
+    return fs.simulate(f"uniform?nodes=1&gpu=T4&gpus={gpus}", work, policy, round_s=300.0)
+
+
+def stays(run: fs.Result) -> dict[int, int]:
+    """How many unbroken stays on the same GPUs each job has."""
+    return dict(run.placements.group_by("pod_id").len().iter_rows())
+
+
+def test_who_is_sticky_keeps_his_gpus() -> None:
+    work = pods((0.0, 1500.0, 1), (0.0, 600.0, 2), (300.0, 900.0, 1))
+    assert stays(on_four("srtf", work))[0] == 4  # it moves up whenever another one leaves
+    assert stays(on_four("srtf(sticky=True)", work)) == {0: 1, 1: 1, 2: 1}
+
+
+def test_blocking_jobs_make_those_behind_them_wait() -> None:
+    work = pods((0.0, 600.0, 3), (0.0, 600.0, 2), (0.0, 600.0, 1))
+    first = [on_four(policy, work).jobs["start_s"].to_list() for policy in ("fcfs", "fcfs(blocking=True)")]
+    assert first == [[0.0, 600.0, 0.0], [0.0, 600.0, 600.0]]
+
+
+def test_jobs_are_let_in_as_long_as_there_is_room() -> None:
+    open_to_all, guarded = (
+        simulated("gavel", policy, cluster="gavel:1:1:1").summary.row(0, named=True)
+        for policy in ("las", "las(admit=1.5)")
+    )
+    assert guarded["max_active_jobs"] < open_to_all["max_active_jobs"]
+    assert guarded["pods_finished"] == open_to_all["pods_finished"] == 20
+
+
+def test_time_slices_go_round() -> None:
+    work = pods((0.0, 900.0, 1), (0.0, 900.0, 1), (0.0, 900.0, 1))
+    assert stays(on_four("round_robin", work, 1)) == {0: 3, 1: 3, 2: 3}
+    assert stays(on_four("fcfs", work, 1)) == {0: 1, 1: 1, 2: 1}
 
 
 def test_every_result_has_all_tables() -> None:

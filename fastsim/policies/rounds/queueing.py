@@ -7,6 +7,7 @@ gangs together.
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -30,6 +31,14 @@ TIRESIAS = """@inproceedings{gu2019tiresias,
     and Liu, Hongqiang and Guo, Chuanxiong},
   booktitle = {NSDI},
   year = {2019}
+}"""
+GANDIVA = """@inproceedings{xiao2018gandiva,
+  title = {Gandiva: Introspective Cluster Scheduling for Deep Learning},
+  author = {Xiao, Wencong and Bhardwaj, Romil and Ramjee, Ramachandran and Sivathanu, Muthian and Kwatra, Nipun
+    and Han, Zhenhua and Patel, Pratyush and Peng, Xuan and Zhao, Hanyu and Zhang, Quanlu
+    and Yang, Fan and Zhou, Lidong},
+  booktitle = {OSDI},
+  year = {2018}
 }"""
 GRANDL = """@inproceedings{grandl2014tetris,
   title = {Multi-resource Packing for Cluster Schedulers},
@@ -74,10 +83,23 @@ class Order(RoundRule):
         default=1000.0, metadata=about("a job that has waited longer goes before all others", unit="h")
     )
 
+    sticky: bool = field(
+        default=False, metadata=about("who is served again keeps the very GPUs; only then others get theirs")
+    )
+    blocking: bool = field(
+        default=False,
+        metadata=about("the first job that gets no GPUs makes all behind it wait, but for those that keep theirs"),
+    )
+    admit: float = field(
+        default=math.inf, metadata=about("jobs come in as long as those that are in ask for so many times the GPUs")
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.starving_h, bool) or not isinstance(self.starving_h, int | float) or not self.starving_h > 0:
-            raise PolicyError(self.where("starving_h"), repr(self.starving_h), "hours above 0")
+        for name, what in (("starving_h", "hours above 0"), ("admit", "a number above 0")):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise PolicyError(self.where(name), repr(value), what)
 
     def filled(self, word: str) -> Self:
         """The same order with a mechanism, or with ``place``."""
@@ -97,8 +119,9 @@ class Order(RoundRule):
 
             chooser = PointChooser()
         return TurnPlan(
-            self.terms, self.mechanism, self.place, self.level_s, 3600 * self.starving_h, self.narrow, chooser
-        )
+            self.terms, self.mechanism, self.place, self.level_s, 3600 * self.starving_h, self.narrow,
+            sticky=self.sticky, blocking=self.blocking, admit=self.admit, chooser=chooser,
+        )  # fmt: skip
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -206,6 +229,18 @@ class Tiresias(Order):
     def level_s(self) -> tuple[float, ...]:
         """Ends of all queues but the last one."""
         return tuple(3600.0 * self.first_h * self.factor**q for q in range(self.queues - 1))
+
+
+@policy("round_robin")
+@dataclass(frozen=True)
+class RoundRobin(Order):
+    """Serve the job first that has not been at work for the longest time: GPUs change hands every round.
+
+    key[j] = (end of the last round of[j], arrival[j])
+    """
+
+    citation: ClassVar[str] = GANDIVA
+    key: ClassVar[tuple[str, ...]] = ("last", "arrival")
 
 
 @policy("ftf")
