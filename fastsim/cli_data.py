@@ -125,6 +125,31 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
     click.echo(f"{output}: {workload.write(output):,} jobs")
 
 
+@import_.command("kubernetes")
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--nodes", "as_nodes", is_flag=True, help="Write the nodes, not the pods.")
+@click.option(
+    "--memory-unit", default="GiB", show_default=True, help="What one of aliyun.com/gpu-mem means: GiB or MiB."
+)
+def import_kubernetes(sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str) -> None:
+    """Pods or nodes of Kubernetes objects: YAML, JSON, folders, KAI snapshots.
+
+    What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
+    """
+    from fastsim.kubernetes import Snapshot
+
+    snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
+    if as_nodes:
+        cluster = snapshot.cluster()
+        cluster.to_parquet(output)
+        click.echo(f"{output}: {len(cluster):,} nodes")
+    else:
+        click.echo(f"{output}: {snapshot.workload().write(output):,} pods")
+    for text, count in sorted(snapshot.notices.items()):
+        click.echo(f"not honoured: {text}: {count:,}", err=True)
+
+
 @click.group()
 def synth() -> None:
     """Generate workloads that look like published traces."""

@@ -13,6 +13,7 @@ IMPORTERS = {
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
     "synergy": "job traces (5 fields, CSV) and clusters (INI) of Synergy",
     "philly": "the log of Microsoft's Philly trace (JSON) and its reduced form (CSV)",
+    "kubernetes": "nodes, pods and workloads of Kubernetes (YAML, JSON, KAI snapshots)",
     "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
 }
 

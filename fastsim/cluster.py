@@ -134,6 +134,18 @@ class Cluster:
 
         return cls.mix(synergy_parts(spec, cpus), name=f"synergy:{spec}", catalog=catalog)
 
+    @classmethod
+    def from_kubernetes(
+        cls, path: str | os.PathLike[str], *, memory_unit: str = "GiB", catalog: Catalog | None = None
+    ) -> Cluster:
+        """The nodes among Kubernetes objects (YAML, JSON, folders, KAI snapshots); see `kubernetes.Snapshot`."""
+        from fastsim.kubernetes import Snapshot
+
+        snapshot = Snapshot.read(path, memory_unit=memory_unit)
+        cluster = snapshot.cluster(catalog)
+        snapshot.warn(2)
+        return cluster
+
     # ------------------------------------------------------------------ reading
 
     def __len__(self) -> int:

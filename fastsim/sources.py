@@ -8,11 +8,13 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
                   · ``sia:6:2:3`` (machines with T4, A100 and RTX 2080 Ti, named aws, dgx-ext and rtx)
                   · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
+                  · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder)
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models
 workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
+                  · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
@@ -155,6 +157,8 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         return _cluster_called(text, sia_cluster, {**options, "spec": rest})
     if kind == "synergy" and rest:
         return _cluster_called(text, Cluster.from_synergy, {**options, "spec": rest})
+    if kind == "kubernetes" and rest:
+        return _cluster_called(text, Cluster.from_kubernetes, {**options, "path": rest})
     raise _unknown("cluster", head, PRESETS)
 
 
@@ -170,6 +174,9 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     if kind == "synth" and rest:
         generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
         return generated
+    if kind == "kubernetes" and rest:
+        objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
+        return objects
     path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
     if not Path(path).is_file():
         raise _unknown("workload", path, SYNTHETIC)
@@ -194,6 +201,12 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
 
     made: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
     return made
+
+
+def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB") -> Workload:
+    from fastsim.workload import Workload
+
+    return Workload.from_kubernetes(path, *([nodes] if nodes else []), memory_unit=memory_unit)
 
 
 def _generator(kind: str) -> Callable[..., Workload]:

@@ -131,6 +131,18 @@ class Workload:
         return import_jobs(path, **options)
 
     @classmethod
+    def from_kubernetes(
+        cls, path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB"
+    ) -> Workload:
+        """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet."""
+        from fastsim.kubernetes import Snapshot
+
+        snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
+        workload = snapshot.workload()
+        snapshot.warn(2)
+        return workload
+
+    @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
         """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
         from fastsim.workload.synth import GENERATORS

@@ -15,6 +15,7 @@ import pytest
 from fastsim.cli import exit_code
 from fastsim.workload import Workload
 from tests.cli.terminal import COMMAND, environment, fastsim
+from tests.objects import pod, written
 
 GOOD: dict[str, Any] = {
     "pod_id": [0, 1], "submit_s": [0.0, 1.0], "cpu_milli": [1000, 2000], "memory_mib": [10, 20],
@@ -130,12 +131,14 @@ def test_several_mistakes_are_told_in_one_line(tmp_path: Path, capsys: pytest.Ca
 def test_other_verbs_refuse_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "o.parquet"
     assert "none.csv" in refused(tmp_path, capsys, "import", "openb", tmp_path / "none.csv", "-o", output)
-    for kind in ("gavel", "gavel-rates", "synergy", "philly"):
+    for kind in ("gavel", "gavel-rates", "synergy", "philly", "kubernetes"):
         assert "none.csv" in refused(tmp_path, capsys, "import", kind, tmp_path / "none.csv", "-o", output)
     assert "--jobs" in refused(tmp_path, capsys, "synth", "gavel", "-o", output)
     assert "did you mean" in refused(tmp_path, capsys, "synth", "gavel", "--jobs", 3, "--set", "slo=true", "-o", output)
     assert "20:70:10" in refused(tmp_path, capsys, "synth", "synergy", "--jobs", 3, "--split", "all", "-o", output)
     assert "one of all" in refused(tmp_path, capsys, "import", "philly", "x.json", "--rules", "none", "-o", output)
+    path = written(tmp_path / "p.json", pod(requests={"memory": "1GB"}))
+    assert "memory: found '1GB'" in refused(tmp_path, capsys, "import", "kubernetes", path, "-o", output)
     assert "--pods" in refused(tmp_path, capsys, "synth", "openb", "-o", output)
     assert "did you mean" in refused(tmp_path, capsys, "synth", "openb", "--pods", 3, "--set", "lod=1", "-o", output)
     assert "did you mean 'fgd'" in refused(tmp_path, capsys, "describe", "fdg")

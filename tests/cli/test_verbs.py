@@ -15,6 +15,7 @@ from fastsim.policies import registry
 from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.cli.terminal import fastsim
+from tests.objects import node, pod, written
 
 SMALL = ("--cluster", "openb:20?seed=1", "--workload", "synth:openb?pods=40&seed=2")
 CSV = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,100,1,500\np1,2000,200,2,1000\np2,500,50,0,0\n"
@@ -267,3 +268,12 @@ def test_philly_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert called(*words) == 0 and called(*words, "--rules", "synergy", "--exponential") == 0
     assert called(*words, "--single-gpu") == 2
     assert "--single-gpu makes no sense with all jobs" in capsys.readouterr().err
+
+
+def test_kubernetes_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes, pods = written(tmp_path / "n.json", node(), node("n2")), written(tmp_path / "p.json", pod(hostUsers=False))
+    assert called("import", "kubernetes", nodes, pods, "-o", tmp_path / "p.parquet") == 0
+    told = capsys.readouterr()
+    assert "1 pods" in told.out and told.err == "not honoured: pods: spec.hostUsers: 1\n"
+    assert called("import", "kubernetes", nodes, "--nodes", "-o", tmp_path / "n.parquet") == 0
+    assert "2 nodes" in capsys.readouterr().out

@@ -106,6 +106,7 @@ SHARED = {
 }
 """Modules tested under another name, and why."""
 NOTHING = {
+    "fastsim/policies/monitored/__init__.py",
     "fastsim/apps/__init__.py",
     "fastsim/policies/adaptive/__init__.py",
     "fastsim/policies/online/__init__.py",

@@ -12,6 +12,7 @@ from fastsim.cluster import Cluster
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from tests.objects import node, pod, written
 
 PODS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,100,1,500,\np1,2000,200,2,1000,T4\np2,500,50,0,0,\n"
@@ -29,6 +30,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(2 * "A3C\tmain.py\t--steps\t0\t900\t0.5\t1\n")
     (tmp_path / "jobs.csv").write_text("0,res18,0.5,900,1\n1,m5,1,900,2\n")
     (tmp_path / "philly.csv").write_text("timestamp,duration,num_gpus\n2017-10-09 07:00:00,5000,2\n")
+    written(tmp_path / "kube.json", node(), pod(), pod("p2"))
     (tmp_path / "watts.csv").write_text("kind,model,memory_mib,idle_w,peak_w,cores_per_socket\ngpu,T4,15109,11,71,\n")
     Workload.from_openb("pods.csv").write("pods.parquet")
     Cluster.uniform(nodes=3, gpu="T4", gpus=2).to_parquet("cluster.parquet")
@@ -49,6 +51,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("openb:nodes.csv", 2, 10),
         ("gavel:4:4:8?per_server=2:4:1", 11, 16),
         ("synergy:3", 3, 24),
+        ("kubernetes:kube.json", 1, 0),
     ],
 )
 def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
@@ -85,6 +88,8 @@ def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
         ("synth:synergy?jobs=20&split=50:0:50&log=9", 20),
         ("synergy:jobs.csv", 2),
         ("philly:philly.csv?rules=synergy&exponential=true", 1),
+        ("kubernetes:kube.json", 2),
+        ("kubernetes:kube.json?memory_unit=MiB", 2),
     ],
 )
 def test_workload_texts(files: Path, text: str, rows: int) -> None:
@@ -133,6 +138,8 @@ def test_typical_texts(files: Path) -> None:
         ("gavel:4:4:4?servers=2", "unknown option 'servers'"),
         ("synergy:none.ini", "no such file"),
         ("synergy:4?gpus=2", "unknown option 'gpus'"),
+        ("kubernetes:none.yaml", "no such file or folder"),
+        ("kubernetes:kube.json?memory_unit=GB", "one of GiB, MiB"),
     ],
 )
 def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
@@ -155,6 +162,7 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
         ("gavel:none.trace", "neither a file nor a known name"),
         ("synergy:jobs.csv?tune_sed=1", "did you mean 'tune_seed'"),
         ("philly:philly.csv?rules=none", "one of all, synergy"),
+        ("kubernetes:none.yaml", "no such file or folder"),
         ("synth:synergy?jobs=3&split=1:2", "per cent of jobs for each of image, language, speech"),
         ("synth:gavel?pods=3", "unknown option 'pods'"),
         ("synth:gavel?jobs=3&durations=x", "durations"),

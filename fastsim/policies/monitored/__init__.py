@@ -1,0 +1,1 @@
+"""Policies that look at what GPUs report before they admit a pod."""

@@ -1,0 +1,75 @@
+"""What a pod does to its GPU while it runs: memory, utilisation and power as a curve over its time there.
+
+Numbers of the built-in profiles are rounded from what is published of one V100 with 32 GB and one image detector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from fastsim.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A piece of the curve: seconds it lasts, MiB held, whether it computes, its utilisation alone, watts on top.
+
+    ``duration_s`` is infinite in the last phase, which lasts until the pod ends.
+    """
+
+    duration_s: float
+    memory_mib: float = 0.0
+    util_pct: float = 0.0
+    power_w: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Phases one after another from the start of the container; only the last is endless."""
+
+    name: str
+    phases: tuple[Phase, ...]
+
+    def __post_init__(self) -> None:
+        where = f"profile {self.name}"
+        if not self.phases or not math.isinf(self.phases[-1].duration_s):
+            raise InputError(f"{where}: phases", "an end", "a last phase of infinite duration")
+        for number, phase in enumerate(self.phases, start=1):
+            last = number == len(self.phases)
+            if not (phase.duration_s > 0 and (last or math.isfinite(phase.duration_s))):
+                raise InputError(f"{where}: phase {number}: duration_s", phase.duration_s, "more than 0, finite")
+            if not (0 <= phase.util_pct <= 100 and 0 <= phase.memory_mib < math.inf and math.isfinite(phase.power_w)):
+                raise InputError(f"{where}: phase {number}", phase, "0 to 100 %, 0 MiB or more, finite watts")
+
+    @property
+    def starts_s(self) -> list[float]:
+        """When each phase begins, seconds after the container."""
+        return [0.0, *accumulate(phase.duration_s for phase in self.phases[:-1])]
+
+    def scaled(self, memory_mib: float) -> Profile:
+        """The same curve for a pod that ends up with another amount of memory."""
+        full = self.phases[-1].memory_mib
+        if not full > 0:
+            raise InputError(f"profile {self.name}: scaled", f"{full:g} MiB", "a last phase that holds memory")
+        part = memory_mib / full
+        phases = (Phase(p.duration_s, p.memory_mib * part, p.util_pct, p.power_w) for p in self.phases)
+        return Profile(f"{self.name} {memory_mib:g} MiB", tuple(phases))
+
+
+def ramp(
+    name: str, loading: Sequence[Phase], *, memory_mib: float, util_pct: float, rush_w: float, rush_s: float
+) -> Profile:
+    """A program that loads in phases and then computes with all its memory, for the first `rush_s` with more power."""
+    working = [Phase(rush_s, memory_mib, util_pct, rush_w), Phase(math.inf, memory_mib, util_pct)]
+    return Profile(name, (*loading, *working))
+
+
+DETECTOR = ramp(
+    "detector", [Phase(17), Phase(7, 307), Phase(3, 700, 4)], memory_mib=6983, util_pct=4, rush_w=4, rush_s=27
+)  # fmt: skip
+"""One image detector on a V100: nothing for 17 s, a context, a little more, and all its memory after 27 s."""
+PROFILES = {profile.name: profile for profile in (DETECTOR,)}
+"""Built-in profiles by name."""

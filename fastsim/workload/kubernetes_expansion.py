@@ -1,0 +1,140 @@
+"""The pods that workloads of Kubernetes stand for: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob.
+
+A workload whose pods, or whose own workloads, are among the objects is not expanded again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.manifests import Manifest, mapping, sequence
+from fastsim.workload.kubernetes_rules import DAEMON_TOLERATES, Places, allowed, constraints
+
+REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+"""Kinds with a number of equal pods."""
+WORKLOADS = (*REPLICATED, "DaemonSet", "Job", "CronJob")
+"""Kinds that are expanded."""
+COPIED_DOWN = ("alibabacloud.com/", "gpu-")
+"""Beginnings of annotations that pods have from their workload if their template lacks them."""
+MOST = 1_000_000
+"""Most pods of one workload."""
+
+
+class PodManifest(NamedTuple):
+    """One pod, written out or expanded: where it was found, its parts, and the workload it belongs to ("" = none)."""
+
+    where: str
+    name: str
+    namespace: str
+    labels: Mapping[str, Any]
+    annotations: Mapping[str, Any]
+    created: str | None
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+    owner: str = ""
+    node: str | None = None
+
+
+def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
+    """Every pod in the order of the objects; what cannot be expanded is counted in `notices`."""
+    owners = {owner for item in objects for owner in _owners(item)}
+    for item in objects:
+        if item.kind == "Pod":
+            yield _written(item)
+        elif item.kind in WORKLOADS and _identity(item) not in owners:
+            yield from _expanded(item, places, notices)
+
+
+def _written(item: Manifest) -> PodManifest:
+    metadata = item.part("metadata")
+    owner = next(iter(_owners(item)), None)
+    spec = item.part("spec")
+    return PodManifest(
+        item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
+        mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,
+        item.part("status"), "/".join(owner) if owner else "", _text(spec.get("nodeName")),
+    )  # fmt: skip
+
+
+def _expanded(item: Manifest, places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
+    body = item
+    if item.kind == "CronJob":
+        notices["workloads: a CronJob runs once"] += 1
+        body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
+        if item.part("spec").get("suspend"):
+            return
+    template = _template(item, body)
+    if item.kind == "DaemonSet":
+        yield from _one_on_each_node(template, places, notices)
+        return
+    count, together = _numbers(item.kind, body)
+    if together < count:
+        notices["workloads: all pods of a Job arrive at once, whatever its parallelism"] += 1
+    for number in range(count):
+        yield template._replace(name=f"{template.name}-{number}")
+
+
+def _template(item: Manifest, body: Manifest) -> PodManifest:
+    """The pod that a workload makes, still under the workload's name."""
+    own, part = item.part("metadata"), body.part("spec", "template")
+    metadata = mapping(part, "metadata", item.where)
+    above = mapping(own, "annotations", item.where)
+    copied = {key: value for key, value in above.items() if str(key).startswith(COPIED_DOWN)}
+    return PodManifest(
+        item.where, item.name, _namespace(own), mapping(metadata, "labels", item.where),
+        {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
+        mapping(part, "spec", item.where), {}, "/".join(_identity(item)),
+    )  # fmt: skip
+
+
+def _numbers(kind: str, body: Manifest) -> tuple[int, int]:
+    """How many pods there will be, and how many at the same time."""
+    spec = body.part("spec")
+    if kind in REPLICATED:
+        count = _count(spec, "replicas", 1, body.where)
+        return count, count
+    parallel = _count(spec, "parallelism", 1, body.where)
+    count = _count(spec, "completions", parallel, body.where)
+    if spec.get("suspend"):
+        return 0, 0
+    return count, min(parallel, count)
+
+
+def _one_on_each_node(template: PodManifest, places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
+    if not places.nodes:
+        notices["workloads: a DaemonSet without nodes has no pods"] += 1
+    tolerations = [{"key": key, "operator": "Exists"} for key in DAEMON_TOLERATES]
+    spec = {**template.spec, "tolerations": [*sequence(template.spec, "tolerations", template.where), *tolerations]}
+    for name in allowed(constraints(spec, template.where, places, Counter()), places.nodes):
+        yield template._replace(name=f"{template.name}-{name}", spec=spec, node=name)
+
+
+def _count(spec: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    value = spec.get(key, default)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise InputError(f"{where}: spec: {key}", repr(value), f"a whole number, 0 to {MOST:,}")
+    return value
+
+
+def _identity(item: Manifest) -> tuple[str, str, str]:
+    return item.kind, _namespace(item.part("metadata")), item.name
+
+
+def _owners(item: Manifest) -> list[tuple[str, str, str]]:
+    metadata = item.part("metadata")
+    given = sequence(metadata, "ownerReferences", item.where)
+    first = sorted(given, key=lambda owner: not owner.get("controller"))
+    return [(str(owner.get("kind")), _namespace(metadata), str(owner.get("name"))) for owner in first]
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    return str(metadata.get("namespace") or "default")
+
+
+def _text(value: object) -> str | None:
+    return None if value in (None, "") else str(value)

@@ -1,0 +1,90 @@
+"""Workloads of Kubernetes become the pods they stand for, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.kubernetes_nodes import Taint
+from fastsim.workload.kubernetes_expansion import PodManifest, pods
+from fastsim.workload.kubernetes_rules import Places
+from tests.objects import manifest, pod
+
+
+def workload(kind: str, name: str = "w", annotations: Any = None, owner: Any = None, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}}
+    metadata = {"name": name, "namespace": "ns", "annotations": annotations or {}, "ownerReferences": owner}
+    return {"kind": kind, "metadata": metadata, "spec": {"template": template, **spec}}
+
+
+def found(*objects: dict[str, Any], places: Places = Places()) -> tuple[list[PodManifest], Counter[str]]:  # noqa: B008
+    notices: Counter[str] = Counter()
+    return list(pods([manifest(item) for item in objects], places, notices)), notices
+
+
+def names(*objects: dict[str, Any], places: Places = Places()) -> list[str]:  # noqa: B008
+    return [pod.name for pod in found(*objects, places=places)[0]]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (workload("Deployment", replicas=3), 3),
+        (workload("ReplicaSet"), 1),
+        (workload("StatefulSet", replicas=0), 0),
+        (workload("Job"), 1),
+        (workload("Job", parallelism=4), 4),
+        (workload("Job", parallelism=2, completions=5), 5),
+        (workload("Job", suspend=True), 0),
+    ],
+)
+def test_how_many_pods(body: dict[str, Any], count: int) -> None:
+    assert names(body) == [f"w-{number}" for number in range(count)]
+
+
+def test_a_cron_job_runs_once() -> None:
+    inner = {"spec": {"parallelism": 2, "template": {"spec": {"containers": [], "priority": 3}}}}
+    body = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"jobTemplate": inner}}
+    made, notices = found(body)
+    assert [(item.name, item.namespace, item.spec["priority"]) for item in made] == [("c-0", "default", 3),
+                                                                                     ("c-1", "default", 3)]  # fmt: skip
+    assert sum(notices.values()) == 1
+    body["spec"]["suspend"] = True  # type: ignore[index]
+    assert names(body) == []
+
+
+def test_a_daemon_set_has_a_pod_on_every_node_it_may_use() -> None:
+    nodes = ({"name": "a"}, {"name": "b", "taint:k=v:NoSchedule": ""},
+             {"name": "c", "taint:node.kubernetes.io/unschedulable=:NoSchedule": ""})  # fmt: skip
+    taints = (Taint("k", "v", "NoSchedule"), Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    made, _ = found(workload("DaemonSet"), places=Places(nodes, taints))
+    assert [(item.name, item.node) for item in made] == [("w-a", "a"), ("w-c", "c")]
+    assert sum(found(workload("DaemonSet"))[1].values()) == 1
+
+
+def test_annotations_on_the_workload_reach_its_pods() -> None:
+    told = {"alibabacloud.com/gpu-mem": "1Gi", "kubectl.kubernetes.io/x": "y"}
+    made, _ = found(workload("ReplicaSet", annotations=told))
+    assert made[0].annotations == {"alibabacloud.com/gpu-mem": "1Gi"}
+    assert (made[0].labels, made[0].owner) == ({"app": "x"}, "ReplicaSet/ns/w")
+
+
+def test_nothing_is_counted_twice() -> None:
+    deployment = workload("Deployment", "d", replicas=2)
+    replica_set = workload(
+        "ReplicaSet", "r", owner=[{"kind": "Deployment", "name": "d", "controller": True}], replicas=2
+    )
+    assert names(deployment, replica_set) == ["r-0", "r-1"]
+    own = {"namespace": "ns", "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}
+    made = pod("r-abc", meta=own)
+    assert names(deployment, replica_set, made) == ["r-abc"]
+    assert found(made)[0][0].owner == "ReplicaSet/ns/r"
+
+
+@pytest.mark.parametrize("replicas", [-1, "3", True, 1 << 40])
+def test_bad_numbers_are_named(replicas: object) -> None:
+    with pytest.raises(InputError, match="Deployment w: spec: replicas"):
+        names(workload("Deployment", replicas=replicas))
