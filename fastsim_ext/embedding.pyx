@@ -3,6 +3,7 @@
 That module says what the numbers mean and where they come from; this one takes the steps without numpy.
 """
 
+cimport cython
 from libc.math cimport isfinite, sqrt
 
 cdef double TOLERANCE = 1e-8
@@ -22,6 +23,7 @@ cdef int embedding_space(int columns, int rows) noexcept nogil:
     return 7 * columns + 10 * (columns + rows)
 
 
+@cython.cdivision(True)
 cdef bint embedding_optimum(const Program* of, double* space, double* x, double* level) noexcept nogil:
     """Whether the method ends, and if so the columns and the level where it does."""
     cdef Path path
@@ -36,6 +38,7 @@ cdef bint embedding_optimum(const Program* of, double* space, double* x, double*
     return True
 
 
+@cython.cdivision(True)
 cdef void embedding_begin(Path* path, const Program* of, double* space) noexcept nogil:
     """Choose scales and the first point."""
     cdef int n = of.columns, m = of.columns + of.rows, i
@@ -122,6 +125,7 @@ cdef void embedding_weigh(Path* path, const double* ratio) noexcept nogil:
     path.of.weigh(path.of.of, path.weight, path.damping, DAMPING * path.level_scale * path.level_scale)
 
 
+@cython.cdivision(True)
 cdef void embedding_look(Path* path) noexcept nogil:
     """What is missed, and how far slacks and multipliers are from excluding each other."""
     cdef const Program* of = path.of
@@ -160,6 +164,7 @@ cdef double embedding_price(const Path* path, const double* z) noexcept nogil:
     return found
 
 
+@cython.cdivision(True)
 cdef bint embedding_ended(const Path* path) noexcept nogil:
     """Whether residuals and gap are small enough, relative to the balanced program's numbers."""
     cdef const Program* of = path.of
@@ -187,12 +192,14 @@ cdef bint embedding_ended(const Path* path) noexcept nogil:
     return primal < TOLERANCE and dual < TOLERANCE
 
 
+@cython.cdivision(True)
 cdef double embedding_reach(double fall, double dtau, double dkappa) noexcept nogil:
     """Largest step, where ``fall`` is the steepest relative fall of a slack or multiplier."""
     fall = max(fall, -dtau, -dkappa)
     return min(max(1.0 / fall if fall > 0 else LONGEST, SHORTEST), LONGEST)
 
 
+@cython.cdivision(True)
 cdef bint embedding_advance(Path* path) noexcept nogil:
     """One step: where Newton leads without an aim tells how far to aim. False if there is no way."""
     cdef const Program* of = path.of

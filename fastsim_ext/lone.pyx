@@ -4,6 +4,7 @@ The equations of ``fastsim/policies/programs/alone.py``, without numpy. Rows: ti
 a rate is promised to, GPUs of every model.
 """
 
+cimport cython
 from libc.math cimport fmax
 from libc.stdint cimport int64_t
 from fastsim_ext.dense cimport dense_factor, dense_solve
@@ -51,6 +52,7 @@ cdef double lone_pull(const void* of, const double* z, double* x) noexcept nogil
     return found
 
 
+@cython.cdivision(True)
 cdef double lone_largest(const void* of, const double* column, double level, const double* row,
                          double* by_column, double* by_row) noexcept nogil:
     """Largest entry of each column, of each row and (returned) of the level if these are divided by that."""
@@ -85,6 +87,7 @@ cdef double lone_largest(const void* of, const double* column, double level, con
     return found
 
 
+@cython.cdivision(True)
 cdef void lone_weigh(void* of, const double* weight, const double* damping, double level_damping) noexcept nogil:
     """Eliminate time and rate, and factor the small matrix of the models and the level."""
     cdef Lone* p = <Lone*> of
@@ -122,6 +125,7 @@ cdef void lone_weigh(void* of, const double* weight, const double* damping, doub
     dense_factor(p.matrix__gg, models)
 
 
+@cython.cdivision(True)
 cdef void lone_hold(Lone* p, int h) noexcept nogil:
     """Eliminate the rate of one held class: weighted mean of its rates, and what is left of them beside it."""
     cdef int models = p.models, c = p.holds[h], g, k
@@ -162,6 +166,7 @@ cdef void lone_free(const Lone* p, const double* x, double* free) noexcept nogil
         free[c] = x[c] - p.own__cg[c] * free[c]
 
 
+@cython.cdivision(True)
 cdef double lone_solve(const void* of, const double* rise, double rise_level, const double* fall,
                        double* x, double* z) noexcept nogil:
     """The columns and the multipliers; returns the level."""
@@ -204,6 +209,7 @@ cdef double lone_solve(const void* of, const double* rise, double rise_level, co
     return level
 
 
+@cython.cdivision(True)
 cdef void lone_finish(const Lone* p, double level, const double* gpus, const double* fall,
                       double* x, double* z) noexcept nogil:
     """Time, rate, columns and their own multipliers once GPUs and level are known."""

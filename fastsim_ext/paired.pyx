@@ -4,6 +4,7 @@ Rows: time of every class, rate of those that a rate is promised to, GPUs of eve
 or pair, so two jobs of one class put twice their time into the rows of that class.
 """
 
+cimport cython
 from libc.math cimport fmax
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -64,6 +65,7 @@ cdef void paired_asked(const Paired* p, const double* rows, double* x) noexcept 
                 x[r * models + g] -= rates[g] * each
 
 
+@cython.cdivision(True)
 cdef void paired_used(const void* of, const double* x, double level, double* rows) noexcept nogil:
     """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
     cdef const Paired* p = <const Paired*> of
@@ -92,6 +94,7 @@ cdef double paired_lifted(const Paired* p, const double* rows) noexcept nogil:
     return found
 
 
+@cython.cdivision(True)
 cdef double paired_largest(const void* of, const double* column, double level, const double* row,
                            double* by_column, double* by_row) noexcept nogil:
     """Largest entry of each column, of each row and (returned) of the level if these are divided by that."""
@@ -135,6 +138,7 @@ cdef void paired_add(Paired* p, int64_t i, int64_t j, double value) noexcept nog
     p.matrix[min(i, j) * side + max(i, j)] += value
 
 
+@cython.cdivision(True)
 cdef void paired_weigh(void* of, const double* weight, const double* damping, double level_damping) noexcept nogil:
     """Eliminate the columns, and factor what is left."""
     cdef Paired* p = <Paired*> of
@@ -192,6 +196,7 @@ cdef void paired_group(Paired* p, int r) noexcept nogil:
                 paired_add(p, c, p.classes + by, -mixed * p.hold__mr[m * groups + r])
 
 
+@cython.cdivision(True)
 cdef double paired_once(const Paired* p, const double* rise, double rise_level, const double* fall,
                         double* x, double* z) noexcept nogil:
     """The columns and the multipliers, as far as the factors are exact; returns the level."""
