@@ -18,8 +18,8 @@ from fastsim.round_run import RoundRun, run_rounds
 
 GPUS = 36
 """GPUs of each of three models."""
-RUNS = [("fifo(mode=perf)", 2.4), ("allox", 2.8), ("gandiva", 2.4), ("max_min_fairness", 70.0),
-        ("finish_time_fairness", 70.0)]  # fmt: skip
+RUNS = [("fifo(mode=perf)", 1.2), ("allox", 1.4), ("gandiva", 1.5), ("max_min_fairness", 4.5),
+        ("finish_time_fairness", 9.0)]  # fmt: skip
 """Policies of whole runs and the ratio a run may not exceed."""
 
 
@@ -48,7 +48,7 @@ def crowd(jobs: int, rounds: int) -> tuple[Setting, JobBatch, RoundOptions]:
     return setting, JobBatch.of(listed), RoundOptions(realloc_s=1e12, until_s=360.0 * rounds)
 
 
-@pytest.mark.parametrize(("jobs", "rounds", "budget"), [(71, 10_000, 6.0), (1_000, 2_000, 7.0), (10_000, 200, 6.0)])
+@pytest.mark.parametrize(("jobs", "rounds", "budget"), [(71, 10_000, 3.5), (1_000, 2_000, 4.0), (10_000, 200, 4.5)])
 def bench_loop(timed: Timed, jobs: int, rounds: int, budget: float) -> None:
     """Rounds of jobs a second with everything already decided."""
     setting, batch, options = crowd(jobs, rounds)

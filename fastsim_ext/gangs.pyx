@@ -5,6 +5,7 @@ here called couples, have a row.
 """
 
 cimport cython
+from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
@@ -17,6 +18,16 @@ cdef void* gangs_grown(void* items, int64_t count, int64_t size) except NULL nog
         with gil:
             raise MemoryError()
     return more
+
+
+cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
+                      double total, double weight, double deadline_s) noexcept nogil:
+    """A job that has done nothing yet, and is believed to be what it is."""
+    gang.id, gang.kind, gang.guise, gang.num_gpu, gang.tenant = id, kind, kind, num_gpu, tenant
+    gang.submit_s, gang.total, gang.weight, gang.deadline_s = submit_s, total, weight, deadline_s
+    gang.run, gang.cost, gang.first_s, gang.finish_s = 0.0, 0.0, NAN, NAN
+    gang.rounds, gang.failures, gang.place, gang.task = 0, 0, 0, -1
+    gang.known = gang.settled = gang.taken = gang.ended = False
 
 
 @cython.final

@@ -3,9 +3,9 @@
 cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from fastsim_ext.dues cimport Due, dues_sorted
-from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang
+from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang, gangs_begin, gangs_grown
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 
@@ -55,23 +55,16 @@ cdef class Rounds:
         """
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
-        cdef Gang* new
-        cdef Gang* more
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
-            more = <Gang*> realloc(self.pending, n * sizeof(Gang))
-            if more == NULL:
-                raise MemoryError()
-            self.pending, self.pending_room = more, n
+            self.pending = <Gang*> gangs_grown(self.pending, n, sizeof(Gang))
+            self.pending_room = n
         for i in range(n):
-            new = &self.pending[i]
-            new.id, new.kind, new.num_gpu, new.tenant = id + i, kind[i], num_gpu[i], tenant[i]
-            new.guise = kind[i] if guise is None else guise[i]
-            new.submit_s, new.total, new.weight, new.deadline_s = submit[i], total[i], weight[i], deadline[i]
-            new.run, new.cost, new.first_s, new.finish_s = 0.0, 0.0, NAN, NAN
-            new.rounds, new.failures, new.place, new.task = 0, 0, 0, -1
-            new.known = new.settled = new.taken = new.ended = False
+            gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
+                        deadline[i])
+            if guise is not None:
+                self.pending[i].guise = guise[i]
         self.n_pending, self.at_pending, self.closed = n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):

@@ -5,12 +5,12 @@ for a round and gives them back at its end.
 """
 
 cimport cython
-from libc.math cimport INFINITY, NAN, ceil, floor, isnan
+from libc.math cimport INFINITY, ceil, floor, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.gangs cimport Gang, gangs_grown
+from fastsim_ext.gangs cimport Gang, gangs_begin, gangs_grown
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 from fastsim_ext.portions cimport FAIR, OPT, TUNE
@@ -60,19 +60,14 @@ cdef class Turns:
         """Further jobs in order of arrival; ``closed`` says that there are no more."""
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
-        cdef Gang* new
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
             self.pending = <Gang*> gangs_grown(self.pending, n, sizeof(Gang))
             self.pending_room = n
         for i in range(n):
-            new = &self.pending[i]
-            new.id, new.kind, new.num_gpu, new.tenant, new.guise = id + i, kind[i], num_gpu[i], tenant[i], kind[i]
-            new.submit_s, new.total, new.weight, new.deadline_s = submit[i], total[i], weight[i], deadline[i]
-            new.run, new.cost, new.first_s, new.finish_s = 0.0, 0.0, NAN, NAN
-            new.rounds, new.failures, new.place, new.task = 0, 0, 0, -1
-            new.known = new.settled = new.taken = new.ended = False
+            gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
+                        deadline[i])
         self.n_pending, self.at_pending, self.closed = n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):
