@@ -50,6 +50,7 @@ SHARED = {
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
     "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
     "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim/reference_orders.py": f"{UNIT}/test_claim.py",
     "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
@@ -63,6 +64,7 @@ SHARED = {
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
     "fastsim_ext/lessons.pyx": "tests/differential/test_adaptive.py",
