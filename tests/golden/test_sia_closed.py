@@ -25,6 +25,10 @@ pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not fou
 
 BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_jct_h": 0.15, "avg_restarts": 0.20}
 """Relative, for each workload."""
+EVEN = frozenset({"avg_jct_h", "avg_restarts"})
+"""Figures that hang on all jobs, not on the last few."""
+DRAWS = 6
+"""Draws among equal choices that are played where the last few jobs are of fixed batch size."""
 MEAN_BAR = 0.04
 """Relative, for the mean of average completion times over workloads."""
 INTERIOR_BAR = 0.03
@@ -67,13 +71,25 @@ def off(run: RecordedRun, found: AdaptiveRun) -> dict[str, float]:
     return differences
 
 
+def compare_draws(run: RecordedRun, first: dict[str, float]) -> None:
+    """The recorded run is one of those that draws among equal choices make.
+
+    With jobs of fixed batch size, 4 A100 and 8 RTX are worth the same to the last and longest ones, but not as fast:
+    picks among equals move the makespan by a fifth. So the recording has to lie between our draws.
+    """
+    draws = [first, *(off(run, played(run, Sia(ties=seed))) for seed in range(1, DRAWS))]
+    for name in BARS.keys() - EVEN:
+        found = [draw[name] for draw in draws]
+        assert min(found) - BARS[name] <= 0 <= max(found) + BARS[name], name
+
+
 def test_sia() -> None:
     means = []
     for run in recorded("sia"):
         differences = off(run, played(run, Sia()))
         if any(job.mode != "adaptive" for job in run.jobs()):
-            # One job of fixed batch size is the 99th percentile there: 4 A100 or 8 RTX are tied and a fifth apart.
-            del differences["p99_jct_h"]
+            compare_draws(run, differences)
+            differences = {name: differences[name] for name in EVEN}
         assert {name: value for name, value in differences.items() if abs(value) > BARS[name]} == {}, run.name
         means.append(differences["avg_jct_h"])
     assert abs(np.mean(means)) <= MEAN_BAR

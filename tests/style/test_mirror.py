@@ -96,6 +96,7 @@ SHARED = {
     "fastsim_ext/embedding.pyx": f"{UNIT}/test_interior.py",
     "fastsim_ext/lone.pyx": f"{UNIT}/test_alone.py",
     "fastsim_ext/paired.pyx": f"{UNIT}/test_together.py",
+    "fastsim_ext/offers.pyx": f"{UNIT}/test_offers.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",

@@ -39,16 +39,21 @@ class Sia(RoundRule):
     project: bool = field(default=True, metadata=about("guess unseen GPU models from those a job has run on"))
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
+    ties: int = field(default=0, metadata=about("seed by which equal choices are picked; 0: none, as they come"))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("power", "unserved"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100 or not value:
                 raise PolicyError(self.where(name), repr(value), "a number from -100 to 100, not 0")
+        if isinstance(self.ties, bool) or not isinstance(self.ties, int) or self.ties < 0:
+            raise PolicyError(self.where("ties"), repr(self.ties), "a whole number, 0 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the program decides."""
         from fastsim.adaptive_plan import AdaptivePlan
         from fastsim.policies.adaptive.sia_decider import SiaDecider
 
-        return AdaptivePlan(SiaDecider(setting, self.power, self.unserved, self.project, self.tuned), tuned=self.tuned)
+        decider = SiaDecider(setting, self.power, self.unserved, self.project, self.tuned, self.ties)
+        return AdaptivePlan(decider, tuned=self.tuned)
