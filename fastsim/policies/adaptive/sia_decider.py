@@ -33,7 +33,7 @@ class SiaDecider:
     project: bool
     tuned: bool
     ties: int = 0
-    """Seed by which a round prefers one of equal choices; 0: as the search comes upon them."""
+    """Seed by which a round prefers one of equal choices."""
     solver: ChoiceSolver = field(default_factory=ChoiceSolver)
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
@@ -54,8 +54,7 @@ class SiaDecider:
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
         wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
-        if self.ties:
-            wishes = [self._drawn(wish, view.now_s) for wish in wishes]
+        wishes = [self._drawn(wish, view.now_s) for wish in wishes]
         room, minimise = self.configurations.gpus__g, self.power < 0
         found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING)
         choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
@@ -104,7 +103,10 @@ class SiaDecider:
         return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
 
     def _drawn(self, wish: Wishes, now_s: float) -> Wishes:
-        """The same with choices that this round likes better than equal ones, though less than staying."""
+        """The same with choices that this round likes better than equal ones, though less than staying.
+
+        A fixed order among equals would favour some GPU model or size in every round, and jobs would have fewer GPUs.
+        """
         width = wish.value__jq.shape[1]
         liked = Stream(self.ties, f"sia.ties.{now_s}.{width}").uniform(width) - 0.5
         return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))

@@ -39,7 +39,7 @@ class Sia(RoundRule):
     project: bool = field(default=True, metadata=about("guess unseen GPU models from those a job has run on"))
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
-    ties: int = field(default=0, metadata=about("seed by which equal choices are picked; 0: none, as they come"))
+    ties: int = field(default=0, metadata=about("seed by which one of equal choices is picked"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
