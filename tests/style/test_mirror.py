@@ -64,6 +64,7 @@ SHARED = {
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
+    "fastsim/reference_adaptive_loop.py": "tests/differential/test_adaptive_runs.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
     "fastsim_ext/lessons.pyx": "tests/differential/test_adaptive.py",
     "fastsim_ext/trainee.pyx": "tests/differential/test_adaptive.py",
