@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -150,6 +151,8 @@ class _Server(ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
+        except KeyboardInterrupt:  # a long answer saw that the end has come
+            self.shutdown_request(request)
         finally:
             self.room.release()
 
@@ -236,6 +239,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.settimeout(self.server.service.limits.timeout_s)
         self.send_error(status, text)
+        self.wfile.flush()
+        # Who is hung up on while it still sends may never see the reply.
+        self.connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            while self.rfile.read1():
+                pass
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: scrapes come every second."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.http_answer import MOST_BYTES, answer_of, base_address
 from fastsim.metric_names import Metric, by_name
 from fastsim.tabular import one_line
 from fastsim.telemetry_table import Sample, table_of
@@ -25,8 +22,6 @@ MOST_POINTS = 11_000
 """Most points of a series in one answer; the server refuses more."""
 PAGE_S = 10_800
 """Seconds of stored samples that are asked for at a time."""
-MOST_BYTES = 1 << 28
-"""Longest answer that is read."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,7 @@ class Prometheus:
     timeout_s: float = 30.0
 
     def __post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).netloc:
-            raise ScenarioError("prometheus: url", repr(self.url), "an address such as http://127.0.0.1:9090")
+        base_address(self.url, "prometheus: url", "http://127.0.0.1:9090")
 
     def readings(
         self, start_s: int, end_s: int, step_s: int = 1, *, where: str = "",
@@ -96,19 +90,7 @@ class Prometheus:
     def _answer(self, verb: str, asked: Mapping[str, object]) -> Sequence[Any]:
         """The result of one request; anything but a complete and successful answer is an InputError."""
         address = f"{self.url.rstrip('/')}/api/v1/{verb}"
-        request = urllib.request.Request(address, urlencode(asked).encode())
-        try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
-                body = answer.read(MOST_BYTES + 1)
-                missing = answer.length or 0
-        except urllib.error.HTTPError as error:
-            raise InputError(address, f"{error.code} {_reason(error)}", "an answer", "is it a Prometheus?") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise InputError(address, one_line(error), "a complete answer of a Prometheus server") from None
-        if len(body) > MOST_BYTES:
-            raise InputError(address, f"more than {MOST_BYTES:,} bytes", "a shorter answer", "ask for less at a time")
-        if missing:
-            raise InputError(address, f"an answer that lacks {missing:,} bytes", "a complete one", "ask again")
+        body = answer_of(address, "a Prometheus", asked, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
         return _matrix(address, body)
 
 
@@ -131,14 +113,6 @@ def _matrix(where: str, body: bytes) -> list[Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise InputError(where, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON")
-
-
-def _reason(error: urllib.error.HTTPError) -> str:
-    """What the server says was wrong, if it says so in its own form."""
-    try:
-        return str(json.loads(error.read(65_536))["error"])
-    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
-        return str(error.reason)
 
 
 def series_samples(where: str, series: Any) -> Iterator[Sample]:
