@@ -17,6 +17,7 @@ from fastsim.cli_explain import explain
 from fastsim.cli_extender import serve_extender
 from fastsim.cli_list import describe, list_
 from fastsim.cli_monitor import monitor
+from fastsim.cli_plan import plan
 from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
 from fastsim.cli_run import compare, demo, fork, resume, run
@@ -28,7 +29,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, monitor,
-    serve_extender, list_, describe,
+    plan, serve_extender, list_, describe,
 ]  # fmt: skip
 
 

@@ -15,18 +15,19 @@ from fastsim.http_answer import answer_of, base_address
 class Handler(BaseHTTPRequestHandler):
     """Says what it was asked, or fails."""
 
-    def do_GET(self) -> None:
-        """A plain request."""
-        body = b'{"message": "not you"}' if self.path == "/403" else self.path.encode()
-        self.send_response(403 if self.path == "/403" else 200)
+    def answer(self) -> None:
+        """One request."""
+        if self.command == "POST":
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status = 200
+        else:
+            status = 403 if self.path == "/403" else 200
+            body = b'{"message": "not you"}' if status == 403 else self.path.encode()
+        self.send_response(status)
         self.end_headers()
         self.wfile.write(body)
 
-    def do_POST(self) -> None:
-        """A form."""
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(self.rfile.read(int(self.headers["Content-Length"])))
+    do_GET = do_POST = answer
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
