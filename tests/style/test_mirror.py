@@ -40,7 +40,10 @@ SHARED = {
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
+    "fastsim/cli_extender.py": "tests/cli/test_extender.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_monitor.py": "tests/cli/test_monitor.py",
+    "fastsim/cli_plan.py": "tests/cli/test_plan.py",
     "fastsim/cli_plot.py": "tests/cli/test_plot.py",
     "fastsim/cli_profile.py": "tests/cli/test_profile.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
