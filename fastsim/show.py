@@ -86,10 +86,24 @@ SWEEP = (
 )
 """Columns of a sweep after those that were listed."""
 
+PLAN = (
+    ("add", "add", 1, 0),
+    ("outcome", "outcome", 1, 0),
+    ("additions", "additions", 1, 0),
+    ("nodes", "nodes", 1, 0),
+    ("gpus", "GPUs", 1, 0),
+    ("pods_unplaced", "failed\npods", 1, 0),
+    ("wait_p95_s", "95 %\nwait s", 1, 1),
+    ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),
+    ("mean_power_w", "mean\nkW", 1000, 1),
+    ("runs", "runs", 1, 0),
+)
+"""Columns of a search for capacity."""
+
 GENERAL = -1
 """Decimals of a value that is told as it was given."""
 
-LEFT = ("name", "policy", "cluster", "workload")
+LEFT = ("name", "policy", "cluster", "workload", "add", "outcome")
 """Columns of names; all but those of a comparison may take several lines."""
 
 
@@ -117,6 +131,17 @@ def sweep_text(table: pl.DataFrame, listed: Sequence[str]) -> str:
     """A sweep as a table for the terminal; of the keys that were ``listed``, those that differ."""
     keys: list[Column] = [(name, name.replace("_", " "), 1, GENERAL) for name in listed if table[name].n_unique() > 1]
     return _drawn(table, [*keys, *(column for column in SWEEP if _says_something(table, column[0]))])
+
+
+def plan_text(table: pl.DataFrame) -> str:
+    """A search for capacity as a table for the terminal, and what stands in the way."""
+    said = [column for column in PLAN if column[0] in ("add", "outcome", "additions") or _told(table, column[0])]
+    reasons = "".join(f"{row['add']}: {row['why']}\n" for row in table.iter_rows(named=True) if row["why"])
+    return _drawn(table, said) + reasons
+
+
+def _told(table: pl.DataFrame, name: str) -> bool:
+    return table[name].null_count() < len(table) and table[name].fill_null(0).sum() != 0
 
 
 def _says_something(table: pl.DataFrame, name: str) -> bool:

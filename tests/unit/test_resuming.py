@@ -179,7 +179,7 @@ def test_an_order_goes_on_as_if_it_had_never_stopped(tmp_path: Path, queue: str)
     base = waiting(tmp_path / "base", queue=queue, checkpoint_pods=400, keep_checkpoint=True, **rules)
     same = fs.fork(tmp_path / "base", tmp_path / "same")
     assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
-    assert base.jobs["attempts"].max() > 1
+    assert (base.jobs["attempts"] > 1).any()
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
