@@ -66,6 +66,8 @@ SHARED = {
     "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
+    "fastsim/policies/rounds/pollux.py": f"{UNIT}/test_pollux_decider.py",
+    "fastsim/reference_genetic.py": f"{UNIT}/test_genetic.py",  # the twin of the compiled search
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
     "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
