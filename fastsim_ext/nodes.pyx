@@ -20,21 +20,19 @@ cdef class TypicalTable:
     """The target workload as columns; see types.pxd for their units."""
 
     def __init__(self, columns):
-        self.cpu, self.count = columns["cpu"], columns["count"]
-        self.milli, self.num = columns["milli"], columns["num"]
-        self.level, self.level_milli = columns["level"], columns["level_milli"]
-        self.models, self.freq = columns["models"], columns["freq"]
-        self.fit, self.small = columns["fit"], columns["small"]
+        self.cpu, self.count, self.freq = columns["cpu"], columns["count"], columns["freq"]
+        self.kind, self.kinds = columns["kind"], columns["kinds"]
+        self.level_milli, self.fit, self.small = columns["level_milli"], columns["fit"], columns["small"]
+        self.spoilt = columns["spoilt"]
         self.group(columns["groups"])
         cdef int n = self.cpu.shape[0]
-        self.typical.n = n
+        self.typical.n, self.typical.n_kinds = n, self.kinds.shape[0]
         self.typical.n_levels = self.level_milli.shape[0]
         if n == 0:
             return
-        self.typical.cpu, self.typical.count = &self.cpu[0], &self.count[0]
-        self.typical.milli, self.typical.num = &self.milli[0], &self.num[0]
-        self.typical.models, self.typical.freq = &self.models[0], &self.freq[0]
-        self.typical.level = &self.level[0]
+        self.typical.cpu, self.typical.count, self.typical.freq = &self.cpu[0], &self.count[0], &self.freq[0]
+        self.typical.kind, self.typical.kinds = &self.kind[0], &self.kinds[0]
+        self.typical.spoilt__kq = &self.spoilt[0, 0]
         if self.typical.n_levels > 0:
             self.typical.level_milli = &self.level_milli[0]
             self.typical.fit, self.typical.small = &self.fit[0], &self.small[0]

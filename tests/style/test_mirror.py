@@ -54,6 +54,7 @@ SHARED = {
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
     "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
     "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim/reference_orders.py": f"{UNIT}/test_claim.py",
     "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
@@ -67,7 +68,9 @@ SHARED = {
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
+    "fastsim/reference_adaptive_loop.py": "tests/differential/test_adaptive_runs.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
     "fastsim_ext/lessons.pyx": "tests/differential/test_adaptive.py",
     "fastsim_ext/trainee.pyx": "tests/differential/test_adaptive.py",
@@ -100,6 +103,7 @@ SHARED = {
     "fastsim_ext/embedding.pyx": f"{UNIT}/test_interior.py",
     "fastsim_ext/lone.pyx": f"{UNIT}/test_alone.py",
     "fastsim_ext/paired.pyx": f"{UNIT}/test_together.py",
+    "fastsim_ext/offers.pyx": f"{UNIT}/test_offers.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
