@@ -14,6 +14,7 @@ import click
 from fastsim import interrupts
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
+from fastsim.cli_export import export
 from fastsim.cli_extender import serve_extender
 from fastsim.cli_list import describe, list_
 from fastsim.cli_monitor import monitor
@@ -29,7 +30,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, monitor,
-    plan, serve_extender, list_, describe,
+    plan, export, serve_extender, list_, describe,
 ]  # fmt: skip
 
 

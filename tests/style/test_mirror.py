@@ -40,6 +40,7 @@ SHARED = {
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
+    "fastsim/cli_export.py": "tests/unit/test_kubernetes_export.py",
     "fastsim/cli_extender.py": "tests/cli/test_extender.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
     "fastsim/cli_monitor.py": "tests/cli/test_monitor.py",

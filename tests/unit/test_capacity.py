@@ -74,7 +74,7 @@ def test_every_pod_fits() -> None:
 
 
 def test_pods_wait_less() -> None:
-    base = {"cluster": Cluster.mix(t4=1), "workload": workload(duration_s=[100.0] * 7)}
+    base: dict[str, Any] = {"cluster": Cluster.mix(t4=1), "workload": workload(duration_s=[100.0] * 7)}
     waits = [
         simulate(enlarged(Cluster.mix(t4=1), Cluster.mix(t4=1), size), base["workload"], queue="fifo")
         .summary["wait_p95_s"][0]
