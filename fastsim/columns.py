@@ -42,6 +42,8 @@ REMEMBERED = ("fgd", "dot_product")
 """Kernels whose points cost more to work out than to look up."""
 MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
+STRIP, STRIPS = 128, 1024
+"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.grouped."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -205,6 +207,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
         "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
+        "strip": np.searchsorted(cpus, STRIP * np.arange(STRIPS), side="right").astype(np.int32),
         "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count.astype(np.float64), "cpu_only": cpu_only,
         "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),
