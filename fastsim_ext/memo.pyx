@@ -12,7 +12,7 @@ is kept is what was met lately.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
-from fastsim_ext.ahead cimport ahead
+from fastsim_ext.ahead cimport ahead, ahead_pages
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
@@ -295,6 +295,8 @@ cdef class Memo:
         if keys == NULL or self.table == NULL:
             with gil:
                 raise MemoryError()
+        ahead_pages(self.keys, room * self.words * sizeof(uint64_t))
+        ahead_pages(self.table, 2 * room * sizeof(int32_t))
         self.mask = 2 * room - 1
         for i in range(self.n_states):
             at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
@@ -324,6 +326,7 @@ cdef class Memo:
         if rows == NULL:
             with gil:
                 raise MemoryError()
+        ahead_pages(rows, room * wide)
         self.rows, self.state_room, self.lane_room = rows, room, lanes
         i = before if wide > old else 0
         while i > 0:    # from the end, because every row moves up

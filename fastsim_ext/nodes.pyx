@@ -8,7 +8,7 @@ from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
-from fastsim_ext.ahead cimport ahead
+from fastsim_ext.ahead cimport ahead, ahead_pages
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, STRIPS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport device_free_milli, device_idle_count, device_most
@@ -91,6 +91,7 @@ cdef class NodeTable:
         self.records = <Node*> calloc(max(self.count, 1), sizeof(Node))
         if self.records == NULL:
             raise MemoryError()
+        ahead_pages(self.records, self.count * sizeof(Node))
         for n in range(self.count):
             self.records[n] = self.from_columns(n)
             self.n_full += self.pods[n] >= self.max_pods[n]
@@ -110,6 +111,7 @@ cdef class NodeTable:
         self.exacts = <Exact*> calloc(max(self.count, 1) * EXACTS, sizeof(Exact))
         if self.looks == NULL or self.exacts == NULL:
             raise MemoryError()
+        ahead_pages(self.looks, <size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t))
         for n in range(self.count):
             if self.present[n]:
                 self.refresh(n)
