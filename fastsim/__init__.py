@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
     from fastsim.prices import Prices as Prices
+    from fastsim.reporting import Report as Report
+    from fastsim.reporting import report as report
     from fastsim.result import Result as Result
     from fastsim.resuming import fork as fork
     from fastsim.resuming import resume as resume
@@ -54,6 +56,7 @@ _HOMES = {
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
     "prices": ("Prices",),
+    "reporting": ("Report", "report"),
     "result": ("Result",),
     "resuming": ("fork", "resume"),
     "sensitivity": ("Sensitivity",),

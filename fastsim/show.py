@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -180,23 +179,6 @@ def result_json(result: Result) -> str:
 def table_json(table: pl.DataFrame) -> str:
     """A table as a JSON list of rows."""
     return json.dumps(table.to_dicts(), indent=2, default=str)
-
-
-def table_html(table: pl.DataFrame) -> str:
-    """A comparison as an HTML table."""
-    from html import escape
-
-    columns = _columns(table)
-    text = io.StringIO()
-    text.write(
-        "<table><thead><tr>"
-        + "".join(f"<th>{escape(heading)}</th>" for _, heading, *_ in columns)
-        + "</tr></thead><tbody>"
-    )
-    for row in table.iter_rows(named=True):
-        text.write("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row, columns)) + "</tr>")
-    text.write("</tbody></table>")
-    return text.getvalue()
 
 
 def _figure(value: Any, unit: str, places: int) -> str:

@@ -46,6 +46,8 @@ SHARED = {
     "fastsim/cli_monitor.py": "tests/cli/test_monitor.py",
     "fastsim/cli_plan.py": "tests/cli/test_plan.py",
     "fastsim/cli_plot.py": "tests/cli/test_plot.py",
+    "fastsim/cli_report.py": "tests/cli/test_report.py",
+    "fastsim/report_specs.py": f"{UNIT}/test_report_figures.py",  # what the figures look like
     "fastsim/cli_profile.py": "tests/cli/test_profile.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
