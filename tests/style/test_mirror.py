@@ -63,6 +63,9 @@ SHARED = {
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/adaptive/held.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/rounds/served.py": f"{UNIT}/test_served.py",
+    "fastsim/policies/rounds/planned.py": f"{UNIT}/test_planned.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
     "fastsim/reference_adaptive_loop.py": "tests/differential/test_adaptive_runs.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
