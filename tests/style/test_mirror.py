@@ -73,6 +73,9 @@ SHARED = {
     "fastsim/reference_genetic.py": f"{UNIT}/test_genetic.py",  # the twin of the compiled search
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
     "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
+    "fastsim/policies/adaptive/held.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/rounds/served.py": f"{UNIT}/test_served.py",
+    "fastsim/policies/rounds/planned.py": f"{UNIT}/test_planned.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
     "fastsim/reference_adaptive_loop.py": "tests/differential/test_adaptive_runs.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
