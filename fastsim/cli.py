@@ -17,6 +17,7 @@ from fastsim.cli_explain import explain
 from fastsim.cli_list import describe, list_
 from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
+from fastsim.cli_reproduce import reproduce
 from fastsim.cli_run import compare, demo, fork, resume, run
 from fastsim.cli_sweep import sweep
 from fastsim.errors import FastsimError
@@ -25,7 +26,22 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 @click.group(
-    commands=[run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, list_, describe],
+    commands=[
+        run,
+        resume,
+        fork,
+        sweep,
+        reproduce,
+        demo,
+        compare,
+        plot,
+        explain,
+        import_,
+        synth,
+        profile,
+        list_,
+        describe,
+    ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
