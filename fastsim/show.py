@@ -165,6 +165,32 @@ def _drawn(table: pl.DataFrame, columns: list[Column]) -> str:
     return captured.get()
 
 
+def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Sequence[str] = ()) -> str:
+    """Columns of a table (name and heading) for the terminal; numbers with five digits that count."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name, heading in columns:
+        words = name in left
+        drawn.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+    for row in table.iter_rows(named=True):
+        drawn.add_row(*(_short(row.get(name)) for name, _ in columns))
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get()
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.5g}"
+
+
 def demo_text(table: pl.DataFrame, folder: Path) -> str:
     """The demo's table and where its report is."""
     return f"{comparison_text(table)}report: {folder / 'report.html'}   picture: {folder / 'report.png'}\n"

@@ -49,8 +49,12 @@ SHARED = {
     "fastsim/cli_report.py": "tests/cli/test_report.py",
     "fastsim/report_specs.py": f"{UNIT}/test_report_figures.py",  # what the figures look like
     "fastsim/cli_profile.py": "tests/cli/test_profile.py",
+    "fastsim/cli_reproduce.py": "tests/cli/test_reproduce.py",
+    "fastsim/placement_figures.py": f"{UNIT}/test_placement_reproductions.py",  # the figures of its cells
+    "fastsim/reproduce.py": "tests/cli/test_reproduce.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
+    "fastsim/cli_statistics.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
