@@ -14,7 +14,7 @@ import click
 from fastsim import interrupts
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
-from fastsim.cli_list import describe, list_
+from fastsim.cli_list import describe, list_, new_policy
 from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
 from fastsim.cli_report import report
@@ -26,9 +26,10 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 @click.group(
-    commands=[run, resume, fork, sweep, demo, compare, report, plot, explain, import_, synth, profile, list_, describe],
+    commands=[run, resume, fork, sweep, demo, compare, report, plot, explain, import_, synth, profile, list_, describe,
+              new_policy],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+)  # fmt: skip
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
 def commands() -> None:
     """Simulate GPU-cluster schedulers: published policies, one fast engine, every metric.
