@@ -28,7 +28,7 @@ def scene(round_s: float) -> AdaptiveSetting:
     return AdaptiveSetting(groups_of(sia_cluster()), Applications.default(), round_s)
 
 
-@pytest.mark.parametrize(("policy", "round_s", "budget"), [(Sia(), 60.0, 400.0), (Rotation(), 360.0, 20.0)])
+@pytest.mark.parametrize(("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Rotation(), 360.0, 20.0)])
 def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     """160 jobs to their end; fits are forgotten before."""
     setting, jobs = scene(round_s), jobs_of(workload_from(JOBS).workload)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fastsim.simulation import simulate_many as simulate_many
     from fastsim.spec import Scenario as Scenario
     from fastsim.stages import Deschedule as Deschedule
+    from fastsim.sweep import Sweep as Sweep
     from fastsim.typical import TypicalPods as TypicalPods
     from fastsim.workload import Workload as Workload
 
@@ -63,6 +64,7 @@ _HOMES = {
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
+    "sweep": ("Sweep",),
     "typical": ("TypicalPods",),
     "workload": ("Workload",),
 }
