@@ -16,7 +16,7 @@ from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
 from fastsim.cli_export import export
 from fastsim.cli_extender import serve_extender
-from fastsim.cli_list import describe, list_
+from fastsim.cli_list import describe, list_, new_policy
 from fastsim.cli_monitor import monitor
 from fastsim.cli_plan import plan
 from fastsim.cli_plot import plot
@@ -33,6 +33,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, import_, synth,
     profile, monitor, plan, export, serve_extender, list_, describe,
+    new_policy,
 ]  # fmt: skip
 
 

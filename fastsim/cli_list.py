@@ -1,9 +1,10 @@
-"""Verbs that tell what there is: list, describe."""
+"""Verbs that tell what there is, or begin something new: list, describe, new-policy."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import click
 
@@ -30,6 +31,18 @@ def list_(kind: str, as_json: bool) -> None:
     width = max(map(len, found))
     for name, text in found.items():
         click.echo(f"{name:<{width}}  {text}")
+
+
+@click.command("new-policy")
+@click.argument("name")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Where to.")
+def new_policy(name: str, out: Path) -> None:
+    """Write a working policy of your own, its test, and the project that makes it a plugin."""
+    from fastsim.policies.new_policy import new_policy as written
+
+    files = written(name, out)
+    click.echo("".join(f"{path}\n" for path in files), nl=False)
+    click.echo(f"next: cd {out} && pip install -e . && python -m pytest {files[1].name} && fastsim describe {name}")
 
 
 @click.command()

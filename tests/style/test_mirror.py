@@ -47,6 +47,7 @@ SHARED = {
     "fastsim/cli_plan.py": "tests/cli/test_plan.py",
     "fastsim/cli_plot.py": "tests/cli/test_plot.py",
     "fastsim/cli_report.py": "tests/cli/test_report.py",
+    "fastsim_ext/stepping.pyx": f"{UNIT}/test_env.py",  # reached through environments
     "fastsim/report_specs.py": f"{UNIT}/test_report_figures.py",  # what the figures look like
     "fastsim/cli_profile.py": "tests/cli/test_profile.py",
     "fastsim/cli_reproduce.py": "tests/cli/test_reproduce.py",
