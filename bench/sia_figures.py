@@ -1,9 +1,9 @@
 """Table 3 of the Sia paper: 64 GPUs of three models, published values beside ours.
 
 ``python -m bench.sia_figures --apps FILE.parquet FOLDER...`` takes applications (``fastsim import sia``) and one folder
-of job lists for each row of the table, named as in the paper's artifact; without folders it plays generated lists of the
-same styles with the applications that ship, and nothing is compared. Means over files come with the standard deviation
-of the files' means, as the paper has them.
+of job lists for each row of the table, named as in the paper's artifact. Without folders it plays generated lists of
+the same styles with the applications that ship, and nothing is compared. Means over files come with the standard
+deviation of the files' means, as the paper has them.
 """
 
 from __future__ import annotations

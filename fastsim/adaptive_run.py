@@ -184,9 +184,7 @@ def _trainee(
     )  # fmt: skip
 
 
-def _taught(
-    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons
-) -> list[int]:
+def _taught(name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons) -> list[int]:
     """What jobs of an application know of each group before they begin."""
     groups = range(len(setting.groups))
     if not min(plan.measured):

@@ -21,6 +21,8 @@ from fastsim.cli_monitor import monitor
 from fastsim.cli_plan import plan
 from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
+from fastsim.cli_report import report
+from fastsim.cli_reproduce import reproduce
 from fastsim.cli_run import compare, demo, fork, resume, run
 from fastsim.cli_sweep import sweep
 from fastsim.errors import FastsimError
@@ -29,8 +31,8 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 VERBS: list[click.Command] = [
-    run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, monitor,
-    plan, export, serve_extender, list_, describe,
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, import_, synth,
+    profile, monitor, plan, export, serve_extender, list_, describe,
 ]  # fmt: skip
 
 

@@ -46,6 +46,8 @@ KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
 """A distinct request for devices, as the compiled tables hold it."""
 SPOILT = 6
 """Classes of fragmentation that are summed for scores: all but the satisfied one."""
+STRIP, STRIPS = 128, 1024
+"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.grouped."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -215,6 +217,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
         "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
+        "strip": np.searchsorted(cpus, STRIP * np.arange(STRIPS), side="right").astype(np.int32),
         "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count.astype(np.float64), "cpu_only": cpu_only,
         "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),

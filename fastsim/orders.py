@@ -26,6 +26,8 @@ last           when it last was at work, or came, seconds              none
 
 from __future__ import annotations
 
+from array import array
+
 TERMS = (
     "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
     "level", "weight", "gpus", "last",
@@ -61,6 +63,15 @@ SERVED = ("las", "tiresias")
 """Orders that look at what a pod has had: they need pods that ran before they wait."""
 POD_LEVEL_S = (3600.0,)
 """GPU seconds at which a pod goes to the second queue of ``tiresias``."""
+
+PODS_QUEUES = tuple(f"{name}{how}" for name in PODS for how in ("", "_skip"))
+"""Queue rules of pods that are orders; with ``_skip`` others pass one that fits nowhere."""
+
+
+def line_order(queue: str) -> dict[str, object]:
+    """What the compiled waiting line is told of a queue rule; nothing if it is no order."""
+    key = PODS.get(queue.removesuffix("_skip")) if queue in PODS_QUEUES else None
+    return {} if key is None else {"terms": numbers(key), "level_s": array("d", POD_LEVEL_S)}
 
 
 def numbers(order: tuple[str, ...]) -> list[tuple[int, float]]:

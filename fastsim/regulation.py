@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from fastsim.conditions import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.errors import InputError
+from fastsim.orders import PODS_QUEUES
 from fastsim.outages import Change, away_at_start, merged, planned, taken
 from fastsim.plan import BACKFILL
 from fastsim.regime import OFF, Regime
@@ -35,7 +36,7 @@ ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
 
 def needed(plan: OnlinePlan, regime: Regime, columns: Any) -> bool:
     """Whether a run asks for more than the plain loop does."""
-    return regime != OFF or plan.queue in (*BACKFILL, "drf") or any(name in columns for name in ASKING)
+    return regime != OFF or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
 
 
 class Numbers:

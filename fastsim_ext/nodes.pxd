@@ -31,15 +31,15 @@ cdef class NodeTable:
     cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
-    # what follows from the state of one node, refreshed when it changes
-    cdef double[::1] frag, before  # frag: NaN until asked for; before: the same, not summed in the given order
+    # what follows; frag: NaN until asked for; before: the same, not summed in the given order
+    cdef double[::1] frag, before
     cdef int64_t[:, ::1] frag__nk
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
-    cdef bint watched, parted    # whether somebody reads the list of changes; whether any GPU is partitioned
+    cdef bint watched, parted, trusted   # changes are read; any GPU is partitioned; verify() sums no fragmentation
     cdef int n_changed
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil

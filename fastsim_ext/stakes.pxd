@@ -34,6 +34,3 @@ cdef class StakeTable:
     cdef void compact(self, GangTable table) noexcept nogil
     cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil
     cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil
-    cdef bint after(self, int32_t row, int32_t other) noexcept nogil
-    cdef void merge(self, const int32_t* source, int32_t* target, int32_t a, int32_t b, int32_t c) noexcept nogil
-    cdef void run(self, int32_t a, int32_t b) noexcept nogil

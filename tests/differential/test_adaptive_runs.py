@@ -25,6 +25,7 @@ class OffersByHand(Offers):
     """Rows without the compiled ones."""
 
     def rows(self, jobs: list[JobView]) -> Singles:  # type: ignore[override]
+        """A row for each job."""
         rows = [self.row_by_hand(job) for job in jobs]
         return np.array(rows, np.float32).reshape(len(jobs), len(self.configurations))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.style.tree import ROOT
 
 FOLDER = ROOT / "fastsim_ext"
-RULED = ("roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
+RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
 """Modules whose one class says beside its fields what becomes of them."""
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
 NOT_SAVED_BY_ONLINE = {

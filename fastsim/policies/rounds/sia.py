@@ -55,7 +55,7 @@ class Sia(RoundRule):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
         if bool(self.measured_nodes) != bool(self.measured_gpus):
-            raise PolicyError(self.where("measured_gpus"), self.measured_gpus, "0 with 0 measured_nodes, 1 or more else")
+            raise PolicyError(self.where("measured_gpus"), self.measured_gpus, "0 if measured_nodes is, else 1 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the program decides."""
