@@ -62,7 +62,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         thread.join()
 
 
-def test_a_server_is_asked_again_when_the_snapshot_is_old(api: Api) -> None:
+def test_a_server_is_asked_again_for_a_stale_snapshot(api: Api) -> None:
     clock = Clock()
     live = LiveSnapshot(f"http://127.0.0.1:{api.server_port}/", refresh_s=2, clock=clock)
     first = live.state()
