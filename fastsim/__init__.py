@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fastsim.spec import Scenario as Scenario
     from fastsim.stages import Deschedule as Deschedule
     from fastsim.sweep import Sweep as Sweep
+    from fastsim.telemetry import Telemetry as Telemetry
     from fastsim.typical import TypicalPods as TypicalPods
     from fastsim.workload import Workload as Workload
 
@@ -65,6 +66,7 @@ _HOMES = {
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
     "sweep": ("Sweep",),
+    "telemetry": ("Telemetry",),
     "typical": ("TypicalPods",),
     "workload": ("Workload",),
 }

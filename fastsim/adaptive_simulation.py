@@ -74,8 +74,9 @@ def played_adaptive(scenario: Scenario, policy: Any, progress: Callable[[int], N
     made = prepared_adaptive(scenario, policy)
     told = setting_told(made.setting)
     timeline = scenario.record in ("timeline", "all")
+    recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
     run = run_adaptive(
-        told, made.setting, made.plan, made.jobs, record_tasks=scenario.record in ("placements", "all"),
+        told, made.setting, made.plan, made.jobs, record_tasks=recorded,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
         gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
         progress=progress,

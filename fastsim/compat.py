@@ -23,7 +23,7 @@ class Switch:
     default: bool = False
 
 
-SYSTEMS = ("fgd", "pwr", "gavel", "synergy")
+SYSTEMS = ("fgd", "pwr", "gavel", "synergy", "monitored")
 """Systems whose name ``compat=`` accepts, with or without switches of their own."""
 
 _GAVEL = {
@@ -53,9 +53,16 @@ _SYNERGY = {
     "clip_by_cpu": "a demand cut to a server slows a job by its CPUs alone, and not at all by its memory",
 }
 
+_MONITORED = {
+    "heap_ties": "pods that declare the same leave the queue as they lie in a heap, not by age",
+    "one_release": "at most one pod of a GPU is let go in each pass",
+    "api_pace": "a pass looks up every running pod with a request of its own, five a second",
+    "zero_draw": "binding fails where the original's random priority of the node was 0",
+}
+
 SWITCHES: tuple[Switch, ...] = tuple(
     Switch(name, system, what)
-    for system, switches in (("gavel", _GAVEL), ("synergy", _SYNERGY))
+    for system, switches in (("gavel", _GAVEL), ("synergy", _SYNERGY), ("monitored", _MONITORED))
     for name, what in switches.items()
 )
 """Every switch the engines honour."""

@@ -37,7 +37,8 @@ class Device:
 
     ``util_pct`` and ``power_w`` are tables by the number of pods that compute and of pods that hold memory, from 0;
     more pods than the table knows count as its last entry. ``copy_share`` is memory copies per utilisation,
-    ``resistance_k_per_w`` and ``tau_s`` say how warm it gets above ``ambient_c`` and how fast.
+    ``resistance_k_per_w`` and ``tau_s`` say how warm it gets above ``ambient_c`` and how fast. ``slowdown`` says how
+    much longer pods take that run together, by their number from 0; only runs of monitored schedulers look at it.
     """
 
     memory_mib: float
@@ -50,6 +51,7 @@ class Device:
     ambient_c: float = 30.0
     resistance_k_per_w: float = 0.16
     tau_s: float = 45.0
+    slowdown: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.idle_w <= self.peak_w < math.inf:
@@ -59,9 +61,10 @@ class Device:
 
 
 V100 = Device(
-    32_510, 27.0, 300.0, kept_mib=11.0, util_pct=(0.0, 4.0, 35.0, 64.0, 81.0), power_w=(27.0, 38.9, 47.2, 50.5, 52.5)
-)
-"""A V100 with 32 GB that detectors share: the published medians by the number of them."""
+    32_510, 27.0, 300.0, kept_mib=11.0, util_pct=(0.0, 4.0, 35.0, 64.0, 81.0), power_w=(27.0, 38.9, 47.2, 50.5, 52.5),
+    slowdown=(1.0, 1.0, 1.0, 1.0, 1.12, 1.21, 1.29),
+)  # fmt: skip
+"""A V100 with 32 GB that detectors share: the published medians, and how long they took, by the number of them."""
 
 
 class Readings(NamedTuple):
@@ -120,7 +123,7 @@ def readings(residents: Sequence[Resident], device: Device, begin_s: float = 0.0
     return Readings(begin, holding, memory, util, util * device.copy_share, power, temperature, energy)
 
 
-LEAST_SPARE = 1e-6
+LEAST_SPARE = 2.0**-60
 """Share of a device that a pod at 100 % leaves over, so that logarithms stay finite."""
 
 

@@ -22,20 +22,22 @@ from fastsim.columns import (
     node_columns,
     node_kinds,
     plan_columns,
-    read_only,
 )
-from fastsim.errors import InputError, PolicyError
+from fastsim.errors import InputError, ScenarioError
 from fastsim.feeding import Arrivals, arrivals, stream
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.orders import line_order
-from fastsim.plan import QUEUES, OnlinePlan, PodRequest
+from fastsim.plan import QUEUES, OnlinePlan
 from fastsim.recording import FileTables, MemoryTables, Recorder
 from fastsim.regime import OFF, Regime
 from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.target import target
+from fastsim.telemetry import Telemetry
+from fastsim.user_scorers import UserScorers
+from fastsim.watching import Watching
 from fastsim.workload.classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.index import Indexed
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
-DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES = range(5)
+DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 MAX_TERMS = 8
 LARGEST_TOTAL = 2**29
@@ -71,7 +73,8 @@ class OnlineOptions:
     ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the
     time after which nothing happens, ``progress`` a function that is told the pods arrived so far, ``oversized``
     counts pods larger than any node. Tables go to files in the existing ``folder`` while the run goes on, or stay
-    in memory. With ``saving``, they go there at the end, and checkpoints to another folder meanwhile.
+    in memory. With ``saving``, they go there at the end, and checkpoints to another folder meanwhile. ``telemetry``
+    is a table, too.
     """
 
     seed: int = 0
@@ -86,6 +89,7 @@ class OnlineOptions:
     oversized: Oversized | None = None
     folder: Path | None = None
     saving: Saving | None = None
+    telemetry: Telemetry | None = None
 
 
 SPELLING = "index"
@@ -106,34 +110,6 @@ def indexable(plan: OnlinePlan, columns: dict[str, Any]) -> bool:
     return sum(totals) < LARGEST_TOTAL
 
 
-class UserScorers:
-    """The plan's Python scorers behind one call, with read-only columns for them to look at."""
-
-    def __init__(self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses) -> None:
-        self.plan, self.classes = plan, classes
-        self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
-        seen = {"cpu_milli": "cpu_cap", "cpu_free": "cpu_left", "memory_mib": "mem_cap", "memory_free": "mem_left",
-                "num_gpu": "num_gpu", "gpu_free": "gpu_left", "gpu_model": "model", "pods": "pods"}  # fmt: skip
-        views = read_only({name: columns[column] for name, column in seen.items()} | {"feasible": self.feasible})
-        self.nodes = type("Nodes", (), views)()
-
-    def request(self, cls: int) -> PodRequest:
-        """What a pod of this class asks for."""
-        cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
-        names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
-        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)
-
-    def __call__(self, term: int, cls: int) -> Any:
-        """Integer points of every node from the scorer of one term, for a pod of one class."""
-        scorer = self.plan.terms[term].scorer
-        assert scorer is not None
-        points = np.asarray(scorer(self.nodes, self.request(cls)))
-        if points.shape != self.feasible.shape or points.dtype.kind not in "iub":
-            found = f"an array of {points.dtype} with shape {points.shape}"
-            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} integers, one for every node")
-        return np.ascontiguousarray(points, np.int64)
-
-
 class OnlineRun:
     """One run in progress: owns the compiled tables and collects what they write."""
 
@@ -146,7 +122,10 @@ class OnlineRun:
         self.columns = node_columns(cluster, self.ids)
         if options.saving is not None:
             options.saving.take_over_nodes(self.columns)
-        self.scorers = UserScorers(plan, self.columns, self.classes)
+        self.watching = self._watching(options)
+        self.scorers = UserScorers(
+            plan, self.columns, self.classes, {} if self.watching is None else self.watching.columns
+        )
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, self._target(typical))
         self.work = WorkTable()
@@ -167,6 +146,16 @@ class OnlineRun:
         self.saving = options.saving
         self.recorder = self._recorder()
         self.scribe: Inline | Background = Inline() if options.folder is None else Background()
+
+    def _watching(self, options: OnlineOptions) -> Watching | None:
+        """What samples GPUs: for a table, or only for scorers that look at it."""
+        seen = any(getattr(term.scorer, "sees_telemetry", False) for term in self.plan.terms)
+        if options.telemetry is None and not seen:
+            return None
+        if options.saving is not None:
+            raise ScenarioError("checkpoint", "one", "none: a run with telemetry keeps no checkpoints")
+        told, how = options.telemetry is not None, options.telemetry or Telemetry()
+        return Watching(how, self.cluster, options.seed, recorded=told, seen=seen, folder=options.folder)
 
     def _recorder(self) -> Recorder:
         names = pl.Series(pl.from_arrow(self.cluster.nodes["name"]), dtype=pl.String)
@@ -216,6 +205,7 @@ class OnlineRun:
         times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
         return {
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
+            "told": self.watching is not None,
             "until_s": np.inf if options.until_s is None else options.until_s,
             "sample_s": options.sample_s or 0.0,
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
@@ -230,10 +220,15 @@ class OnlineRun:
         closing_stages(self)
         self.online.finish()
         self.drain()
+        if self.watching is not None:
+            self.watching.close(self.online.now)
 
     def number(self, batch: Any) -> Arrivals:
         """Take note of the pods that come next; their columns."""
         cls = self.classes.intern(batch)
+        if self.watching is not None:
+            self.watching.arrive(batch)
+            self.online.look_at(self.watching.due_s)
         if self.rules is not None and self.ruled is not None:
             self.rules.feed_members(self.ruled, batch)  # first, so that names are numbered as pods come
         self._add_classes()
@@ -269,6 +264,10 @@ class OnlineRun:
             self.loop_s += took_s
             if status == DESCHEDULE_NOW:
                 self._deschedule_now()
+            elif self.watching is not None and status == LOOK_NOW:
+                self.drain()
+                self.watching.look(self.online.next_s)
+                self.online.look_at(self.watching.due_s)
             elif self.rules is not None and self.ruled is not None and status == WANT_CHANGES:
                 self.rules.feed_changes(self.ruled)
             elif status == TIRED and took_s < BREATH_S / 2:
@@ -298,7 +297,9 @@ class OnlineRun:
             rows = np.frombuffer(self.online.drain_rows(), ROW)
             self.scribe.do(self.recorder.events, rows, max(self.typical.kept, 1))
         if self.work.n_outcomes:
-            self.scribe.do(self.recorder.outcomes, np.frombuffer(self.work.drain(), OUTCOME))
+            out = np.frombuffer(self.work.drain(), OUTCOME)
+            kept = out if self.watching is None else self.watching.outcomes(out, self.online.now)
+            self.scribe.do(self.recorder.outcomes, kept)
 
     def give_back(self) -> None:
         """Leave what was worked out to the next run."""
@@ -337,6 +338,8 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     except BaseException:
         run.scribe.drop()
         run.recorder.drop()
+        if run.watching is not None:
+            run.watching.drop()
         raise
     run.recorder.waits.close()
     run.give_back()

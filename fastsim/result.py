@@ -22,6 +22,7 @@ from fastsim.lock import held
 from fastsim.recording import arrow
 from fastsim.summary import frag_milli, summary_frame
 from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
+from fastsim.telemetry_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""
+
+LATER = ("telemetry",)
+"""Tables that only some runs have."""
 
 Frames = Mapping[str, pl.DataFrame]
 
@@ -41,17 +45,17 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
         self._read: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        if name not in FRAMES:
+        if name not in (*FRAMES, *LATER) or (name in LATER and not self.path(name).exists()):
             raise KeyError(name)
         if name not in self._read:
             self._read[name] = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(FRAMES)
+        return iter((*FRAMES, *(name for name in LATER if self.path(name).exists())))
 
     def __len__(self) -> int:
-        return len(FRAMES)
+        return sum(1 for _ in self)
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process reads what it needs itself.
@@ -101,10 +105,17 @@ class Result:
         """The state after each stage that followed the main run."""
         return self.frames["stages"]
 
+    @property
+    def telemetry(self) -> pl.DataFrame:
+        """A row for every reading of every GPU, if telemetry was asked for; columns as in ``telemetry_table``."""
+        if "telemetry" in self.frames:
+            return self.frames["telemetry"]
+        return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))
+
     def scan(self, name: str) -> pl.LazyFrame:
         """A table to query without holding it in memory, if it is in a file; its name as in ``FRAMES``."""
-        if name not in FRAMES:
-            raise ResultError(f"scan: found {name!r}, expected one of {', '.join(FRAMES)}")
+        if name not in self.frames:
+            raise ResultError(f"scan: found {name!r}, expected one of {', '.join(self.frames)}")
         if isinstance(self.frames, FolderFrames):
             return pl.scan_parquet(self.frames.path(name))
         return self.frames[name].lazy()
@@ -126,7 +137,7 @@ class Result:
 
     def write(self, folder: Path) -> None:
         """Write tables and record into a folder that is there."""
-        for name in FRAMES:
+        for name in self.frames:
             path = folder / f"{name}.parquet"
             if isinstance(self.frames, FolderFrames):
                 shutil.copyfile(self.frames.path(name), path)
@@ -150,7 +161,7 @@ class Result:
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
         frames = FolderFrames(source)
-        for name in FRAMES:
+        for name in frames:
             open_parquet(frames.path(name)).close()  # a damaged file is found now, not later
         return cls(frames, **known)
 
@@ -174,6 +185,8 @@ def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     }
     tables = run.recorder.tables.close()
     folder = run.options.folder
+    if run.watching is not None and run.watching.samples is not None and tables is not None:
+        tables = {**tables, "telemetry": run.watching.samples.frame}
     if tables is not None or folder is None:
         return LateFrames(frames, tables or {}), _provenance(run)
     for name, frame in frames.items():
@@ -202,6 +215,8 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
         {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
         for step in run.options.deschedule
     ]
+    if run.watching is not None:
+        options["telemetry"] = repr(run.watching.sampling.telemetry)
     options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
     return {
         "plan": plan, "options": options,

@@ -58,7 +58,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     sensitivity = round_sources.sensitivity_from(scenario.rates, cluster)
     oracle = round_sources.rates_from(sensitivity or scenario.rates, workload, models)
     setting = setting_of(cluster, oracle, scenario.seed)
-    plan = _plan(_compatible(policy, switches), setting)
+    plan = _plan(compatible(policy, switches), setting)
     plan = round_beliefs.believing(plan, setting, scenario)
     needs, requests = None, None
     if isinstance(plan, TurnPlan):
@@ -171,7 +171,8 @@ def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
 
 def recorded(scenario: Scenario) -> bool:
     """Whether tasks are recorded: for the tables, or for the log."""
-    return scenario.record in ("placements", "all") or scenario.log is not None
+    told = scenario.log is not None or scenario.telemetry is not None
+    return scenario.record in ("placements", "all") or told
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
@@ -179,7 +180,7 @@ def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
     return tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
 
 
-def _compatible(policy: Any, switches: frozenset[str]) -> Any:
+def compatible(policy: Any, switches: frozenset[str]) -> Any:
     """The policy with the switches that are parameters of it."""
     own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
     for name in sorted(switches.intersection(own)):

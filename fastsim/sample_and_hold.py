@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,14 @@ def refresh_times(begin_s: float, end_s: float, every_s: Sequence[float] = (1.0,
     times = begin_s + np.concatenate(([0.0], np.cumsum(np.array(every_s, np.float64)[drawn])))
     kept: Floats = times[: int(np.searchsorted(times, end_s, side="right")) + 1]
     return kept
+
+
+def refresh_gaps(every_s: Sequence[float], seed: int = 0) -> Iterator[float]:
+    """The gaps between the looks of `refresh_times`, one after another, without end."""
+    stream = Stream(seed, "exporter.refresh")
+    while every_s:
+        for draw in stream.uniform(1024).tolist():
+            yield float(every_s[int(draw * len(every_s))])
 
 
 def seen_s(asked_s: Any, refreshed_s: Floats) -> Floats:

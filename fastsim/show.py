@@ -29,6 +29,7 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("grar", "allocated over arrived GPU (GRAR)", "", 4),
     ("wait_mean_s", "mean wait", "s", 1),
     ("jct_mean_s", "mean completion time", "s", 1),
+    ("restarts", "containers restarted", "", 0),
     ("makespan_s", "simulated time", "s", 0),
 )
 """Lines of a run's summary: column, what it is, unit, decimals."""

@@ -10,20 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import interrupts, sources, spec
+from fastsim import interrupts, scenario_checks, sources
 from fastsim.checkpoint import Keeping
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.outages import failures_from, maintenance_from
-from fastsim.plan import GPU_PICKS, QUEUES, OnlinePlan, OnlinePolicy
+from fastsim.plan import OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
-from fastsim.regime import NODE_LOSS, PREEMPT, quotas_from, regime_from, weights_from
-from fastsim.round_sources import check_rates, window_from
+from fastsim.regime import regime_from
 from fastsim.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.run_warnings import Message, ignored_columns, large_pods, warn
 from fastsim.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.run_warnings import RunWarning as RunWarning
-from fastsim.sockets import is_round_policy, refuse_foreign_fields
+from fastsim.sockets import is_monitored_policy, is_round_policy, refuse_foreign_fields
 from fastsim.spec import Scenario
 from fastsim.tabular import replacing_folder
 
@@ -38,11 +36,14 @@ if TYPE_CHECKING:
     from fastsim.round_plan import RoundPolicy
     from fastsim.sensitivity import Sensitivity
     from fastsim.stages import Deschedule
+    from fastsim.telemetry import Telemetry
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
 
 Progress = Callable[[int], None]
 """Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
+
+_ = scenario_checks  # filled in by being loaded
 
 FASTSIM = """@software{fastsim,
   title = {fastsim: a {GPU}-cluster scheduling simulator},
@@ -63,7 +64,8 @@ def simulate(
     round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
     window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | str | None = None,
     prices: Prices | str | None = None, global_queue: bool = False, profiling: float = 1.0,
-    references: int | None = None, ideal: bool = False, out: str | os.PathLike[str] | None = None,
+    references: int | None = None, ideal: bool = False,
+    telemetry: Telemetry | float | str | None = None, out: str | os.PathLike[str] | None = None,
     log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
     checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
 ) -> Result:  # fmt: skip
@@ -76,12 +78,13 @@ def simulate(
     :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), see
     :class:`fastsim.spec.Scenario`, :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
     plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
-    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``log`` is a file for what Gavel's simulator would
-    print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With ``out`` the tables go to that
-    folder while the run goes on, so that memory follows the pods in the system; the folder appears complete or not at
-    all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept beside it, and
-    :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for :func:`fastsim.fork`.
-    ``progress`` is told the pods so far.
+    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
+    :class:`fastsim.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what Gavel's
+    simulator would print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With ``out`` the
+    tables go to that folder while the run goes on, so that memory follows the pods in the system; the folder appears
+    complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept
+    beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for
+    :func:`fastsim.fork`. ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -150,8 +153,8 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     cluster = sources.cluster_from(scenario.cluster)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     policy: OnlinePolicy = _policy(scenario)
-    if is_round_policy(policy):
-        raise PolicyError(f"policy {policy}", "a policy of the rounds engine", "one that places pods")
+    if is_round_policy(policy) or is_monitored_policy(policy):
+        raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
     plan = _plan(policy, cluster, workload, scenario)
     typical = sources.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
@@ -173,11 +176,12 @@ def played(
     with interrupts.noticed(), ExitStack() as stack:
         scenario.check()
         policy = _policy(scenario)
-        refuse_foreign_fields(scenario, is_round_policy(policy))
+        refuse_foreign_fields(scenario, policy)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
-        play = _played_rounds if is_round_policy(policy) else _played_pods
+        later = is_round_policy(policy) or is_monitored_policy(policy)
+        play = _played_rounds if later else _played_pods
         return play(stack, scenario, out, progress, overwrite, keeping, start)
 
 
@@ -224,23 +228,49 @@ def _played_rounds(
     if start is not None and not isinstance(start, RoundCheckpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
     policy = _policy(scenario)
+    if is_monitored_policy(policy) and keeping is not None:
+        raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     if scenario.ideal and keeping is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
     if is_adaptive(policy) and keeping is not None:
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
-    if is_adaptive(policy):
+    if is_monitored_policy(policy):
+        from fastsim.monitored_simulation import played_monitored
+
+        result = played_monitored(scenario, policy, progress)
+    elif is_adaptive(policy):
         result = played_adaptive(scenario, policy, progress)
     else:
         result = played_rounds(scenario, policy, progress, saving)
     provenance = _provenance(scenario, None if saving is None else saving.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)
     interrupts.check()
-    if out is not None:
-        result.write(stack.enter_context(replacing_folder(out)))
+    folder = None if out is None else stack.enter_context(replacing_folder(out))
+    if scenario.telemetry is not None:
+        result = _sampled(scenario, policy, result, folder)
+    if out is not None and folder is not None:
+        result.write(folder)
         interrupts.check()
         result = _named(stack, result, out)
     return result, []
+
+
+def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
+    """The result of a run in rounds with its telemetry, which goes to the folder if there is one."""
+    from fastsim.placement_telemetry import with_telemetry
+    from fastsim.telemetry import telemetry_from
+
+    telemetry = telemetry_from(scenario.telemetry)
+    assert telemetry is not None
+    if is_monitored_policy(policy):
+        from fastsim.monitored_simulation import plan_of, watched
+
+        telemetry = watched(plan_of(scenario, policy), telemetry)
+    if scenario.ideal:
+        raise ScenarioError("telemetry", repr(scenario.telemetry), "none: the ideal places jobs nowhere")
+    cluster = sources.cluster_from(scenario.cluster)
+    return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 
 
 def _named(stack: ExitStack, result: Result, out: Path) -> Result:
@@ -268,6 +298,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     from fastsim.deschedule_text import deschedule_from
     from fastsim.engine import OnlineOptions
     from fastsim.stages import Inflation
+    from fastsim.telemetry import telemetry_from
 
     return OnlineOptions(
         seed=scenario.seed,
@@ -278,6 +309,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if scenario.retarget is None else sources.typical_from(scenario.retarget, untuned, cluster),
         regime=regime_from(scenario),
+        telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
         **rest,
     )
 
@@ -303,47 +335,3 @@ def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
     shared = [str(folder) for folder, count in folders.items() if count > 1]
     if shared:
         raise ScenarioError("scenarios: out", f"{shared[0]} more than once", "a folder for each run")
-
-
-def _check_policy(value: Any) -> None:
-    if isinstance(value, str):
-        registry.parse(value)
-    elif not (callable(getattr(value, "plan", None)) or is_round_policy(value)):
-        expected = "a text or an object with a method plan(cluster, workload) or begin(setting)"
-        raise PolicyError("policy", type(value).__name__, expected)
-    elif hasattr(value, "check"):
-        value.check()
-
-
-def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
-    def check(value: Any) -> None:
-        if value is not None and value not in known:
-            raise ScenarioError(field, repr(value), f"one of {', '.join(known)}")
-
-    return check
-
-
-def _check_deschedule(value: tuple[Any, ...]) -> None:
-    for step in value:  # numpy is loaded for a step only
-        from fastsim.deschedule_text import deschedule_from
-
-        deschedule_from(step)
-
-
-spec.CHECKS.update(
-    cluster=sources.cluster_from,
-    workload=sources.workload_from,
-    policy=_check_policy,
-    queue=_one_of("queue", QUEUES),
-    preempt=_one_of("preempt", PREEMPT),
-    on_node_loss=_one_of("on_node_loss", NODE_LOSS),
-    quotas=quotas_from,
-    weights=weights_from,
-    failures=failures_from,
-    maintenance=maintenance_from,
-    gpu_pick=_one_of("gpu_pick", GPU_PICKS),
-    deschedule=_check_deschedule,
-    compat=switches_on,
-    window=window_from,
-    rates=check_rates,
-)

@@ -25,9 +25,19 @@ def is_round_policy(policy: Any) -> bool:
     return callable(getattr(policy, "begin", None))
 
 
-def refuse_foreign_fields(scenario: Scenario, rounds: bool) -> None:
+def is_monitored_policy(policy: Any) -> bool:
+    """Whether a policy is a scheduler that looks at what GPUs report while pods share them."""
+    return callable(getattr(policy, "watch", None))
+
+
+def refuse_foreign_fields(scenario: Scenario, policy: Any) -> None:
     """Refuse options that the engine of this policy would have to ignore."""
-    engine, names = ("rounds", ONLINE_ONLY) if rounds else ("pods", ROUNDS_ONLY)
+    engine = "pods"
+    names: tuple[str, ...] = ROUNDS_ONLY
+    if is_round_policy(policy):
+        engine, names = "rounds", ONLINE_ONLY
+    elif is_monitored_policy(policy):
+        engine, names = "pods that share monitored GPUs", (*ONLINE_ONLY, *ROUNDS_ONLY, "sample_s")
     defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
     for name in names:
         if getattr(scenario, name) != defaults[name]:

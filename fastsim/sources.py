@@ -14,6 +14,7 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   another order of the nodes
 workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
+                  · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
@@ -59,6 +60,7 @@ SYNTHETIC = {
     "synth:gavel": "training jobs as Gavel's simulator draws them: jobs=, rate_per_hour=, seed= and more",
     "synth:synergy": "training jobs as Synergy's simulator makes them: jobs=, rate_per_hour=, log= and more",
     "synth:gavel-trace": "short jobs as Gavel's trace generator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:detectors": "equal pods that share GPUs and declare over= per cent too much: jobs=, over=, unit= and more",
     "synth:sia": "adaptive jobs like those of the Sia experiments: jobs=, style=, rate_per_hour=, seed= and more",
 }
 """Workload texts that need no file, and what they are."""

@@ -50,7 +50,8 @@ class Scenario:
     in :class:`fastsim.regime.Regime` and ``fastsim.outages``; tables of quotas and weights are kept as texts. From
     ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`, ``fastsim.round_sources`` and
     ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with ``references``
-    workloads (None = all of them); with less than all, policies for pairs see estimates.
+    workloads (None = all of them); with less than all, policies for pairs see estimates. ``telemetry`` is explained in
+    :class:`fastsim.telemetry.Telemetry`: seconds, a text or an object.
     ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what Gavel's simulator
     would print of a run in rounds; none of them decides anything.
     """
@@ -87,6 +88,7 @@ class Scenario:
     profiling: float = 1.0
     references: int | None = None
     ideal: bool = False
+    telemetry: Any = None
     name: str = ""
     out: str | None = None
     log: str | None = None

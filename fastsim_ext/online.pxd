@@ -9,7 +9,7 @@ cdef enum:  # Queue: order of fastsim.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 
 cdef enum:  # Status: why advance() came back
-    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES
+    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW
 
 cdef struct Counts:      # running counts and exact sums of demand
     int64_t running, pending, finished, unplaced, lost
@@ -27,12 +27,12 @@ cdef class Online:
     cdef readonly WorkTable work
     cdef readonly Selector select
     cdef readonly DepartureHeap departures
-    cdef readonly double now
+    cdef readonly double now, next_s      # next_s: when something happens next, after LOOK_NOW
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
-    cdef bint freed, checked, last_batch
-    cdef double until, sample_s, next_sample, began, area_from
+    cdef bint freed, checked, last_batch, told     # told: stays that begin are outcomes, too
+    cdef double until, look_s, sample_s, next_sample, began, area_from
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, change_node, change_adds
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t

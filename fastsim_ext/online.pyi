@@ -19,6 +19,7 @@ class Online:
     select: Selector
     departures: DepartureHeap
     now: float
+    next_s: float
     events: int
     n_rows: int
     def __init__(self, nodes: NodeTable, work: WorkTable, select: Selector, options: Mapping[str, Any]) -> None: ...
@@ -29,6 +30,8 @@ class Online:
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; says why it came back (a Status)."""
+    def look_at(self, t: float) -> None:
+        """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
     def finish(self) -> None:
         """Close the run: running and waiting pods leave as they are, the last row is written."""
     def drain_rows(self) -> bytes:

@@ -14,7 +14,7 @@ from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Pod
 from fastsim_ext.work cimport (
-    EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, TOO_LARGE, Slot, WorkTable,
+    EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START, TOO_LARGE, Slot, WorkTable,
 )
 
 AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
@@ -32,6 +32,7 @@ cdef class Online:
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
         self.next_sample = self.area_from = -INFINITY
+        self.look_s, self.told = INFINITY, options.get("told", False)
 
     def __dealloc__(self):
         free(self.rows)
@@ -54,6 +55,10 @@ cdef class Online:
         with nogil:
             status = self.loop(budget)
         return status
+
+    def look_at(self, double t):
+        """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
+        self.look_s = t
 
     def finish(self):
         """Close the run: running and waiting pods leave as they are, the last row is written."""
@@ -147,6 +152,8 @@ cdef class Online:
             return False
         s.attempt += 1
         self.settle(slot, &choice)
+        if self.told:
+            self.work.note(slot, RUNNING, NAN, START)
         return True
 
     def trial(self, int cls):
@@ -237,6 +244,9 @@ cdef class Online:
                 kind, t = RETRY, self.now
             if kind == END or t > self.until:
                 return DONE
+            if t > self.look_s or (t == self.look_s and kind > SAMPLE):
+                self.next_s = t
+                return LOOK_NOW
             self.clock(t)
             if kind == DESCHEDULE:
                 self.deschedule_next += 1
@@ -365,6 +375,8 @@ cdef class Online:
         s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
+        if self.told:
+            self.work.note(slot, RUNNING, NAN, START)
         return 0
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:

@@ -13,7 +13,7 @@ from fastsim_ext.roster cimport Member, Roster
 from fastsim_ext.select cimport Choice
 from fastsim_ext.tenants cimport TenantTable
 from fastsim_ext.work cimport (
-    GANG, INTERVAL, NODE_LOST, OVER_QUOTA, POD, PREEMPTED, TOO_LARGE, Slot,
+    GANG, INTERVAL, NODE_LOST, OVER_QUOTA, POD, PREEMPTED, RUNNING, START, TOO_LARGE, Slot,
 )
 
 
@@ -356,6 +356,8 @@ cdef class Regulated(Online):
         cdef Slot* s = &self.work.slots[slot]
         if not isnan(s.duration):
             self.departures.push(self.now + (s.duration + self.roster.members[slot].restart), slot, s.turn)
+        if self.told:
+            self.work.note(slot, RUNNING, NAN, START)
         return 0
 
     cdef void take_back(self, int32_t slot) noexcept nogil:

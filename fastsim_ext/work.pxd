@@ -9,6 +9,7 @@ cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.RE
 cdef enum:  # Closes: what an outcome row ends, as bits
     INTERVAL = 1         # a stay on a node, or the one that never began
     POD = 2              # the pod's time in the system
+    START = 4            # nothing: a stay begins (only told to those who ask)
 
 cdef struct Slot:        # one pod that waits or runs
     int64_t seq, pod_id  # arrival number; the user's name for it

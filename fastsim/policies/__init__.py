@@ -6,11 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastsim.policies.monitored.knots import Knots as Knots
+    from fastsim.policies.monitored.slots import Exclusive as Exclusive
+    from fastsim.policies.monitored.slots import GpuShare as GpuShare
     from fastsim.policies.online.best_fit import BestFit as BestFit
     from fastsim.policies.online.dot_product import DotProduct as DotProduct
     from fastsim.policies.online.fgd import FGD as FGD
     from fastsim.policies.online.gpu_clustering import GpuClustering as GpuClustering
     from fastsim.policies.online.gpu_packing import GpuPacking as GpuPacking
+    from fastsim.policies.online.least_utilised import Coolest as Coolest
+    from fastsim.policies.online.least_utilised import LeastPower as LeastPower
+    from fastsim.policies.online.least_utilised import LeastUtilised as LeastUtilised
+    from fastsim.policies.online.least_utilised import MostFreeMemory as MostFreeMemory
     from fastsim.policies.online.pwr import PWR as PWR
     from fastsim.policies.online.random import Random as Random
     from fastsim.policies.online.simon import Simon as Simon
@@ -29,6 +36,8 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
     from fastsim.policies.rounds.optimus import Optimus as Optimus
+    from fastsim.policies.rounds.planned import Planned as Planned
+    from fastsim.policies.rounds.pollux import Pollux as Pollux
     from fastsim.policies.rounds.proportional import Proportional as Proportional
     from fastsim.policies.rounds.queueing import DominantShare as DominantShare
     from fastsim.policies.rounds.queueing import FinishTimeRatio as FinishTimeRatio
@@ -40,6 +49,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.queueing import Tetris as Tetris
     from fastsim.policies.rounds.queueing import Tiresias as Tiresias
     from fastsim.policies.rounds.rotation import Rotation as Rotation
+    from fastsim.policies.rounds.served import Served as Served
     from fastsim.policies.rounds.sia import Sia as Sia
     from fastsim.policies.rounds.strategy_proof import StrategyProof as StrategyProof
 

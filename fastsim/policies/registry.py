@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastsim.round_plan import RoundPolicy
 
 ENTRY_POINT_GROUP = "fastsim.policies"
-FAMILIES = ("fastsim.policies.online", "fastsim.policies.rounds")
+FAMILIES = ("fastsim.policies.online", "fastsim.policies.rounds", "fastsim.policies.monitored")
 
 T = TypeVar("T")
 
@@ -66,7 +66,8 @@ class Parameter:
 class Description:
     """What a policy does, its parameters and the publication it comes from (BibTeX).
 
-    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` share out the time of jobs.
+    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` share out the time of jobs,
+    ``monitored`` schedulers look at what GPUs report while pods run.
     """
 
     name: str
@@ -129,7 +130,7 @@ def describe(name: str) -> Description:
         for field in dataclasses.fields(cls)
         if field.init
     )
-    socket = "rounds" if hasattr(cls, "begin") else "pods"
+    socket = "rounds" if hasattr(cls, "begin") else "monitored" if hasattr(cls, "watch") else "pods"
     return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""), socket)
 
 
@@ -143,8 +144,8 @@ def parse(text: str) -> OnlinePolicy | RoundPolicy:
 def placing(text: str) -> OnlinePolicy:
     """The policy written as ``text``, which must be one that places pods; others are a :class:`PolicyError`."""
     made: Any = parse(text)
-    if hasattr(made, "begin"):
-        raise PolicyError(f"policy {text!r}", "a policy of the rounds engine", "one that places pods")
+    if hasattr(made, "begin") or hasattr(made, "watch"):
+        raise PolicyError(f"policy {text!r}", "a policy of another engine", "one that places pods")
     placed: OnlinePolicy = made
     return placed
 

@@ -90,10 +90,18 @@ def synth_openb(
     return Workload(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
 
 
+def synth_detectors(**options: Any) -> Workload:
+    """Equal pods that share GPUs: options as in `monitored_jobs.detectors`."""
+    from fastsim.workload.monitored_jobs import detectors
+
+    return detectors(**options)
+
+
 GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "openb": synth_openb,
     "gavel": synth_gavel,
     "gavel-trace": synth_gavel_trace,
+    "detectors": synth_detectors,
     "sia": synth_sia,
     "synergy": synth_synergy,
 }

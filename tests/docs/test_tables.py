@@ -55,6 +55,19 @@ def test_the_table_of_an_explanation() -> None:
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 
+def test_the_table_of_samples() -> None:
+    from fastsim.telemetry import QUANTITIES
+    from fastsim.telemetry_table import SCHEMA
+
+    named = {"timestamp[ms, tz=UTC]": "timestamp in ms, UTC", "double": "float64"}
+    actual = [(f.name, named.get(str(f.type), str(f.type)), "yes" if f.nullable else "no") for f in SCHEMA]
+    assert described("telemetry") == actual
+    text = PAGE.split("\n## telemetry\n")[1].split("\n## ")[0]
+    assert all(f"`{name}`" in text for name in QUANTITIES)
+    run = fs.simulate("openb:2", "synth:openb?pods=2", telemetry=86_400)
+    assert set(run.telemetry["metric"]) <= set(QUANTITIES) and run.telemetry.columns == SCHEMA.names
+
+
 def test_the_table_of_applications() -> None:
     from fastsim.apps.app_table import APP_SCHEMA
 

@@ -73,6 +73,19 @@ SHARED = {
     "fastsim/adaptive_records.py": f"{UNIT}/test_adaptive_run.py",
     "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
+    # A run with telemetry is compared with its twin as a whole.
+    "fastsim/telemetry_run.py": "tests/differential/test_telemetry.py",
+    "fastsim/watching.py": "tests/differential/test_telemetry.py",
+    "fastsim/pod_profiles.py": "tests/differential/test_telemetry.py",
+    "fastsim/placement_telemetry.py": "tests/differential/test_telemetry.py",
+    "fastsim/reference_telemetry.py": "tests/differential/test_telemetry.py",
+    "fastsim_ext/readout.pyx": "tests/differential/test_telemetry.py",
+    "fastsim/monitored_plan.py": f"{UNIT}/test_containers.py",
+    "fastsim/monitored_run.py": f"{UNIT}/test_monitored_simulation.py",
+    "fastsim/monitored_frames.py": f"{UNIT}/test_monitored_simulation.py",
+    "fastsim/policies/monitored/spelled.py": f"{UNIT}/test_slots.py",
+    "fastsim/user_scorers.py": f"{UNIT}/test_user.py",
+    "fastsim/scenario_checks.py": f"{UNIT}/test_spec.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
     "fastsim/policies/rounds/pollux.py": f"{UNIT}/test_pollux_decider.py",
     "fastsim/reference_genetic.py": f"{UNIT}/test_genetic.py",  # the twin of the compiled search

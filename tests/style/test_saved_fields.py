@@ -14,7 +14,7 @@ RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preem
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
 NOT_SAVED_BY_ONLINE = {
     "nodes", "work", "select", "departures",  # tables of their own
-    "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t",  # options
+    "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "told", "look_s", "next_s",  # options
     "change_t", "change_node", "change_adds",  # the caller's columns
     "a_pod_id", "a_class", "a_priority", "a_submit", "a_duration", "a_count", "a_next", "last_batch",  # the batch
     "rows", "n_rows", "row_room",  # drained before

@@ -1,0 +1,95 @@
+"""The socket of schedulers that look at what GPUs report: who asks, what they see, what they answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fastsim.errors import PolicyError
+
+if TYPE_CHECKING:
+    from fastsim.device_telemetry import Device
+
+
+class Placed(NamedTuple):
+    """A pod that is bound to a GPU at a second, and how it came to that."""
+
+    pod: int
+    gpu: int
+    at_s: float
+    stage: str = ""
+
+
+class Turn(NamedTuple):
+    """What a scheduler does at a second, and when it wants to be asked again; infinite: when something happens."""
+
+    placed: Sequence[Placed] = ()
+    next_s: float = math.inf
+
+
+class View(Protocol):
+    """What a scheduler sees."""
+
+    @property
+    def capacity_mib(self) -> Sequence[int]:
+        """Memory of every GPU, MiB."""
+
+    def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
+        """Free and used memory of a GPU, MiB, at every second from start to end, as its exporter told it last."""
+
+    def over(self, pod: int) -> bool:
+        """Whether a pod is known to be done."""
+
+    def next_s(self) -> float:
+        """The next second at which a pod comes or is known to be done, as far as it is known now."""
+
+
+class Scheduler(Protocol):
+    """Pods come in, and whenever it is its turn it binds some of them to GPUs."""
+
+    def arrive(self, pod: int, request_mib: int) -> None:
+        """A pod comes that declares so much memory of one GPU."""
+
+    def turn(self, now_s: float, view: View) -> Turn:
+        """What to do now."""
+
+
+class Planner(Protocol):
+    """Makes the scheduler of a run."""
+
+    def __call__(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
+        """A scheduler of GPUs with so much memory, from a second on."""
+
+
+@dataclass(frozen=True)
+class Lives:
+    """What becomes of a pod's container, seconds.
+
+    It starts ``start_s`` after binding, and that it is done is known ``known_s`` after its end. If a GPU has no memory
+    left, the container that asks for more dies. It starts again where it was after the next of ``wait_s``, the last of
+    which holds for all further restarts: a kubelet restarts at once, then after 10 s, and doubles that up to 300 s.
+    """
+
+    start_s: float = 4.2
+    known_s: float = 1.0
+    wait_s: tuple[float, ...] = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
+
+    def __post_init__(self) -> None:
+        if not self.wait_s or min(self.wait_s) < 0 or self.start_s < 0 or self.known_s < 0:
+            raise PolicyError("lives", f"{self}", "seconds of 0 or more")
+
+    def restart_s(self, restarts: int) -> float:
+        """How long a container waits that has been restarted so often before."""
+        return self.wait_s[min(restarts, len(self.wait_s) - 1)]
+
+
+@dataclass(frozen=True)
+class MonitoredPlan:
+    """A scheduler, how containers live, devices by GPU model, and the gaps of exporters (see ``Telemetry``)."""
+
+    scheduler: Planner
+    lives: Lives = Lives()
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    refresh_s: tuple[float, ...] = (6.0, 8.0)

@@ -1,0 +1,103 @@
+"""Telemetry of a run that is over, from its placements: for jobs in rounds, whose stays are known when they end."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.frames import LateFrames
+from fastsim.telemetry_run import Sampling
+from fastsim.watching import TABLE, Samples
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.cluster import Cluster
+    from fastsim.result import Result
+    from fastsim.telemetry import Telemetry
+
+ROWS = 1 << 18
+"""Stays that are handed on at a time."""
+
+
+def with_telemetry(
+    result: Result, telemetry: Telemetry, cluster: Cluster, seed: int, record: str, folder: Path | None
+) -> Result:
+    """The result with a table of samples, or with the table written to its folder."""
+    samples = Samples(folder)
+    try:
+        sample(result, Sampling(telemetry, cluster, seed, samples.add))
+        samples.close()
+    except BaseException:
+        samples.drop()
+        raise
+    made: dict[str, Any] = {}
+    if record not in ("placements", "all"):  # they were only needed here
+        made["placements"] = result.placements.clear()
+    if folder is None:
+        made[TABLE] = samples.frame()
+    told = {**result.provenance, "telemetry": repr(telemetry)}
+    if not made:
+        return dataclasses.replace(result, provenance=told)
+    frames = LateFrames({**{name: result.frames[name] for name in result.frames}, **made}, {})
+    return dataclasses.replace(result, frames=frames, provenance=told)
+
+
+def sample(result: Result, sampling: Sampling) -> None:
+    """Take all samples from the first submission to the end of the run."""
+    jobs, summary = result.jobs, result.summary
+    begin_s = jobs["submit_s"].min() if len(jobs) else 0.0
+    assert isinstance(begin_s, int | float)
+    end_s = float(begin_s) + float(summary["makespan_s"][0])
+    sampling.begin(float(begin_s))
+    rows = stays(own_needs(result.placements, sampling))
+    need = needs(jobs, sampling)
+    ids = jobs["pod_id"].to_numpy()
+    order = np.argsort(ids, kind="stable")
+    for first in range(0, len(rows), ROWS):
+        part = rows[first : first + ROWS]
+        who, begins = part["pod_id"].to_numpy().astype(np.int64), part["begins"].to_numpy()
+        gpu = (sampling.first__n[part["node_id"].to_numpy()] + part["gpu"].to_numpy()).astype(np.int32)
+        profile = np.full(len(part), -1, np.int32)
+        job = order[np.searchsorted(ids, who[begins], sorter=order)]
+        wants = part["need"].to_numpy()[begins] if "need" in part.columns else need[job]
+        profile[begins] = sampling.profiles.numbers(wants, sampling.device__u[gpu[begins]])
+        t = np.ascontiguousarray(part["t"].to_numpy(), np.float64)
+        sampling.take({"t": t, "who": np.ascontiguousarray(who), "gpu": gpu, "profile": profile}, float(t[-1]))
+    sampling.take({"t": np.zeros(0), "who": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),
+                   "profile": np.zeros(0, np.int32)}, end_s, closed=True)  # fmt: skip
+    sampling.flush()
+
+
+def needs(jobs: pl.DataFrame, sampling: Sampling) -> Any:
+    """What every job is and asks for: whole devices, unless it says otherwise."""
+    names = [name for name in (s.WORKLOAD, s.GPU_MILLI, s.GPU_MEMORY_MIB) if name in jobs.columns]
+    told = jobs.select(pl.col(names), number="pod_id")
+    return sampling.profiles.needs(told.to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+
+def own_needs(placements: pl.DataFrame, sampling: Sampling) -> pl.DataFrame:
+    """Placements with what each stay did to its GPU, where that is told by stay and not by job."""
+    if "profile" not in placements.columns:
+        return placements
+    told = placements.select(pl.col("profile").alias(s.WORKLOAD), pl.col("gpu_memory_mib"))
+    need = sampling.profiles.needs(told.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    return placements.with_columns(need=pl.Series(need))
+
+
+def stays(placements: pl.DataFrame) -> pl.DataFrame:
+    """Beginnings and ends of all stays on devices in order of time; who leaves does so before others come."""
+    own = [name for name in ("need",) if name in placements.columns]
+    known = placements.filter(pl.col("node_id").is_not_null() & (pl.col("start_s") < pl.col("end_s").fill_null(np.inf)))
+    spread = (
+        known.select("pod_id", "node_id", *own, gpu=pl.col("gpu_ids"), start_s="start_s", end_s="end_s")
+        .explode("gpu")
+        .drop_nulls("gpu")
+    )
+    same = pl.col("pod_id", "node_id", "gpu", *own)
+    begins = spread.select(same, t="start_s", begins=pl.lit(True))
+    ends = spread.drop_nulls("end_s").select(same, t="end_s", begins=pl.lit(False))
+    return pl.concat([ends, begins]).sort("t", "begins", "pod_id", "node_id", "gpu")

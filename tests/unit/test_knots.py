@@ -1,0 +1,120 @@
+"""The metric-driven scheduler on several GPUs: passes, stages, releases."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from fastsim.errors import PolicyError
+from fastsim.monitored_plan import Placed
+from fastsim.policies.monitored.knots import Knots, KnotsScheduler
+from fastsim.policies.registry import describe, parse
+
+
+class Readings:
+    """GPUs that use the same memory all the time, and pods that are done when somebody says so."""
+
+    def __init__(self, *used_mib: float, capacity_mib: int = 1000) -> None:
+        self.used_mib, self.capacity_mib = used_mib, [capacity_mib] * len(used_mib)
+        self.done: set[int] = set()
+        self.later_s = math.inf
+
+    def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
+        """The same at every second."""
+        count = end_s - start_s + 1
+        return [self.capacity_mib[gpu] - self.used_mib[gpu]] * count, [self.used_mib[gpu]] * count
+
+    def over(self, pod: int) -> bool:
+        """Whether somebody said so."""
+        return pod in self.done
+
+    def next_s(self) -> float:
+        """Whatever somebody said."""
+        return self.later_s
+
+
+def scheduler(view: Readings, **parameters: object) -> KnotsScheduler:
+    return KnotsScheduler(Knots(**parameters), view.capacity_mib, 0.0)  # type: ignore[arg-type]
+
+
+def test_the_largest_is_first_and_goes_where_most_is_left() -> None:
+    view = Readings(0, 0)
+    asked = scheduler(view)
+    for pod, request in enumerate((300, 700, 600)):
+        asked.arrive(pod, request)
+    turns = [asked.turn(0.0, view)]
+    while turns[-1].placed:
+        turns.append(asked.turn(turns[-1].next_s, view))
+    placed = [(one.pod, one.gpu, one.stage) for turn in turns for one in turn.placed]
+    assert placed == [(1, 0, "direct"), (2, 1, "direct"), (0, 1, "direct")]
+    assert [turn.next_s for turn in turns[:3]] == [5.5, 11.0, 16.5] and turns[-1].next_s == math.inf
+
+
+def test_memory_that_is_declared_but_not_used_is_lent() -> None:
+    view = Readings(600, 200)
+    asked = scheduler(view)
+    for pod in range(3):
+        asked.arrive(pod, 900)
+    first, second = asked.turn(0.0, view), asked.turn(5.5, view)
+    assert {*first.placed, *second.placed} == {Placed(0, 0, 0.5, "direct"), Placed(1, 1, 6.0, "direct")}
+    assert not asked.turn(40.0, view).placed
+    view.used_mib = (600, 50)
+    assert asked.turn(41.0, view).placed == (Placed(2, 1, 41.5, "correlation"),)
+
+
+def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
+    view = Readings(0)
+    asked = scheduler(view, api_pace=True)
+    for pod in range(5):
+        asked.arrive(pod, 100)
+    time, begins = 0.0, list[float]()
+    while len(begins) < 5:
+        turn = asked.turn(time, view)
+        begins += [placed.at_s for placed in turn.placed]
+        time = turn.next_s
+    # Half a second, five of rest; the fourth pod's pass looks three up in 0.6 s, the fifth's four in 0.8 s.
+    assert [b - a for a, b in pairwise(begins)] == pytest.approx([5.5, 5.5, 5.6, 5.8])
+
+
+def test_one_pod_is_let_go_at_a_time() -> None:
+    for one_release, left in ((True, 1), (False, 0)):
+        view = Readings(0)
+        asked = scheduler(view, one_release=one_release)
+        for pod in range(2):
+            asked.arrive(pod, 100)
+        asked.turn(0.0, view)
+        asked.turn(5.5, view)
+        view.done = {0, 1}
+        asked.turn(11.0, view)
+        assert len(asked.charges[0].running) == left
+
+
+def test_a_binding_that_fails_is_tried_again() -> None:
+    view = Readings(0)
+    asked = scheduler(view, zero_draw=True)
+    for pod in range(9):
+        asked.arrive(pod, 10)
+    time, found = 0.0, list[int]()
+    for _ in range(10):
+        turn = asked.turn(time, view)
+        found.append(len(turn.placed))
+        assert turn.next_s - time == (5.5 if turn.placed else 0.5)
+        time = turn.next_s
+    assert found == [1] * 7 + [0, 1, 1]
+
+
+def test_nobody_is_asked_while_nothing_happens() -> None:
+    view = Readings(0)
+    asked = scheduler(view)
+    assert asked.turn(0.0, view).next_s == math.inf
+    view.later_s = 7.3
+    assert asked.turn(0.0, view).next_s == 7.5
+
+
+def test_as_a_policy() -> None:
+    assert str(parse("monitored(percentile=0.9, heap_ties=True)")) == "monitored(percentile=0.9, heap_ties=True)"
+    assert describe("monitored").socket == "monitored"
+    with pytest.raises(PolicyError, match="percentile"):
+        parse("monitored(percentile=2)")
