@@ -52,7 +52,6 @@ def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None
         ({"rates": 3}, "rates of type int"),
         ({"workload": "synth:openb?pods=3"}, "workload: found no such column"),
         ({"cluster": "gavel:4:4:4"}, "job 0: cifar10: found GPU models k80, p100, v100"),
-        ({"checkpoint_s": 1.0, "out": "never"}, "keeps no checkpoints"),
         ({"cluster": "uniform?nodes=2&gpus=0"}, "no GPUs"),
     ],
 )
