@@ -21,8 +21,9 @@ def result(**options: Any) -> fs.Result:
     return fs.simulate(**given)
 
 
-def test_tables_and_what_nodes_look_like() -> None:
-    found = result(record="all")
+@pytest.mark.parametrize("policy", ["sia", "pollux(generations=10)"])
+def test_tables_and_what_nodes_look_like(policy: str) -> None:
+    found = result(record="all", policy=policy)
     jobs, (row,) = found.jobs, found.summary.to_dicts()
     assert jobs["state"].to_list() == ["finished"] * 4
     assert (jobs["work_done"] == jobs["total_work"]).all()
