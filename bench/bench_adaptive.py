@@ -30,7 +30,7 @@ def scene(round_s: float) -> AdaptiveSetting:
 
 
 @pytest.mark.parametrize(
-    ("policy", "round_s", "budget"), [(Sia(), 60.0, 400.0), (Pollux(), 60.0, 3000.0), (Rotation(), 360.0, 20.0)]
+    ("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Pollux(), 60.0, 3000.0), (Rotation(), 360.0, 20.0)]
 )
 def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     """160 jobs to their end; fits are forgotten before."""

@@ -11,9 +11,9 @@ from bench.conftest import Timed
 from fastsim.goodput import Goodput, Limits, Noise, Perf
 from fastsim.perf_fit import Observation, _fitted
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
+from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices
 from fastsim.policies.adaptive.sia_values import NONE, values
-from fastsim.policies.adaptive.whole import WholeSolver
 from fastsim_ext.breed import Breeder
 from fastsim_ext.fitness import evaluated
 
@@ -55,7 +55,7 @@ def bench_program(scale: int, jobs: int, budget: float, timed: Timed) -> None:
     former = np.full(jobs, NONE)
     value = values(goodput, np.ones(jobs), former, -0.5)
     wishes = Wishes(value, sizes.group__q, sizes.gpus__q, former, np.zeros(jobs, np.bool_))
-    solver = WholeSolver()
+    solver = ChoiceSolver()
     found = timed(lambda: best_choices([wishes], sizes.gpus__g, 1.1, solver), items=jobs, budget=budget, rounds=5)
     assert (found.chosen[0] != NONE).any()
 

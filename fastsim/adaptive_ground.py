@@ -14,6 +14,9 @@ from fastsim.apps.training_curve import TrainingCurve
 from fastsim.reference_adaptive import ring_of
 from fastsim_ext.ground import Course, Site
 
+Measurement = tuple[int, int, int, float, float]
+"""Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""
+
 
 @dataclass
 class Ground:
@@ -30,6 +33,18 @@ class Ground:
         if app.name not in self.courses:
             self.courses[app.name] = course_of(app.curve)
         return self.courses[app.name]
+
+    def measured(self, app: Application, group: int, most: tuple[int, int]) -> list[Measurement]:
+        """All measurements of an application on so many nodes and GPUs at most; none of pipelines."""
+        model = self.setting.groups[group].gpu_model
+        if model not in app.steps or app.on(model).stages > 1:
+            return []
+        found = {
+            (row.num_nodes, row.num_gpu, int(row.atomic)): (row.step_s - row.sync_s, row.step_s)
+            for row in app.on(model).rows
+            if row.num_nodes <= most[0] and row.num_gpu <= most[1]
+        }
+        return [(*key, *seconds) for key, seconds in found.items()]
 
     def site(self, app: Application, place: Place) -> Site:
         """The placement of an application on these nodes."""

@@ -124,6 +124,8 @@ class Remembering(Decider, Protocol):
 class AdaptivePlan:
     """How adaptive jobs are run.
 
+    ``measured``: jobs come with all measurements there are on so many nodes and GPUs at most (nodes, GPUs).
+
     ``tuned``: adaptive jobs choose their batch sizes; else all keep those asked for. ``merged``: what a job measures on
     one GPU model it believes of all.
     """
@@ -131,6 +133,7 @@ class AdaptivePlan:
     decider: Decider
     tuned: bool = True
     merged: bool = False
+    measured: tuple[int, int] = (0, 0)
 
 
 class AdaptivePolicy(Protocol):

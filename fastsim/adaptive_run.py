@@ -202,7 +202,11 @@ def begun(
     """A run whose first round has not passed yet."""
     _check(asked, setting)
     ground, lessons = Ground(setting), Lessons(_fit)
-    trainees = [_trainee(number, job, setting, plan, ground, lessons) for number, job in enumerate(asked)]
+    taught = {name: _taught(name, setting, plan, ground, lessons) for name in {job.application for job in asked}}
+    trainees = [
+        _trainee(number, job, setting, plan, ground, lessons, taught[job.application])
+        for number, job in enumerate(asked)
+    ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
     loop = Adaptive(trainees, setting.round_s, base, record, gauge)
@@ -211,15 +215,29 @@ def begun(
 
 
 def _trainee(
-    number: int, job: AdaptiveJob, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons
-) -> Trainee:
+    number: int, job: AdaptiveJob, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons,
+    taught: Sequence[int],
+) -> Trainee:  # fmt: skip
     app = setting.applications[job.application]
-    about = np.zeros(len(setting.groups), np.int32)
+    about = np.array(taught, np.int32)
     tuned = plan.tuned and job.mode == "adaptive"
     return Trainee(
         number, ground.course(app), lessons, about, job.submit_s, job.batch_size, job.num_gpu, tuned, plan.merged,
         app.restart_s, 1 / app.slowdown,
     )  # fmt: skip
+
+
+def _taught(name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons) -> list[int]:
+    """What jobs of an application know of each group before they begin."""
+    groups = range(len(setting.groups))
+    if not min(plan.measured):
+        return [0 for _ in groups]
+    app = setting.applications[name]
+    measured = [ground.measured(app, group, plan.measured) for group in groups]
+    if plan.merged:  # of equal configurations the first one counts
+        known = {at[:3]: at for part in reversed(measured) for at in part}
+        measured = [list(known.values()), *([] for _ in groups[1:])]
+    return [lessons.taught(part) for part in measured]
 
 
 def _fit(measured: list[tuple[int, int, int, float, float]]) -> Perf:

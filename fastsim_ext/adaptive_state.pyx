@@ -131,14 +131,15 @@ cdef tuple lessons_state(Lessons lessons):
 
 cdef int lessons_back(Lessons lessons, numbers, parts) except -1:
     cdef int32_t n = numbers["lessons"], i
+    cdef int32_t taught = lessons.n                   # before any job trained: nobody comes to these by training
     cdef const Lesson* at
-    if n < 1 or lessons.n != 1:
-        raise ValueError(f"{n} lessons after {lessons.n}")
+    if n < taught:
+        raise ValueError(f"{n} lessons, expected {taught} or more")
     lessons.rows = <Lesson*> gangs_grown(lessons.rows, max(n, lessons.room), sizeof(Lesson))
     lessons.room = max(n, lessons.room)
     fill(lessons.rows, parts["lessons"], n, sizeof(Lesson))
     lessons.n = n
-    for i in range(1, n):
+    for i in range(taught, n):
         at = &lessons.rows[i]
         if not 0 <= at.parent < i:
             raise ValueError(f"lesson {i} after lesson {at.parent}")

@@ -22,4 +22,4 @@ cdef class Lessons:
     cdef int32_t after(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
                        double step_s) except -1
     cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
-                       double step_s) except -1
+                       double step_s, bint fitted) except -1

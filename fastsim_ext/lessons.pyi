@@ -9,6 +9,9 @@ class Lessons:
 
     n: int
     def __init__(self, fit: Callable[[list[Measurement]], Sequence[float]]) -> None: ...
+    def taught(self, measured: Sequence[Measurement]) -> int:
+        """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
+
     def measurements(self, lesson: int) -> list[Measurement]:
         """All measurements of a lesson, first one first."""
     def learned(self, lesson: int) -> tuple[tuple[float, ...], int]:

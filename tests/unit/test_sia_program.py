@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices, objective_of
 from fastsim.policies.adaptive.sia_values import NONE
-from fastsim.policies.adaptive.whole import WholeSolver
 
-SOLVER = WholeSolver()
+SOLVER = ChoiceSolver()
 GROUP = np.array([0, 0, 1, 1])
 GPUS = np.array([1, 2, 1, 4])
 

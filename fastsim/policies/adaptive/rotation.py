@@ -12,47 +12,36 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.apps.application import fixed_split
-from fastsim.apps.step_times import packed
-from fastsim.errors import InputError
+from fastsim.adaptive_plan import AdaptiveView, JobView
 from fastsim.oracle import Oracle
-from fastsim.policies.adaptive.sia_decider import node_groups
+from fastsim.policies.adaptive.held import HeldDecider, updates_left
 from fastsim.round_plan import Allocator, Floats, RoundView, Setting
 
-LEAST_RATE = 0.1
-"""Steps/s of a job on a GPU model that is too small for it, as the original has it."""
 DECIMALS = 5
 """Shares are rounded to so many."""
 URGENT = 1e9
 """Priority of a share of 1 that has had no time at all."""
 
-Kind = tuple[str, int, int]
-"""Application, GPUs, batch size."""
-
 
 @dataclass
-class RotationDecider:
+class RotationDecider(HeldDecider):
     """What the mechanism remembers: seconds on each group, by job and of all jobs, and who stands where."""
 
-    setting: AdaptiveSetting
     allocator: Allocator
     rounded: bool = True
     """Whether shares are rounded, as the original does it for some programs."""
+    steady: bool = True
+    """Whether the same jobs have the same shares, however far they are."""
     received: dict[int, Floats] = field(default_factory=dict)
     total__g: Floats = field(init=False)
-    places: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    """By job: group, and its GPUs within the group."""
-    rates: dict[Kind, Floats] = field(default_factory=dict)
     shares: tuple[tuple[int, ...], Floats] = ((), np.zeros((0, 0)))
     """The jobs of the last program, and its answer."""
-    solver_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.total__g = np.zeros(len(self.setting.groups))
 
-    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
-        """Those whose turn it is, on GPUs that they keep if they can."""
+    def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
+        """Those that are most behind their share of the time."""
         half = self.setting.round_s / 2
         for job in view.jobs:
             if job.id not in self.received:
@@ -62,9 +51,7 @@ class RotationDecider:
         for number, group in chosen.items():
             self.received[number][group] += self.setting.round_s
             self.total__g[group] += self.setting.round_s
-        sizes = {job.id: job.job.num_gpu for job in view.jobs}
-        self.places = self._placed(chosen, sizes)
-        return {job: Place(group, self._nodes(group, gpus)) for job, (group, gpus) in self.places.items()}
+        return chosen
 
     def kept(self) -> dict[str, Any]:
         """The time that jobs have had, where they stand, and their shares; what the program remembers."""
@@ -102,31 +89,6 @@ class RotationDecider:
                 free[group] -= job.job.num_gpu
         return chosen
 
-    def _placed(self, chosen: Mapping[int, int], sizes: Mapping[int, int]) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """GPUs of each job: large jobs first, within a size those that stay where they are."""
-        found: dict[int, tuple[int, tuple[int, ...]]] = {}
-        for group, nodes in enumerate(self.setting.groups):
-            free = dict.fromkeys(range(nodes.gpus))
-            here = [job for job, at in chosen.items() if at == group]
-            for size in sorted({sizes[job] for job in here}, reverse=True):
-                alike = [job for job in here if sizes[job] == size]
-                for job in alike:
-                    before = self.places.get(job)
-                    if before is not None and before[0] == group and all(gpu in free for gpu in before[1]):
-                        found[job] = before
-                        for gpu in before[1]:
-                            del free[gpu]
-                for job in alike:
-                    if job not in found:
-                        found[job] = group, tuple(list(free)[:size])
-                        for gpu in found[job][1]:
-                            del free[gpu]
-        return found
-
-    def _nodes(self, group: int, gpus: Sequence[int]) -> tuple[int, ...]:
-        owner = [node for node, count in enumerate(self.setting.groups[group].gpus__n) for _ in range(count)]
-        return tuple(owner[gpu] for gpu in gpus)
-
     # ------------------------------------------------------------------ shares
 
     def _shares(self, view: AdaptiveView) -> Floats:
@@ -134,7 +96,7 @@ class RotationDecider:
         ids = tuple(job.id for job in view.jobs)
         if not ids:
             return np.zeros((0, len(self.setting.groups)))
-        if self.shares[0] != ids:
+        if self.shares[0] != ids or not self.steady:
             answer = self.allocator.allocate(self._round_view(view))
             assert answer is not None
             self.solver_s += answer.solver_s
@@ -146,34 +108,17 @@ class RotationDecider:
     def _round_view(self, view: AdaptiveView) -> RoundView:
         """The jobs as programs of Gavel see them: one rate for each GPU model."""
         kinds = [(job.job.application, job.job.num_gpu, job.job.batch_size) for job in view.jobs]
-        for kind, job in zip(kinds, view.jobs, strict=True):
-            if kind not in self.rates:
-                groups = range(len(self.setting.groups))
-                self.rates[kind] = np.array([self._rate(job, group) for group in groups])
-        known = sorted(set(kinds))
+        rates = {kind: self.rates_of(job) for kind, job in zip(kinds, view.jobs, strict=True)}
+        known = sorted(rates)
         models = tuple(group.gpu_model for group in self.setting.groups)
-        alone, named = np.array([self.rates[kind] for kind in known]), tuple((f"{a} {b}", n) for a, n, b in known)
+        alone, named = np.array([rates[kind] for kind in known]), tuple((f"{a} {b}", n) for a, n, b in known)
         oracle = Oracle(named, models, alone, np.zeros((len(known), *alone.shape)))
         gpus = np.array([group.gpus for group in self.setting.groups], np.int64)
         told = Setting(models, gpus, oracle, alone.max(axis=1), self.setting.seed)
-        left = [job.application.curve.progress(job.application.curve.epochs) - job.progress for job in view.jobs]
+        left = [updates_left(job) for job in view.jobs]
         return RoundView(
             told, view.now_s, np.array([job.id for job in view.jobs]), np.array([known.index(kind) for kind in kinds]),
             np.array([job.job.num_gpu for job in view.jobs]), np.ones(len(kinds)),
             np.array([job.job.submit_s for job in view.jobs]), np.array(left), np.full(len(kinds), np.inf),
             np.zeros(len(models)),
         )  # fmt: skip
-
-    def _rate(self, job: JobView, group: int) -> float:
-        """Updates/s of a job on the nodes of one model; one GPU always takes two turns, to learn the noise."""
-        nodes, app, num_gpu = node_groups(self.setting)[group], job.application, job.job.num_gpu
-        if num_gpu > min(nodes.nodes, nodes.max_nodes) * nodes.gpus_per_node or nodes.gpu_model not in app.steps:
-            return LEAST_RATE
-        ring, times = packed(num_gpu, nodes.gpus_per_node), app.on(nodes.gpu_model)
-        try:
-            least = int(num_gpu == 1)
-            atomic, accum = fixed_split(job.job.batch_size, num_gpu, times.largest(ring), app.max_batch, least)
-            step = times.seconds(ring, atomic)
-        except InputError:  # never measured there
-            return LEAST_RATE
-        return 1.0 / (step.step_s + step.turn_s * accum) / app.slowdown

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.apps.application import Application
 from fastsim.apps.step_times import packed
 from fastsim.errors import InputError, ScenarioError
-from fastsim.goodput import Goodput, Limits
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
-from fastsim.policies.adaptive.goodput_rows import Known, goodput_row, grown_replicas
+from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
+from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.placer import placed
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices
 from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, Singles, keeping, only_former, values
-from fastsim.policies.adaptive.whole import WholeProgram, WholeSolver
-
-NEVER = 1 << 40
-"""GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
+from fastsim.streams import Stream
 
 STAYING = 1e-6
 """What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""
-
-
-class RememberingSolver(WholeSolver):
-    """Solves a program once: rounding makes a quarter of them the same as one before."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: dict[bytes, Ints] = {}
-
-    def minimum(self, program: WholeProgram, step: float = 0.0, what: str = "the program in whole numbers") -> Ints:
-        """As the solver says, or has said."""
-        total = hashlib.sha256(repr(step).encode())
-        for item in fields(program):
-            part = getattr(program, item.name)
-            total.update(repr(part.shape).encode() + part.tobytes())
-        key = total.digest()
-        if key not in self.known:
-            self.known[key] = super().minimum(program, step, what)
-        return self.known[key]
 
 
 @dataclass
@@ -57,15 +33,16 @@ class SiaDecider:
     unserved: float
     project: bool
     tuned: bool
-    solver: WholeSolver = field(default_factory=RememberingSolver)
+    ties: int = 0
+    """Seed by which a round prefers one of equal choices."""
+    solver: ChoiceSolver = field(default_factory=ChoiceSolver)
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
-    ratios: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     rates: dict[tuple[str, int, int], Singles] = field(default_factory=dict)
 
     @property
     def solver_s(self) -> float:
-        """CPU seconds in HiGHS."""
+        """CPU seconds in the program."""
         return self.solver.spent_s
 
     @cached_property
@@ -78,7 +55,9 @@ class SiaDecider:
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
         wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
-        found = best_choices(wishes, self.configurations.gpus__g, self.unserved, self.solver, minimise=self.power < 0)
+        wishes = [self._drawn(wish, view.now_s) for wish in wishes]
+        room, minimise = self.configurations.gpus__g, self.power < 0
+        found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING)
         choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
@@ -94,40 +73,10 @@ class SiaDecider:
 
     # ------------------------------------------------------------------ worth
 
-    def _rows(self, jobs: Sequence[JobView]) -> Singles:
-        rows = [goodput_row(self._known(job), self._ratio(job.application), self.configurations) for job in jobs]
-        return np.array(rows, np.float32).reshape(-1, len(self.configurations))
-
-    def _known(self, job: JobView) -> list[Known]:
-        """What a job knows of each group; its size is the largest that any group allows, if it projects."""
-        found = [self._known_of(job, group) for group in range(len(self.setting.groups))]
-        if self.project:
-            most = max(at.max_replicas for at in found)
-            found = [at if at.stages == NEVER else Known(at.goodput, at.limits, most, at.stages) for at in found]
-        return found
-
-    def _known_of(self, job: JobView, group: int) -> Known:
-        app, belief = job.application, job.beliefs.get(group)
-        model = self.setting.groups[group].gpu_model
-        if model not in app.steps:
-            return Known(None, Limits(app.max_batch, 1, 1), 0, NEVER)
-        times = app.on(model)
-        loose = job.job.mode == "adaptive"
-        limits = Limits(job.job.batch_size, times.low, times.high, tuned=loose and self.tuned, float32=True)
-        most = grown_replicas(belief.most_replicas if belief else 0, app.max_batch, times.low)
-        known = None if belief is None or job.noise is None else Goodput(belief.perf, job.noise)
-        return Known(known, limits, most if loose else job.job.num_gpu, times.stages)
-
-    def _ratio(self, app: Application) -> dict[tuple[int, int], float]:
-        """How many times faster one GPU is than one of another group; none if nothing is projected."""
-        if not self.project:
-            return {}
-        if app.name not in self.ratios:
-            models = {g: group.gpu_model for g, group in enumerate(self.setting.groups) if group.gpu_model in app.steps}
-            self.ratios[app.name] = {
-                (c, d): app.rate_ratio(models[c], models[d]) for c in models for d in models if c != d
-            }
-        return self.ratios[app.name]
+    @cached_property
+    def offers(self) -> Offers:
+        """Rows of goodput of adaptive jobs."""
+        return Offers(self.setting, self.configurations, self.project, self.tuned)
 
     def _rigid_rows(self, jobs: Sequence[JobView]) -> Singles:
         """Samples/s of each job on each group, the slowest of them as many as GPUs."""
@@ -157,10 +106,19 @@ class SiaDecider:
 
     def _wishes(self, jobs: Sequence[JobView]) -> Wishes:
         sizes, (former, forced) = self.configurations, self._former(jobs)
-        value = values(self._rows(jobs), _kept(jobs), former, self.power)
+        value = values(self.offers.rows(jobs), _kept(jobs), former, self.power)
         had = np.flatnonzero(former != NONE)
         value[had, former[had]] += np.float32(-STAYING if self.power < 0 else STAYING)
         return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
+
+    def _drawn(self, wish: Wishes, now_s: float) -> Wishes:
+        """The same with choices that this round likes better than equal ones, though less than staying.
+
+        A fixed order among equals would favour some GPU model or size in every round, and jobs would have fewer GPUs.
+        """
+        width = wish.value__jq.shape[1]
+        liked = Stream(self.ties, f"sia.ties.{now_s}.{width}").uniform(width) - 0.5
+        return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))
 
     def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:
         former, forced = self._former(jobs)
@@ -179,15 +137,15 @@ class SiaDecider:
 
     def _places(self, choices: Sequence[tuple[JobView, int]]) -> dict[int, Place]:
         found: dict[int, Place] = {}
-        sizes = self.configurations
+        group__q, gpus__q = self.configurations.group__q.tolist(), self.configurations.gpus__q.tolist()
+        here: list[list[tuple[int, int]]] = [[] for _ in self.setting.groups]
+        for job, choice in choices:
+            rigid = job.job.mode == "rigid"
+            group, gpus = (choice, job.job.num_gpu) if rigid else (group__q[choice], gpus__q[choice])
+            here[group].append((job.id, gpus))
         for group, nodes in enumerate(self.setting.groups):
-            here: list[tuple[int, int]] = []
-            for job, choice in choices:
-                rigid = job.job.mode == "rigid"
-                if (choice if rigid else int(sizes.group__q[choice])) == group:
-                    here.append((job.id, job.job.num_gpu if rigid else int(sizes.gpus__q[choice])))
-            rings = placed([gpus for _, gpus in here], nodes.gpus__n)
-            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here, rings, strict=True)}
+            rings = placed([gpus for _, gpus in here[group]], nodes.gpus__n)
+            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}
         return found
 
 

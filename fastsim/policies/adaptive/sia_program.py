@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.policies.adaptive.multiple_choice import ChoiceProgram, ChoiceSolver
 from fastsim.policies.adaptive.sia_values import DECIMALS, NONE, Flags, Ints, Singles
-from fastsim.policies.adaptive.whole import WholeProgram, WholeSolver
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,8 +49,8 @@ class _Part(NamedTuple):
     """The classes of one list of wishes: their jobs, and columns of the program."""
 
     members: tuple[Ints, ...]
-    least__c: Ints
-    of_class__x: Ints
+    forced__c: Flags
+    width__c: Ints
     choice__x: Ints
     cost__x: Floats
     gpus__x: Ints
@@ -58,14 +58,22 @@ class _Part(NamedTuple):
 
 
 def best_choices(
-    wishes: Iterable[Wishes], gpus__g: Ints, without: float, solver: WholeSolver, minimise: bool = True
+    wishes: Iterable[Wishes],
+    gpus__g: Ints,
+    without: float,
+    solver: ChoiceSolver,
+    minimise: bool = True,
+    staying: float = 0.0,
 ) -> Choices:
-    """The best choices; ``without`` is what a job without one adds to the objective."""
+    """The best choices; ``without`` is what a job without one adds to the objective.
+
+    ``staying`` is the most that a value was moved off its two decimals.
+    """
     wishes = tuple(wishes)
     sign = 1.0 if minimise else -1.0
     parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
     whole_steps = abs(without / STEP - round(without / STEP)) < 1e-9  # else objectives are anywhere
-    program = _program(parts, gpus__g)
+    program = _program(parts, gpus__g, staying)
     counts = solver.minimum(program, STEP if whole_steps else 0.0, "Sia's choice of configurations")
     chosen, objective, start = [], 0.0, 0
     for wish, part in zip(wishes, parts, strict=True):
@@ -92,16 +100,23 @@ def _classes(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> _Part:
     rows = np.flatnonzero(wish.forced__j)
     useful[rows] = False
     useful[rows, wish.former__j[rows]] = True
-    shown = np.where(useful, cost, np.inf)
-    keys = np.concatenate([shown, np.where(useful, gpus, 0), wish.forced__j[:, None]], axis=1)
-    _, first, member = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    member = member.reshape(-1)
-    members = tuple(np.flatnonzero(member == c) for c in range(len(first)))
-    of_class, choice = np.nonzero(useful[first])
-    example = first[of_class]
-    least = np.array([len(jobs) if wish.forced__j[jobs[0]] else 0 for jobs in members], np.int64)
-    group = wish.group__q[choice]
-    return _Part(members, least, of_class, choice, cost[example, choice], gpus[example, choice], group)
+    members = _alike(np.where(useful, cost, np.inf), np.where(useful, gpus, 0), wish.forced__j)
+    example = np.array([alike[0] for alike in members], np.int64)
+    of_class, choice = np.nonzero(useful[example])
+    job = example[of_class]
+    return _Part(
+        tuple(np.array(alike, np.int64) for alike in members), wish.forced__j[example], useful[example].sum(axis=1),
+        choice, cost[job, choice], gpus[job, choice], wish.group__q[choice],
+    )  # fmt: skip
+
+
+def _alike(cost__jq: Floats, gpus__jq: Ints, forced__j: Flags) -> list[list[int]]:
+    """Jobs whose choices are worth the same, class by class, in order of the first of each."""
+    classes: dict[bytes, list[int]] = {}
+    for job, forced in enumerate(forced__j.tolist()):
+        key = cost__jq[job].tobytes() + gpus__jq[job].tobytes() + bytes([forced])
+        classes.setdefault(key, []).append(job)
+    return list(classes.values())
 
 
 def _better_than_smaller(cost: Floats, group__q: Ints) -> Flags:
@@ -114,37 +129,30 @@ def _better_than_smaller(cost: Floats, group__q: Ints) -> Flags:
     return better
 
 
-def _program(parts: Sequence[_Part], gpus__g: Ints) -> WholeProgram:
-    """A row for each GPU model, then one for each class; every column stands in one of both."""
-    sizes, row = [], len(gpus__g)
-    index, value = [], []
-    for part in parts:
-        index.append(np.stack([part.group__x, row + part.of_class__x], axis=1))
-        value.append(np.stack([part.gpus__x, np.ones_like(part.gpus__x)], axis=1))
-        sizes.append(np.array([len(jobs) for jobs in part.members], np.float64))
-        row += len(part.members)
-    columns = sum(len(part.cost__x) for part in parts)
-    least = [part.least__c.astype(np.float64) for part in parts]
-    return WholeProgram(
-        _joined([part.cost__x for part in parts]),
-        _joined([size[part.of_class__x] for size, part in zip(sizes, parts, strict=True)]),
-        _joined([np.zeros(len(gpus__g)), *least]),
-        _joined([gpus__g.astype(np.float64), *sizes]),
-        np.arange(0, 2 * columns + 1, 2, dtype=np.int32),
-        _joined(index).astype(np.int32).ravel(),
-        _joined(value).astype(np.float64).ravel(),
+def _program(parts: Sequence[_Part], gpus__g: Ints, staying: float) -> ChoiceProgram:
+    width = _joined([part.width__c for part in parts])
+    return ChoiceProgram(
+        np.concatenate([np.zeros(0), *(part.cost__x for part in parts)]),
+        _joined([part.gpus__x for part in parts]),
+        _joined([part.group__x for part in parts]),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(width)]),
+        np.array([len(jobs) for part in parts for jobs in part.members], np.int64),
+        np.concatenate([np.zeros(0, np.bool_), *(part.forced__c for part in parts)]),
+        np.asarray(gpus__g, np.int64),
+        staying,
     )
 
 
-def _joined(parts: Sequence[npt.NDArray[np.float64] | Ints]) -> Floats:
-    return np.concatenate([np.zeros((0, *parts[0].shape[1:])), *parts]) if parts else np.zeros(0)
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _handed_out(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
     """The choice of each job, from how often each class makes it."""
     chosen = np.full(len(former__j), NONE, np.int64)
-    for c, jobs in enumerate(part.members):
-        columns = np.flatnonzero((part.of_class__x == c) & (count__x > 0))
+    ends = np.cumsum(part.width__c).tolist()
+    for jobs, width, end in zip(part.members, part.width__c.tolist(), ends, strict=True):
+        columns = end - width + np.flatnonzero(count__x[end - width : end])
         waiting = jobs.tolist()
         left = {int(part.choice__x[x]): int(count__x[x]) for x in columns}
         for job in jobs.tolist():

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
     from fastsim.round_plan import Allocator
 
-PROGRAMS = ("max_sum_throughput", "max_min_fairness")
+PROGRAMS = ("max_sum_throughput", "max_min_fairness", "finish_time_fairness")
 
 
 @policy("rotation")
@@ -21,7 +21,8 @@ class Rotation(RoundRule):
     """Give every job the GPUs and the batch size it asks for, in turns, so that its share of the time comes true.
 
     priority[j, g] = share[j, g] / (seconds of j on g / seconds of all on g); the largest goes first, and GPUs that are
-    left go to whoever fits. With round_s=360 this is Gavel as the Sia experiments ran it.
+    left go to whoever fits. With round_s=360 this is Gavel as the Sia experiments ran it; with shares of finish-time
+    fairness it is in the style of Themis.
     """
 
     adaptive: ClassVar[bool] = True
@@ -34,15 +35,19 @@ class Rotation(RoundRule):
         from fastsim.adaptive_plan import AdaptivePlan
         from fastsim.policies.adaptive.rotation import RotationDecider
 
-        return AdaptivePlan(
-            RotationDecider(setting, self._allocator(), rounded=self.shares == PROGRAMS[0]), tuned=False
-        )
+        steady = self.shares != "finish_time_fairness"  # what is left of jobs changes with every round
+        decider = RotationDecider(setting, self._allocator(), self.shares == PROGRAMS[0], steady)
+        return AdaptivePlan(decider, tuned=False)
 
     def _allocator(self) -> Allocator:
         if self.shares == "max_sum_throughput":
             from fastsim.policies.programs.max_sum import MaxSum
 
             return MaxSum("perf", "centered", per_cost=False, deadlines=False)
+        if self.shares == "finish_time_fairness":
+            from fastsim.policies.programs.finish_time import FinishTime
+
+            return FinishTime("perf", "centered")
         from fastsim.policies.programs.max_min import MaxMin
 
         return MaxMin("perf", "centered")

@@ -39,16 +39,28 @@ class Sia(RoundRule):
     project: bool = field(default=True, metadata=about("guess unseen GPU models from those a job has run on"))
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
+    ties: int = field(default=0, metadata=about("seed by which one of equal choices is picked"))
+
+    measured_nodes: int = field(default=0, metadata=about("jobs come with all measurements on so many nodes"))
+    measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job knows what it has seen"))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("power", "unserved"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100 or not value:
                 raise PolicyError(self.where(name), repr(value), "a number from -100 to 100, not 0")
+        for name in ("ties", "measured_nodes", "measured_gpus"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
+        if bool(self.measured_nodes) != bool(self.measured_gpus):
+            raise PolicyError(self.where("measured_gpus"), self.measured_gpus, "0 if measured_nodes is, else 1 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the program decides."""
         from fastsim.adaptive_plan import AdaptivePlan
         from fastsim.policies.adaptive.sia_decider import SiaDecider
 
-        return AdaptivePlan(SiaDecider(setting, self.power, self.unserved, self.project, self.tuned), tuned=self.tuned)
+        decider = SiaDecider(setting, self.power, self.unserved, self.project, self.tuned, self.ties)
+        return AdaptivePlan(decider, tuned=self.tuned, measured=(self.measured_nodes, self.measured_gpus))
