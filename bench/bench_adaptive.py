@@ -1,4 +1,4 @@
-"""Adaptive jobs: the loop without a policy, whole runs of Sia and of rotation, one decision."""
+"""Adaptive jobs: the loop without a policy, whole runs of Sia, of Pollux and of rotation, one decision of each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
 from fastsim.apps.application import Applications
 from fastsim.perf_fit import _fitted
+from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
 from fastsim.sia_cluster import sia_cluster
@@ -28,7 +29,9 @@ def scene(round_s: float) -> AdaptiveSetting:
     return AdaptiveSetting(groups_of(sia_cluster()), Applications.default(), round_s)
 
 
-@pytest.mark.parametrize(("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Rotation(), 360.0, 20.0)])
+@pytest.mark.parametrize(
+    ("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Pollux(), 60.0, 3000.0), (Rotation(), 360.0, 20.0)]
+)
 def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     """160 jobs to their end; fits are forgotten before."""
     setting, jobs = scene(round_s), jobs_of(workload_from(JOBS).workload)
@@ -41,15 +44,16 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     assert np.isfinite(found.jobs["finish_s"]).all()
 
 
-def bench_decision(timed: Timed) -> None:
-    """One decision of Sia at 64 GPUs, 25 rounds into the run."""
+@pytest.mark.parametrize(("policy", "budget"), [(Sia(), 0.2), (Pollux(), 2.0)])
+def bench_decision(policy: Any, budget: float, timed: Timed) -> None:
+    """One decision at 64 GPUs, when eight jobs are there."""
     setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)
-    rounds = begun(setting, Sia().begin(setting), jobs)
+    rounds = begun(setting, policy.begin(setting), jobs)
     while len(rounds.loop.active) < 8 and rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()
     view = rounds.view()
-    places = timed(lambda: rounds.plan.decider.decide(view), items=len(view.jobs), budget=0.2, rounds=20)
+    places = timed(lambda: rounds.plan.decider.decide(view), items=len(view.jobs), budget=budget, rounds=20)
     assert places
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fastsim.apps.application import Application, Applications
 from fastsim.goodput import Noise, Perf
@@ -108,6 +108,16 @@ class Decider(Protocol):
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """Places by job id; a job without one waits."""
+
+
+class Remembering(Decider, Protocol):
+    """A decider whose memory can be written down, so that its runs keep checkpoints."""
+
+    def kept(self) -> dict[str, Any]:
+        """All that it remembers, as JSON has it."""
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.adaptive_checkpoint import decisions, remembering, state_of, take_over
 from fastsim.adaptive_ground import Ground
 from fastsim.adaptive_plan import (
     MODES,
@@ -28,6 +29,7 @@ from fastsim.goodput import Noise, Perf
 from fastsim.one_thread import one_thread
 from fastsim.perf_fit import Observation, fitted
 from fastsim.reference_adaptive import check_job
+from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping
 from fastsim.round_options import RoundOptions
 from fastsim.round_plan import Setting
 from fastsim.round_records import MOMENT
@@ -67,6 +69,18 @@ class Rounds:
     beliefs: dict[int, Belief] = field(default_factory=dict)
     places: Mapping[int, Place] = field(default_factory=dict)
     calls: int = 0
+    rows: list[bytes] = field(default_factory=list)
+    """The timeline (``ROW``) as far as it was drained."""
+
+    @property
+    def arrived(self) -> int:
+        """Jobs that have come."""
+        return len(self.loop.active) + len(self.loop.gone)
+
+    def drain(self) -> None:
+        """Take what the metrics have noted."""
+        if self.loop.gauge is not None:
+            self.rows.append(self.loop.gauge.drained())
 
     def decide(self) -> None:
         """Ask the policy and do what it says."""
@@ -131,14 +145,20 @@ def run_adaptive(
     record_tasks: bool = False,
     gauge: Gauge | None = None,
     progress: Callable[[int], None] | None = None,
+    checkpoint: RoundKeeping | None = None,
+    resume: RoundCheckpoint | None = None,
 ) -> AdaptiveRun:
-    """Play adaptive jobs, in order of arrival, until all have finished; ``told`` names models and applications."""
+    """Play adaptive jobs, in order of arrival, until all have finished; ``told`` names models and applications.
+
+    With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
+    """
     rounds = begun(setting, plan, tuple(jobs), record_tasks, gauge)
-    loop = rounds.loop
+    loop, write = rounds.loop, _keeping(rounds, checkpoint, resume, record_tasks)
     with one_thread():
         while (loop.active or loop.expected) and loop.now_s < until_s:
             loop.work()
             rounds.decide()
+            write(False)
             if CHECKED:
                 loop.verify()
             if loop.quiet > MOST_QUIET and not loop.expected:
@@ -146,7 +166,30 @@ def run_adaptive(
                 raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
             if progress is not None and loop.rounds % LOOK_ROUNDS == 0:
                 progress(len(loop.gone))
+    write(True)
     return _finished(told, rounds)
+
+
+def _keeping(
+    rounds: Rounds, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None, recorded: bool
+) -> Callable[[bool], None]:
+    """What writes a checkpoint when it is due, or at the end; the run begins from one, if there is any."""
+    if checkpoint is None and resume is None:
+        return lambda end: None
+    decided, loop = decisions(rounds.setting, recorded, rounds.loop.gauge is not None), rounds.loop
+    if resume is not None:
+        take_over(rounds, resume, decided)
+    if checkpoint is None:
+        return lambda end: None
+    remembering(rounds.plan)
+    keeper, keeping = Keeper(checkpoint, loop.rounds, rounds.arrived), checkpoint
+
+    def write(end: bool) -> None:
+        if keeping.at_end if end else keeper.due(loop.rounds, rounds.arrived):
+            state_of(rounds, decided, keeping.note()).write(keeping.path)
+            keeper.restart(loop.rounds, rounds.arrived)
+
+    return write
 
 
 def begun(
@@ -232,7 +275,8 @@ def _finished(told: Setting, rounds: Rounds) -> AdaptiveRun:
     )
     ends = gangs["finish_s"]
     last = loop.now_s if loop.active or not len(ends) else float(ends.max())
-    rows = np.zeros(0, ROW) if loop.gauge is None else np.frombuffer(loop.gauge.drained(), ROW)
+    rounds.drain()
+    rows = np.frombuffer(b"".join(rounds.rows), ROW)
     return AdaptiveRun(
         told, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.moments], MOMENT),
         np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,

@@ -21,6 +21,7 @@ from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.round_saving import RoundSaving
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -63,14 +64,18 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     return PreparedAdaptive(cluster, workload, setting, plan, jobs_of(workload), typical)
 
 
-def played_adaptive(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
-    """The result of one scenario, in memory."""
+def played_adaptive(
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
+) -> Result:
+    """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
     from fastsim import adaptive_frames
     from fastsim.adaptive_run import run_adaptive
     from fastsim.frames import LateFrames
     from fastsim.gauge_table import gauge_of
 
-    began = (time.perf_counter(), time.process_time())
+    spent = (0.0, 0.0) if saving is None else saving.spent_s
+    began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
+    keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
     made = prepared_adaptive(scenario, policy)
     told = setting_told(made.setting)
     timeline = scenario.record in ("timeline", "all")
@@ -79,7 +84,7 @@ def played_adaptive(scenario: Scenario, policy: Any, progress: Callable[[int], N
         told, made.setting, made.plan, made.jobs, record_tasks=recorded,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
         gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
-        progress=progress,
+        progress=progress, checkpoint=keeping, resume=start,
     )  # fmt: skip
     kept = max(made.typical.kept, 1)
     frames = LateFrames(

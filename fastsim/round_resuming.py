@@ -48,6 +48,8 @@ def fork_rounds(
     with the first round that starts then or later.
     """
     taken = taken_from(source)
+    if taken.meta["decided"]["policies"] == "of adaptive jobs":
+        raise ScenarioError("fork", "a run of adaptive jobs", "one of other jobs; adaptive runs only go on as they are")
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")

@@ -232,15 +232,13 @@ def _played_rounds(
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     if scenario.ideal and keeping is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
-    if is_adaptive(policy) and keeping is not None:
-        raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
     if is_monitored_policy(policy):
         from fastsim.monitored_simulation import played_monitored
 
         result = played_monitored(scenario, policy, progress)
     elif is_adaptive(policy):
-        result = played_adaptive(scenario, policy, progress)
+        result = played_adaptive(scenario, policy, progress, saving)
     else:
         result = played_rounds(scenario, policy, progress, saving)
     provenance = _provenance(scenario, None if saving is None else saving.forked_from)

@@ -159,8 +159,10 @@ cdef void breed_repair(Flow* flow, int32_t* state__pjn, const int32_t* most__j, 
             spread = 0
             for n in range(nodes):
                 spread += row[n] > 0
+            if not spread:
+                continue
             for n in range(nodes):
-                room.many__n[n] += spread > 1 and row[n] > 0
+                room.many__n[n] += (spread > 1) & (row[n] > 0)
                 if room.many__n[n] > 1:
                     row[n] = 0
         memset(room.load__n, 0, nodes * sizeof(int32_t))
@@ -178,21 +180,24 @@ cdef void breed_repair(Flow* flow, int32_t* state__pjn, const int32_t* most__j, 
 
 cdef void breed_shortened(Flow* flow, int32_t* row, int most, int nodes, Room* room) noexcept nogil:
     """Take GPUs beyond the most from a job, from the nodes that come last in a drawn order."""
-    cdef int n, at, gpus = 0
+    cdef int n, at, there = 0, gpus = 0
     for n in range(nodes):
         gpus += row[n]
     if gpus <= most:
         flow_skip(flow, HALVES * nodes)
         return
-    for n in range(nodes):
+    for n in range(nodes):           # nodes where the job is, inserted by the numbers drawn for them
+        if not row[n]:
+            flow_skip(flow, HALVES)
+            continue
         room.draw__n[n] = flow_uniform(flow)
-    for n in range(nodes):           # insertion: few nodes
-        at = n
+        at = there
         while at > 0 and room.draw__n[room.order__n[at - 1]] > room.draw__n[n]:
             room.order__n[at] = room.order__n[at - 1]
             at -= 1
         room.order__n[at] = n
-    for at in range(nodes):
+        there += 1
+    for at in range(there):
         n = room.order__n[at]
         row[n] = min(row[n], most)
         most -= row[n]

@@ -71,6 +71,8 @@ SHARED = {
     "fastsim/adaptive_ground.py": f"{UNIT}/test_adaptive_run.py",  # reached through a run, like the compiled parts
     "fastsim/adaptive_plan.py": f"{UNIT}/test_adaptive_run.py",
     "fastsim/adaptive_records.py": f"{UNIT}/test_adaptive_run.py",
+    "fastsim/adaptive_checkpoint.py": "tests/differential/test_adaptive_checkpoint.py",
+    "fastsim_ext/adaptive_state.pyx": "tests/differential/test_adaptive_checkpoint.py",
     "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     # A run with telemetry is compared with its twin as a whole.

@@ -65,6 +65,22 @@ NOT_SAVED_BY_TURNS = {
     "stakes": {"terms", "term", "sign", "level_s", "spare", "keys", "room"},  # told; rewritten in every round
     "portions": {"table", "stakes", "seats", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping"},
 }  # fmt: skip
+ADAPTIVE = {"adaptive": "run", "trainee": "job", "lessons": "lessons"}
+"""Modules whose one class is part of a run of adaptive jobs, as ``adaptive_state`` calls it."""
+NOT_SAVED_BY_ADAPTIVE = {
+    "adaptive": {
+        "gauge",  # a part of its own
+        "active", "gone", "pending",  # jobs are parts of their own, and told again in the order of their ids
+        "owned", "used__n",  # follow from what is held
+        "base__n", "round_s", "recorded",  # told
+        "moments", "gpus",  # records
+    },
+    "trainee": {
+        "course", "lessons", "batch", "gpus_asked", "tuned", "merged", "submit_s", "restart_s", "speed",  # told
+        "site",  # follows from the job's place
+    },
+    "lessons": {"fit", "known", "room"},  # told; made from the rows; how much fits
+}  # fmt: skip
 ROOM = {"gangs": {"room", "couple_room"}}
 """Fields that say how much fits: set when they are restored."""
 
@@ -140,3 +156,13 @@ def test_ordered_rounds_forget_nothing(module: str) -> None:
         written = rf"\b{variable}\.{name}\b"
         for suffix in ("state", "back"):
             assert re.search(written, state_functions(suffix, "turn_state")), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("module", ADAPTIVE)
+def test_adaptive_rounds_forget_nothing(module: str) -> None:
+    said = fields(module).keys()
+    assert NOT_SAVED_BY_ADAPTIVE[module] <= said
+    for name in said - NOT_SAVED_BY_ADAPTIVE[module]:
+        for suffix in ("state", "back"):
+            written = rf"\b{ADAPTIVE[module]}\.{name}\b"
+            assert re.search(written, state_functions(suffix, "adaptive_state")), f"{module}.{name}"

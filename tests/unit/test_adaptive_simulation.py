@@ -21,8 +21,9 @@ def result(**options: Any) -> fs.Result:
     return fs.simulate(**given)
 
 
-def test_tables_and_what_nodes_look_like() -> None:
-    found = result(record="all")
+@pytest.mark.parametrize("policy", ["sia", "pollux(generations=10)"])
+def test_tables_and_what_nodes_look_like(policy: str) -> None:
+    found = result(record="all", policy=policy)
     jobs, (row,) = found.jobs, found.summary.to_dicts()
     assert jobs["state"].to_list() == ["finished"] * 4
     assert (jobs["work_done"] == jobs["total_work"]).all()
@@ -52,7 +53,6 @@ def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None
         ({"rates": 3}, "rates of type int"),
         ({"workload": "synth:openb?pods=3"}, "workload: found no such column"),
         ({"cluster": "gavel:4:4:4"}, "job 0: cifar10: found GPU models k80, p100, v100"),
-        ({"checkpoint_s": 1.0, "out": "never"}, "keeps no checkpoints"),
         ({"cluster": "uniform?nodes=2&gpus=0"}, "no GPUs"),
     ],
 )

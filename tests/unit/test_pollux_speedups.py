@@ -11,7 +11,15 @@ from fastsim.adaptive_plan import Belief, JobView
 from fastsim.apps.step_times import StepTimes
 from fastsim.errors import InputError
 from fastsim.goodput import Noise
-from fastsim.policies.adaptive.pollux_speedups import fair_share, first_times, keeping, limits_of, speedups
+from fastsim.policies.adaptive.pollux_speedups import (
+    believed,
+    fair_goodput,
+    fair_share,
+    first_times,
+    keeping,
+    limits_of,
+    speedups,
+)
 from tests.unit.test_sia_decider import PERF, job
 
 NOISE = Noise(1.0, 5000.0, 128)
@@ -38,6 +46,19 @@ def test_speedups_are_relative_to_the_fair_share() -> None:
     assert (found[0, 0, 2:] > found[0, 1, 2:]).all()
     assert found[1, 1, 6] == 2.0
     assert (found[:, :, 0] == 0).all()
+
+
+def test_a_batch_size_too_small_for_the_fair_share() -> None:
+    view = known()
+    low = first_times(view).low
+    view = view._replace(job=view.job._replace(batch_size=max(3 * low, 128), mode="scale-gpus"))
+    limits = limits_of(view, True)
+    most = limits.max_batch // low
+    goodput = believed(view)
+    assert goodput is not None
+    assert fair_goodput(goodput, (1, 5 * most), limits) == goodput.best(1, most, limits).goodput[0] > 0
+    assert fair_goodput(goodput, (1, 64), limits._replace(low=1 << 20, high=1 << 21)) == 0
+    assert np.isfinite(speedups([view], (1, 5 * most), 8, True)).all()
 
 
 def test_batch_sizes_that_jobs_may_use() -> None:

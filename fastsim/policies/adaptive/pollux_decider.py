@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,22 @@ class PolluxDecider:
         rows = self.nodes.whole(rows, [self._most(job) if self._fixed(job) else 0 for job in jobs])
         self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
         return {job: self.nodes.place(row) for job, row in self.held.items()}
+
+    def kept(self) -> dict[str, Any]:
+        """Who stands where, the last states, and where the stream of random numbers is."""
+        return {
+            "held": [[job, row.tolist()] for job, row in self.held.items()],
+            "herd": [self.herd[0], self.herd[1].tolist()], "stream": self.search.stream_state(),
+            "solver_s": self.solver_s,
+        }  # fmt: skip
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.held = {job: np.array(row, np.int32) for job, row in kept["held"]}
+        ids, states = kept["herd"]
+        self.herd = tuple(ids), np.array(states, np.int32).reshape(len(states), len(ids), len(self.nodes))
+        self.search.go_on(*kept["stream"])
+        self.solver_s = kept["solver_s"]
 
     def _best(self, jobs: Sequence[JobView]) -> Counts:
         """The state of the largest mean speedup on the first front."""

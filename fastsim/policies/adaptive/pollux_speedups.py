@@ -28,16 +28,23 @@ def fair_share(gpus: int, nodes: int, jobs: int) -> tuple[int, int]:
 def speedups(jobs: Sequence[JobView], fair: tuple[int, int], most: int, tuned: bool) -> Floats:
     """Speedup of each job with up to ``most`` replicas on one node and on several (axes: job, several, replicas)."""
     found = np.empty((len(jobs), 2, most + 1))
+    replicas = np.arange(1, most + 1)
     for row, job in zip(found, jobs, strict=True):
-        goodput, replicas = believed(job), np.arange(1, most + 1)
-        row[:, 0] = 0.0
-        if goodput is None:
-            row[:, 1:] = replicas / fair[1]
-            continue
-        limits = limits_of(job, tuned)
-        base = goodput.best(fair[0], fair[1], limits).goodput[0]
-        row[:, 1:] = goodput.best(np.array([[1], [2]]), replicas, limits).goodput.reshape(2, most) / base
+        goodput, limits = believed(job), limits_of(job, tuned)
+        base = 0.0 if goodput is None else fair_goodput(goodput, fair, limits)
+        row[:, 0], row[:, 1:] = 0.0, replicas / fair[1]
+        if goodput is not None and base > 0:
+            row[:, 1:] = goodput.best(np.array([[1], [2]]), replicas, limits).goodput.reshape(2, most) / base
     return found
+
+
+def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: Limits) -> float:
+    """Goodput with a fair share, or with as much of it as a fixed batch size can use; 0 if it can use nothing."""
+    found = goodput.best(fair[0], fair[1], limits).goodput
+    if not found[0]:
+        found = goodput.best(fair[0], np.arange(fair[1], 0, -1), limits).goodput
+    usable = found[found > 0]
+    return float(usable[0]) if len(usable) else 0.0
 
 
 def believed(job: JobView) -> Goodput | None:

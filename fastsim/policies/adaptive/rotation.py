@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,26 @@ class RotationDecider(HeldDecider):
             self.received[number][group] += self.setting.round_s
             self.total__g[group] += self.setting.round_s
         return chosen
+
+    def kept(self) -> dict[str, Any]:
+        """The time that jobs have had, where they stand, and their shares; what the program remembers."""
+        return {
+            "received": [[job, seconds.tolist()] for job, seconds in self.received.items()],
+            "total": self.total__g.tolist(), "places": [[job, *at] for job, at in self.places.items()],
+            "shares": [self.shares[0], self.shares[1].tolist()], "solver_s": self.solver_s,
+            "program": self.allocator.kept(),
+        }  # fmt: skip
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        groups = len(self.setting.groups)
+        self.received = {job: np.array(seconds) for job, seconds in kept["received"]}
+        self.total__g = np.array(kept["total"])
+        self.places = {job: (group, tuple(gpus)) for job, group, gpus in kept["places"]}
+        ids, shares = kept["shares"]
+        self.shares = tuple(ids), np.array(shares).reshape(len(ids), groups)
+        self.solver_s = kept["solver_s"]
+        self.allocator.restored(kept["program"])
 
     # ------------------------------------------------------------------ turns
 

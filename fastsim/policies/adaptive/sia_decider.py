@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,14 @@ class SiaDecider:
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
+
+    def kept(self) -> dict[str, Any]:
+        """What every job has, and the CPU seconds."""
+        return {"chosen": list(self.chosen.items()), "spent_s": self.solver.spent_s}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.chosen, self.solver.spent_s = dict(kept["chosen"]), kept["spent_s"]
 
     # ------------------------------------------------------------------ worth
 
