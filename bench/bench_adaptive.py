@@ -14,6 +14,7 @@ from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
 from fastsim.apps.application import Applications
 from fastsim.perf_fit import _fitted
+from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
 from fastsim.sia_cluster import sia_cluster
@@ -41,16 +42,26 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     assert np.isfinite(found.jobs["finish_s"]).all()
 
 
-def bench_decision(timed: Timed) -> None:
-    """One decision of Sia at 64 GPUs, 25 rounds into the run."""
-    setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)
+@pytest.mark.parametrize(("times", "budget"), [(1, 0.2), (32, 2.0)])
+def bench_decision(times: int, budget: float, timed: Timed) -> None:
+    """One decision of Sia at 64 GPUs with 8 jobs, and at 2,048 with 256 that are alike at first."""
+    setting = AdaptiveSetting(
+        groups_of(sia_cluster(f"{6 * times}:{2 * times}:{3 * times}")), Applications.default(), 60
+    )
+    jobs = jobs_of(workload_from(f"{JOBS}&copies={times}".replace("jobs=160", f"jobs={160 * times}")).workload)
     rounds = begun(setting, Sia().begin(setting), jobs)
-    while len(rounds.loop.active) < 8 and rounds.loop.expected:
+    while len(rounds.loop.active) < 8 * times and rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()
-    view = rounds.view()
-    places = timed(lambda: rounds.plan.decider.decide(view), items=len(view.jobs), budget=0.2, rounds=20)
-    assert places
+    view, decider = rounds.view(), rounds.plan.decider
+    assert isinstance(decider, SiaDecider)
+
+    def decide() -> Any:
+        decider.offers.known.clear()
+        decider.solver.known.clear()
+        return decider.decide(view)
+
+    assert timed(decide, items=len(view.jobs), budget=budget, rounds=20)
 
 
 def bench_loop(timed: Timed) -> None:
