@@ -19,7 +19,7 @@ from fastsim.round_run import RoundRun, run_rounds
 GPUS = 36
 """GPUs of each of three models."""
 RUNS = [("fifo(mode=perf)", 1.2), ("allox", 1.4), ("gandiva", 1.5), ("max_min_fairness", 4.5),
-        ("finish_time_fairness", 9.0)]  # fmt: skip
+        ("finish_time_fairness", 5.0)]  # fmt: skip
 """Policies of whole runs and the ratio a run may not exceed."""
 
 

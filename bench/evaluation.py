@@ -11,125 +11,26 @@ import os
 import resource
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 import numpy as np
-import polars as pl
 
-import fastsim as fs
-from bench.protocol import RECORDED, trace, trace_names
-from fastsim.curves import discrete_table
 from fastsim.executors import executor
-from fastsim.frames import FRAG_COLUMNS
-
-POLICIES = {
-    "random": "Random", "dot_product": "DotProd", "gpu_clustering": "GpuClustering", "gpu_packing": "GpuPacking",
-    "best_fit": "BestFit", "fgd": "FGD",
-}  # fmt: skip
-"""Policies of the paper's figures and their names in the published curves."""
-FIRST_SEED = 42
-"""The seed the published experiments begin with."""
-TOGETHER = 5
-"""Seeds of a trace that one task plays: fewer balance workers better, more read the trace less often."""
-LIMITS = {"alloc_pct": 1e-9, "frag_pct": 1e-9, "frag_ratio_pct": 0.01}
-"""Two decimals are published, so equal figures differ by float noise only; the ratio is rounded for each pod."""
-
-
-class Task(NamedTuple):
-    """Runs that share a trace."""
-
-    data: Path | None
-    trace: str
-    seeds: tuple[int, ...]
-
-
-class Run(NamedTuple):
-    """One run: its pods, seconds and curves (columns of the published table, a value for each per cent)."""
-
-    policy: str
-    trace: str
-    seed: int
-    pods: int
-    cpu_s: float
-    loop_s: float
-    curves: dict[str, Any]
-
-
-def played(task: Task) -> list[Run]:
-    """All policies with all seeds of one task."""
-    # A few openb pods are larger than any node; they count as arrived and unplaced, as in the published runs.
-    warnings.simplefilter("ignore", fs.PodTooLarge)
-    pods = trace(task.data, task.trace)
-    runs = []
-    for seed in task.seeds:
-        cluster, workload = pods.offered(seed)
-        for policy in POLICIES:
-            result = fs.simulate(cluster, workload, policy, typical=pods.typical, seed=seed, record="timeline")
-            count, took = result.provenance["workload"]["pods"], result.timing
-            made = curves(result.timeline, cluster.total_gpus)
-            runs.append(Run(policy, task.trace, seed, count, took["cpu_s"], took["loop_s"], made))
-    return runs
-
-
-def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:
-    """Allocation and fragmentation at 0 to 130 per cent of arrived demand."""
-    rows = timeline.select(
-        "arrived_gpu_milli", "gpu_milli_alloc", "frag_milli", pl.sum_horizontal(FRAG_COLUMNS).alias("idle_milli"),
-    )  # fmt: skip
-    rows = rows.filter(timeline["event"] == "arrival")
-    arrived, alloc, frag, idle = (rows[name].to_numpy() for name in rows.columns)
-    return discrete_table(arrived, alloc, frag, idle, gpus)
-
-
-def published(data: Path | None) -> dict[tuple[str, str, int], pl.DataFrame]:
-    """Published curves by policy, trace and seed; none without data."""
-    path = Path() if data is None else data / RECORDED / "published_discrete.parquet"
-    if not path.is_file():
-        return {}
-    tables = pl.read_parquet(path).partition_by("policy", "trace", "seed", as_dict=True)
-    return {(str(key[0]), str(key[1]), int(key[2])): table.sort("arrive_pct") for key, table in tables.items()}
-
-
-def largest(ours: Any, theirs: Any) -> float:
-    """Largest difference of two curves; a value where the other has none is infinitely far."""
-    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    if ours.shape != theirs.shape or not np.array_equal(np.isnan(ours), np.isnan(theirs)):
-        return float("inf")
-    return float(np.nanmax(np.abs(ours - theirs)))
-
-
-def deviations(runs: Sequence[Run], known: dict[tuple[str, str, int], pl.DataFrame]) -> tuple[dict[str, float], int]:
-    """Largest difference of each curve of the deterministic policies from the published one; curves compared."""
-    worst, compared = dict.fromkeys(LIMITS, 0.0), 0
-    for run in runs:
-        table = known.get((POLICIES[run.policy], run.trace, run.seed))
-        if table is not None and run.policy != "random":
-            compared += 1
-            worst = {name: max(far, largest(run.curves[name], table[name])) for name, far in worst.items()}
-    return worst, compared
-
-
-def random_deviation(runs: Sequence[Run], known: dict[tuple[str, str, int], pl.DataFrame]) -> float | None:
-    """Largest difference of allocation under ``random``, each trace averaged over its seeds, from the published one."""
-    ours: dict[str, list[Any]] = {}
-    theirs: dict[str, list[Any]] = {}
-    for run in runs:
-        table = known.get((POLICIES[run.policy], run.trace, run.seed))
-        if table is not None and run.policy == "random":
-            ours.setdefault(run.trace, []).append(run.curves["alloc_pct"])
-            theirs.setdefault(run.trace, []).append(table["alloc_pct"].to_numpy())
-    far = [largest(np.mean(ours[name], axis=0), np.mean(theirs[name], axis=0)) for name in ours]
-    return max(far, default=None)
-
-
-def table(runs: Sequence[Run]) -> pl.DataFrame:
-    """All curves as one table, like the published one."""
-    frames = [pl.DataFrame({"trace": run.trace, "policy": run.policy, "seed": run.seed, **run.curves}) for run in runs]
-    return pl.concat(frames)
+from fastsim.fgd_protocol import trace_names
+from fastsim.placement_figures import (
+    LIMITS,
+    POLICIES,
+    Published,
+    Run,
+    curve_table,
+    deviations,
+    played,
+    published,
+    random_deviation,
+    tasks,
+)
 
 
 def told(runs: Sequence[Run], wall_s: float, cpu_s: float, workers: int) -> None:
@@ -148,7 +49,7 @@ def told(runs: Sequence[Run], wall_s: float, cpu_s: float, workers: int) -> None
         click.echo(f"{name:16} {cpu_ms:12.1f} {loop_ms:8.1f} {alloc:15.2f} {frag:14.2f}")
 
 
-def checked(runs: Sequence[Run], known: dict[tuple[str, str, int], pl.DataFrame]) -> bool:
+def checked(runs: Sequence[Run], known: Published) -> bool:
     """Whether every figure that was published is ours, after saying how far they are apart."""
     worst, compared = deviations(runs, known)
     if not compared:
@@ -162,15 +63,9 @@ def checked(runs: Sequence[Run], known: dict[tuple[str, str, int], pl.DataFrame]
     return all(worst[name] <= limit for name, limit in LIMITS.items())
 
 
-def tasks(data: Path | None, names: Sequence[str], seeds: int) -> list[Task]:
-    """All runs, those of one trace close together."""
-    every = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
-    return [Task(data, name, every[k : k + TOGETHER]) for name in names for k in range(0, seeds, TOGETHER)]
-
-
 @click.command(help=__doc__)
 @click.option("--data", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="Folder with data/openb and golden/fgd; without it pods are generated.")  # fmt: skip
+              help="Folder with openb's lists, and recorded orders; without it pods are generated.")  # fmt: skip
 @click.option("--workers", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--traces", default="", help="Only these, with commas between (default: all).")
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Seeds of every trace.")
@@ -195,7 +90,7 @@ def main(data: Path | None, workers: int, traces: str, seeds: int, out: Path | N
     click.echo(f"{len(chosen)} traces ({source}), {seeds} seeds, {len(POLICIES)} policies, {workers} workers")
     told(runs, wall_s, sum(usage.ru_utime + usage.ru_stime for usage in used), workers)
     if out is not None:
-        table(runs).write_parquet(out)
+        curve_table(runs).write_parquet(out)
     if not checked(runs, published(data)):
         click.echo("found figures that differ from the published ones", err=True)
         sys.exit(1)

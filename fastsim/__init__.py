@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
     from fastsim.prices import Prices as Prices
+    from fastsim.reporting import Report as Report
+    from fastsim.reporting import report as report
     from fastsim.result import Result as Result
     from fastsim.resuming import fork as fork
     from fastsim.resuming import resume as resume
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from fastsim.simulation import simulate_many as simulate_many
     from fastsim.spec import Scenario as Scenario
     from fastsim.stages import Deschedule as Deschedule
+    from fastsim.sweep import Sweep as Sweep
     from fastsim.typical import TypicalPods as TypicalPods
     from fastsim.workload import Workload as Workload
 
@@ -54,12 +57,14 @@ _HOMES = {
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
     "prices": ("Prices",),
+    "reporting": ("Report", "report"),
     "result": ("Result",),
     "resuming": ("fork", "resume"),
     "sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
+    "sweep": ("Sweep",),
     "typical": ("TypicalPods",),
     "workload": ("Workload",),
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastsim import sources
+from fastsim import round_sources, sources
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.apps.application import Applications
 from fastsim.errors import InputError, PolicyError, ScenarioError
@@ -52,7 +52,7 @@ def is_adaptive(policy: Any) -> bool:
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario)
-    cluster = sources.cluster_from(scenario.cluster)
+    cluster = round_sources.lasting(sources.cluster_from(scenario.cluster), scenario.policy)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
     setting = AdaptiveSetting(groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed)

@@ -14,9 +14,15 @@ import click
 from fastsim import interrupts
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
+from fastsim.cli_export import export
+from fastsim.cli_extender import serve_extender
 from fastsim.cli_list import describe, list_
+from fastsim.cli_monitor import monitor
+from fastsim.cli_plan import plan
 from fastsim.cli_plot import plot
 from fastsim.cli_profile import profile
+from fastsim.cli_report import report
+from fastsim.cli_reproduce import reproduce
 from fastsim.cli_run import compare, demo, fork, resume, run
 from fastsim.cli_sweep import sweep
 from fastsim.errors import FastsimError
@@ -24,8 +30,14 @@ from fastsim.errors import FastsimError
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
+VERBS: list[click.Command] = [
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, import_, synth,
+    profile, monitor, plan, export, serve_extender, list_, describe,
+]  # fmt: skip
+
+
 @click.group(
-    commands=[run, resume, fork, sweep, demo, compare, plot, explain, import_, synth, profile, list_, describe],
+    commands=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")

@@ -24,7 +24,9 @@ OURS = ("run.json", "report.html")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
 @click.option(
-    "--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), priority(-skip), drf, easy, conservative."
+    "--queue",
+    metavar="Q",
+    help="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf …",
 )
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
 @click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")

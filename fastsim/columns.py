@@ -42,6 +42,12 @@ REMEMBERED = ("fgd", "dot_product")
 """Kernels whose points cost more to work out than to look up."""
 MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
+KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
+"""A distinct request for devices, as the compiled tables hold it."""
+SPOILT = 6
+"""Classes of fragmentation that are summed for scores: all but the satisfied one."""
+STRIP, STRIPS = 128, 1024
+"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.grouped."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -164,17 +170,23 @@ def change_columns(cluster: Cluster) -> Columns:
 
 def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     """The target workload in its own order, with its distinct device requests numbered."""
-    milli = np.array(typical.gpu_milli, np.int32)
-    levels = np.unique(milli[milli > 0])
+    levels = np.unique(np.array([milli for milli in typical.gpu_milli if milli > 0], np.int32))
+    asked = [request if request[0] > 0 else (0, 0, 0) for request in _asked(typical, ids)]
+    number = {request: k for k, request in enumerate(sorted(set(asked)))}
+    kinds = [(int(np.searchsorted(levels, milli)) if milli > 0 else -1, num, models) for milli, num, models in number]
     return {
         "cpu": np.array(typical.cpu_milli, np.int64), "count": np.array(typical.count, np.int64),
-        "milli": milli, "num": np.array(typical.num_gpu, np.int32),
-        "level": np.searchsorted(levels, milli).astype(np.int32), "level_milli": levels.astype(np.int32),
-        "models": np.array([ids.mask(m) for m in typical.gpu_models], np.uint64),
         "freq": np.array(typical.frequency, np.float64),
-        "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
-        "groups": group_columns(typical, ids),
+        "kind": np.array([number[request] for request in asked], np.int32), "kinds": np.array(kinds, KIND),
+        "level_milli": levels, "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
+        "spoilt": np.zeros((2 * len(kinds), SPOILT)), "groups": group_columns(typical, ids),
     }  # fmt: skip
+
+
+def _asked(typical: TypicalPods, ids: ModelIds) -> list[tuple[int, int, int]]:
+    """Milli of each device, devices and allowed models as bits, by typical pod."""
+    models = (ids.mask(models) for models in typical.gpu_models)
+    return list(zip(typical.gpu_milli, typical.num_gpu, models, strict=True))
 
 
 def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
@@ -186,7 +198,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     if typical.kept > MOST_TYPICAL:
         raise InputError("typical pods: count", f"{typical.kept} together", f"at most {MOST_TYPICAL}")
     cpus = sorted(set(typical.cpu_milli))
-    asked = list(zip(typical.gpu_milli, typical.num_gpu, (ids.mask(m) for m in typical.gpu_models), strict=True))
+    asked = _asked(typical, ids)
     groups = sorted({request for request in asked if request[0] > 0})
     n = max(4, -(-len(groups) // 4) * 4)
     share, count = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64)
@@ -205,6 +217,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     open_ = [[-(mask == 0 or mask & model != 0) for mask in masks] for model in models]
     return {
         "cpu": np.array(cpus, np.int64), "num": np.array(num, np.int32),
+        "strip": np.searchsorted(cpus, STRIP * np.arange(STRIPS), side="right").astype(np.int32),
         "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count.astype(np.float64), "cpu_only": cpu_only,
         "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),

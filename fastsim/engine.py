@@ -28,6 +28,7 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.feeding import Arrivals, arrivals, stream
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
+from fastsim.orders import line_order
 from fastsim.plan import QUEUES, OnlinePlan, PodRequest
 from fastsim.recording import FileTables, MemoryTables, Recorder
 from fastsim.regime import OFF, Regime
@@ -217,7 +218,7 @@ class OnlineRun:
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
             "until_s": np.inf if options.until_s is None else options.until_s,
             "sample_s": options.sample_s or 0.0,
-            "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster),
+            "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
         }  # fmt: skip
 
     def play(self) -> None:

@@ -82,21 +82,30 @@ class Snapshot:
 
     def workload(self) -> Workload:
         """The pods by arrival; seconds count from the first, and pods that tell no time arrive then."""
+        rows = self.rows_of(self.objects)
+        if not rows:
+            raise InputError(self.name, "no pods", "objects of kind Pod, or workloads that have pods")
+        return self.workload_of(rows)
+
+    def rows_of(self, objects: Sequence[Manifest]) -> list[dict[str, Any]]:
+        """The pods among some objects as rows that :meth:`workload_of` takes; this snapshot's nodes are theirs."""
         from fastsim.workload.kubernetes_expansion import pods
         from fastsim.workload.kubernetes_pods import pod_row
-        from fastsim.workload.stream import Held, Workload
 
         found = [
             pod_row(pod, self._places, self._surroundings, self._priorities, self.notices)
-            for pod in pods(self.objects, self._places, self.notices)
+            for pod in pods(objects, self._places, self.notices)
         ]
-        rows = [row for row in found if row is not None]
-        if not rows:
-            raise InputError(self.name, "no pods", "objects of kind Pod, or workloads that have pods")
+        return [row for row in found if row is not None]
+
+    def workload_of(self, rows: list[dict[str, Any]]) -> Workload:
+        """Rows of pods by arrival."""
+        from fastsim.workload.stream import Held, Workload
+
         table = _pod_table(rows)
         metadata = {
             "fastsim.source": "kubernetes",
-            "fastsim.source_sha256": _checksum(self.objects),
+            "fastsim.source_sha256": self._checksum,
             "fastsim.converter": "fastsim import kubernetes",
             "fastsim.params": json.dumps(
                 {"memory_unit": self.memory_unit, "not_honoured": self.notices}, sort_keys=True
@@ -140,6 +149,11 @@ class Snapshot:
             found[item.name] = value
         return found
 
+    @cached_property
+    def _checksum(self) -> str:
+        text = json.dumps([item.body for item in self.objects], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def _of(self, kind: str) -> list[Manifest]:
         return [item for item in self.objects if item.kind == kind]
 
@@ -174,8 +188,3 @@ def _column(values: Any, field: pa.Field) -> pa.Array:
     except (pa.ArrowException, OverflowError):
         worst = max(values, key=lambda value: -1 if value is None else value)
         raise InputError(f"kubernetes: {field.name}", worst, f"a value of type {field.type}") from None
-
-
-def _checksum(objects: Sequence[Manifest]) -> str:
-    text = json.dumps([item.body for item in objects], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()

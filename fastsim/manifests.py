@@ -60,6 +60,11 @@ def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
     return found
 
 
+def manifests_in(where: str, body: Any) -> list[Manifest]:
+    """The object that stands there, or the objects of a list."""
+    return list(_apart(where, body, 0))
+
+
 def mapping(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
     """The mapping under a key; absent and null are empty, anything else is an InputError."""
     value = parent.get(key)

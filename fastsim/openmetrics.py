@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -60,18 +61,37 @@ def write_files(
 
 
 def lines(rows: pl.DataFrame, known: Mapping[str, Metric], labels: Labels) -> Iterator[str]:
-    """The text of sorted readings with the column `ms`, line by line."""
-    for (quantity,), family in rows.partition_by("metric", as_dict=True, maintain_order=True).items():
+    """The text of sorted readings with the column `ms`, line by line.
+
+    Devices that have equal labels there are one series: readings that agree are told once, others are an InputError.
+    """
+    told = ["metric", *(column for column, label in labels._asdict().items() if label)]
+    fewer = rows.select(*told, "ms", "value")
+    if len(told) < len(KEYS):
+        fewer = fewer.unique(maintain_order=True).sort([*(key for key in KEYS if key in told), "ms"], nulls_last=False)
+        _refuse_two(fewer, told)
+    for (quantity,), family in fewer.partition_by("metric", as_dict=True, maintain_order=True).items():
         metric = known[str(quantity)]
         yield f"# TYPE {metric.name} {metric.type}"
-        for _, series in family.partition_by(list(KEYS), as_dict=True, maintain_order=True).items():
-            row = series.row(0, named=True)
-            pairs = ",".join(
-                f'{label}="{escaped(row[column])}"' for column, label in labels._asdict().items() if label
-            )  # fmt: skip
+        for _, series in family.partition_by(told, as_dict=True, maintain_order=True).items():
+            pairs = label_text(series.row(0, named=True), labels)
             for ms, value in series.select("ms", "value").iter_rows():
                 yield f"{metric.name}{{{pairs}}} {metric.theirs(value)!r} {ms // 1000}.{ms % 1000:03}"
     yield END
+
+
+def _refuse_two(rows: pl.DataFrame, told: Sequence[str]) -> None:
+    twice = rows.filter(rows.select(*told, "ms").is_duplicated())
+    if len(twice):
+        row = twice.row(0, named=True)
+        where = f"openmetrics: {row['metric']} of GPU {row['gpu_uuid'] or row['gpu_index']} at {row['ms']} ms"
+        found = f"{twice['value'][0]:g} and {twice['value'][1]:g} under the same labels"
+        raise InputError(where, found, "one value", "another profile has labels for pods")
+
+
+def label_text(row: Mapping[str, Any], labels: Labels) -> str:
+    """What stands between the braces for the device and pod of a row."""
+    return ",".join(f'{label}="{escaped(row[column])}"' for column, label in labels._asdict().items() if label)
 
 
 def escaped(value: object) -> str:

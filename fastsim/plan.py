@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fastsim.conditions import NONE, Conditions
+from fastsim.orders import PODS_QUEUES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,8 @@ NORMALISERS = ("none", "min_max_0", "min_max_100")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 DIMS = ("merge", "share", "divide", "extend")
 NORMS = ("node", "pod", "max")
-QUEUES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf", "easy", "conservative")
+RULES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf", "easy", "conservative")
+QUEUES = (*RULES, *PODS_QUEUES)
 BACKFILL = ("easy", "conservative")
 """Queue rules that plan ahead with the durations they are told."""
 
@@ -90,6 +92,7 @@ class OnlinePlan:
     ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
     ``drf`` serves the tenant with the smallest dominant share first; ``easy`` and ``conservative``
     backfill: a pod overtakes only if no reservation (of the first that waits, of all) is delayed.
+    The orders of ``fastsim.orders`` sort the line by their keys.
     """
 
     terms: tuple[ScoreTerm, ...]

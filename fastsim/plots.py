@@ -147,12 +147,14 @@ class Comparison:
         charts: alt.ConcatChart = altair.concat(*drawn, columns=2)
         return charts
 
-    def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
-        """A report in one file that needs no network: table, interactive charts, citations."""
-        from fastsim.page import report_page
+    def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = ()) -> Path:
+        """A report in one file that needs no network: table, interactive charts, citations; all charts, or these.
 
-        scripts = picturing().javascript_bundle()
-        return written_file(path, report_page(self, self.charts(metrics), scripts).encode())
+        Charts are named as in :func:`fastsim.reporting.report`.
+        """
+        from fastsim.reporting import report
+
+        return report(self.results, self.names, charts=metrics).to_html(path)
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import urllib.error
-import urllib.request
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.http_answer import MOST_BYTES, answer_of, base_address
 from fastsim.metric_names import Metric, by_name
 from fastsim.tabular import one_line
 from fastsim.telemetry_table import Sample, table_of
 
 MOST_POINTS = 11_000
 """Most points of a series in one answer; the server refuses more."""
-MOST_BYTES = 1 << 28
-"""Longest answer that is read."""
+PAGE_S = 10_800
+"""Seconds of stored samples that are asked for at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Prometheus:
     timeout_s: float = 30.0
 
     def __post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).netloc:
-            raise ScenarioError("prometheus: url", repr(self.url), "an address such as http://127.0.0.1:9090")
+        base_address(self.url, "prometheus: url", "http://127.0.0.1:9090")
 
     def readings(
         self, start_s: int, end_s: int, step_s: int = 1, *, where: str = "",
@@ -53,6 +51,31 @@ class Prometheus:
         )
         return table_of(samples, known, unknown)
 
+    def stored(
+        self, start_s: float, end_s: float, *, where: str = "", names: Mapping[str, Metric] | None = None,
+        unknown: Counter[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """All known readings from `start_s` to `end_s`, Unix seconds, both included, as they are stored.
+
+        Nothing is repeated and nothing is left out: times are those of the samples, to the millisecond.
+        """
+        known = by_name() if names is None else names
+        narrowed = f"{{{where}}}" if where else ""
+        samples = (sample for name in known for sample in self.stored_samples(f"{name}{narrowed}", start_s, end_s))
+        return table_of(samples, known, unknown)
+
+    def stored_samples(self, selector: str, start_s: float, end_s: float) -> Iterator[Sample]:
+        """The samples of the series that a selector such as ``up{job="gpu"}`` finds, asked for `PAGE_S` at a time."""
+        first_ms, last_ms = round(1000 * start_s), round(1000 * end_s)
+        if last_ms < first_ms:
+            raise ScenarioError("prometheus: range", f"{start_s:f} to {end_s:f} s", "an end after the start")
+        for begin_ms in range(first_ms, last_ms + 1, 1000 * PAGE_S):
+            end_ms = min(begin_ms + 1000 * PAGE_S - 1, last_ms)
+            # Whether a range has its own beginning differs between versions, so more is asked for than is taken.
+            asked = {"query": f"{selector}[{PAGE_S + 1}s]", "time": f"{end_ms // 1000}.{end_ms % 1000:03}"}
+            for series in self._answer("query", asked):
+                yield from (sample for sample in series_samples(self.url, series) if begin_ms <= sample.ts_ms <= end_ms)
+
     def samples(self, query: str, start_s: int, end_s: int, step_s: int = 1) -> Iterator[Sample]:
         """What a range query finds, asked for page by page, so that no series has too many points in an answer."""
         if step_s < 1 or end_s < start_s:
@@ -62,46 +85,42 @@ class Prometheus:
             end = min(begin + page_s, end_s)
             asked = {"query": query, "start": begin, "end": end, "step": step_s}
             for series in self._answer("query_range", asked):
-                yield from _series(self.url, series)
+                yield from series_samples(self.url, series)
 
     def _answer(self, verb: str, asked: Mapping[str, object]) -> Sequence[Any]:
         """The result of one request; anything but a complete and successful answer is an InputError."""
         address = f"{self.url.rstrip('/')}/api/v1/{verb}"
-        request = urllib.request.Request(address, urlencode(asked).encode())
-        try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
-                body = answer.read(MOST_BYTES + 1)
-                missing = answer.length or 0
-        except urllib.error.HTTPError as error:
-            raise InputError(address, f"{error.code} {_reason(error)}", "an answer", "is it a Prometheus?") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise InputError(address, one_line(error), "a complete answer of a Prometheus server") from None
-        if len(body) > MOST_BYTES:
-            raise InputError(address, f"more than {MOST_BYTES:,} bytes", "a shorter answer", "ask for less at a time")
-        if missing:
-            raise InputError(address, f"an answer that lacks {missing:,} bytes", "a complete one", "ask again")
-        try:
-            told = json.loads(body)
-            if told["status"] == "success" and told["data"]["resultType"] == "matrix":
-                return list(told["data"]["result"])
-        except (ValueError, KeyError, TypeError):
-            pass
-        raise InputError(address, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON")
+        body = answer_of(address, "a Prometheus", asked, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
+        return _matrix(address, body)
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
-    """What the server says was wrong, if it says so in its own form."""
+def saved_samples(path: str | os.PathLike[str]) -> Iterator[Sample]:
+    """The samples of an answer to a range query that somebody saved as JSON."""
     try:
-        return str(json.loads(error.read(65_536))["error"])
-    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
-        return str(error.reason)
+        body = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(str(path), one_line(error), "the JSON of an answer of Prometheus") from None
+    for series in _matrix(str(path), body):
+        yield from series_samples(str(path), series)
 
 
-def _series(url: str, series: Any) -> Iterator[Sample]:
+def _matrix(where: str, body: bytes) -> list[Any]:
+    """The series of a complete and successful answer."""
+    try:
+        told = json.loads(body)
+        if told["status"] == "success" and told["data"]["resultType"] == "matrix":
+            return list(told["data"]["result"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise InputError(where, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON")
+
+
+def series_samples(where: str, series: Any) -> Iterator[Sample]:
+    """The samples of one series of an answer."""
     try:
         labels = {str(name): str(value) for name, value in series["metric"].items()}
         name = labels.pop("__name__", "")
         points = [(round(1000 * float(time)), float(value)) for time, value in series["values"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{url}: a series", one_line(error), "its labels, and pairs of time and value") from None
+        raise InputError(f"{where}: a series", one_line(error), "its labels, and pairs of time and value") from None
     yield from (Sample(name, labels, ts_ms, value) for ts_ms, value in points)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -57,12 +59,19 @@ def fitness(
 ) -> tuple[float, float]:  # fmt: skip
     """Mean speedup and utility of one state."""
     jobs, nodes = state__jn.shape
-    several = ((state__jn > 0).sum(axis=1) > 1).astype(int)
-    speedup = speedup__jsk[np.arange(jobs), several, state__jn.sum(axis=1)]
-    scaled = speedup * np.where((state__jn != base__jn).any(axis=1), keeping__j, 1.0) * share__j * nodes
-    busy = int((state__jn > 0).any(axis=0).sum())
-    if power == 0:
-        mean = float(np.exp(np.log(np.maximum(scaled, LEAST)).mean()))
-    else:
-        mean = float(((scaled + LEAST) ** power).mean() ** (1 / power))
-    return mean, float(speedup.sum() / (busy * node_gpus)) if busy else 0.0
+    busy, terms, worths = int((state__jn > 0).any(axis=0).sum()), [], []
+    for j, row in enumerate(state__jn):
+        gpus, several = int(row.sum()), int((row > 0).sum() > 1)
+        speedup = float(speedup__jsk[j, several, gpus])
+        scaled = speedup * float(share__j[j]) * nodes
+        if (row != base__jn[j]).any():
+            scaled *= float(keeping__j[j])
+        terms.append(math.log(max(scaled, LEAST)) if power == 0 else _powered(scaled + LEAST, power))
+        worths.append(speedup / gpus * (gpus / (busy * node_gpus)) if gpus else 0.0)
+    total = float(np.sum(terms)) / jobs
+    return math.exp(total) if power == 0 else _powered(total, 1 / power), float(np.sum(worths))
+
+
+def _powered(value: float, power: float) -> float:
+    """As numpy does it: a power of -1 is a division."""
+    return 1 / value if power == -1 else math.pow(value, power)

@@ -60,6 +60,7 @@ def stop(engine: ReferenceEngine, pod: Outcome, reason: str) -> Entry:
         other.lost_work_s += worked_s - kept_s
         other.left_s = None if other.left_s is None else max(0.0, other.left_s - kept_s)
         other.est_left_s = None if other.est_left_s is None else other.est_left_s - kept_s
+        other.attained_s += engine.now - other.began_s
         other.turn += 1
         engine.release(other, engine.now, reason)
     return Entry(members)

@@ -6,13 +6,18 @@ pod that has to wait again joins like a new one. Pods that join during a walk ar
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fastsim.orders import POD_LEVEL_S, PODS, PODS_QUEUES
 from fastsim.reference_backfill import Reservation, allowed, head_reservation, reservation, undisturbed
+from fastsim.reference_nodes import WHOLE
+from fastsim.reference_orders import Claim, Yard, key
 from fastsim.reference_select import Choice
 from fastsim.reference_tables import Outcome
-from fastsim.reference_tenants import capacity
+from fastsim.reference_tenants import amounts, capacity
 
 if TYPE_CHECKING:
     from fastsim.reference import ReferenceEngine
@@ -39,6 +44,9 @@ class Entry:
 def join(engine: ReferenceEngine, entry: Entry) -> None:
     """The entry takes its place: the end, or behind all of at least its priority."""
     line, place = engine.line, len(engine.line)
+    if engine.queue_rule in PODS_QUEUES:
+        rank = ranked(engine)
+        place = sum(rank(other) <= rank(entry) for other in line)
     if engine.queue_rule.startswith("priority"):
         place = sum(other.lead.priority >= entry.lead.priority for other in line)
     line.insert(place, entry)
@@ -58,6 +66,8 @@ def arrive(engine: ReferenceEngine, entry: Entry) -> None:
             start(engine, entry)
     elif rule.endswith("_skip"):
         start(engine, entry)
+    elif rule in PODS_QUEUES:
+        walk(engine)
     else:
         head, barred = front(engine, ahead)
         if entry.of(barred):
@@ -84,8 +94,32 @@ def front(engine: ReferenceEngine, entries: list[Entry]) -> tuple[Entry | None, 
 
 def walk(engine: ReferenceEngine) -> bool:
     """Offer the whole line what is free; whether any pod started."""
+    if engine.queue_rule in PODS_QUEUES:
+        ranked(engine)
     walks = {"drf": by_share, "easy": easy, "conservative": conservative}
     return walks.get(engine.queue_rule, in_order)(engine)
+
+
+def ranked(engine: ReferenceEngine) -> Callable[[Entry], list[float]]:
+    """Sort the line by the order's keys of now, equal entries as they are; what says the key of an entry."""
+    order = PODS[engine.queue_rule.removesuffix("_skip")]
+    cpu_milli, memory_mib, gpu_milli = capacity(engine.nodes)
+    yard = Yard(engine.now, gpu_milli / WHOLE, cpu_milli, memory_mib)
+
+    def rank(entry: Entry) -> list[float]:
+        return key(order, claim(engine, entry), yard, POD_LEVEL_S)
+
+    engine.line.sort(key=rank)
+    return rank
+
+
+def claim(engine: ReferenceEngine, entry: Entry) -> Claim:
+    """What an entry claims: a gang as much as all its pods, for as long as the longest of them."""
+    asked = [amounts(pod.request) for pod in entry.members]
+    cpu_milli, memory_mib, gpu_milli = (sum(column) for column in zip(*asked, strict=True))
+    total_s = max(math.inf if pod.est_s is None else pod.est_s for pod in entry.members)
+    left_s = max(engine.told_s(pod) for pod in entry.members)
+    return Claim(entry.lead.submit_s, left_s, total_s, gpu_milli / WHOLE, cpu_milli, memory_mib, entry.lead.attained_s)
 
 
 def start(engine: ReferenceEngine, entry: Entry) -> bool:

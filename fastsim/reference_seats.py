@@ -94,6 +94,14 @@ class Place:
         """Whether so much is there beside what is held."""
         return all(enough(has - h, e) for has, h, e in zip(self.left[server], held, each, strict=True))
 
+    def holds(self, found: Seats, num_gpu: int, need: Vector) -> bool:
+        """Whether these servers have enough for a gang that needs so much in all."""
+        return all(
+            enough(has, n / num_gpu * len(gpus))
+            for s, gpus in found.items()
+            for has, n in zip(self.left[s], need, strict=True)
+        )
+
     def has_room(self, a: Seated, need: Vector) -> bool:
         """Whether its servers have enough for another need on the same GPUs."""
         return all(

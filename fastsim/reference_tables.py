@@ -39,7 +39,8 @@ class Outcome:
     """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran.
 
     ``earlier`` has the intervals that ended before the pod found a place again or began to wait again. ``left_s`` is
-    the work still to do (None: endless), ``est_left_s`` what the scheduler believes of it; ``began_s`` is when the
+    the work still to do (None: endless), ``est_left_s`` what the scheduler believes of it, ``est_s`` of all of it;
+    ``attained_s`` are seconds on nodes in intervals that ended in another wait. ``began_s`` is when the
     work of now began, after ``restart_s`` seconds of restarting.
     """
 
@@ -62,6 +63,8 @@ class Outcome:
     preemptible: bool = True
     left_s: float | None = None
     est_left_s: float | None = None
+    est_s: float | None = None
+    attained_s: float = 0.0
     began_s: float = 0.0
     restart_s: float = 0.0
     turn: int = 0
@@ -188,6 +191,7 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
         job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
         preemptible=row.get("preemptible") is not False, left_s=duration,
         est_left_s=duration if told is None else told,
+        est_s=duration if told is None else told,
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fastsim.errors import PolicyError
-from fastsim.reference_seats import Place, Seated, consolidated, enough, first_fit, fullest
+from fastsim.reference_orders import Claim, Yard, key
+from fastsim.reference_seats import Place, Seated, Seats, consolidated, enough, first_fit, fullest
 from fastsim.round_options import PATIENCE, Job, RoundOptions
 from fastsim.turn_needs import RESOURCES, TurnNeeds
 from fastsim.turn_plan import TurnPlan
@@ -119,32 +120,18 @@ class Turns:
                 a.priority = 1
             if not self.quirk("stale_speedup"):
                 a.speedup = a.own_speedup
-        self.active.sort(key=lambda a: [sign * self.term(self.plan.order[i], a) for i, sign in enumerate(self.signs())])
+        yard = Yard(self.now_s, sum(self.needs.num_gpu__s), *(float(sum(self.needs.cap__sr[:, r])) for r in range(2)))
+        self.active.sort(key=lambda a: key(self.plan.order, self.claim(a), yard, self.plan.level_s))
         for a in self.active:
             a.speedup = a.own_speedup
 
-    def signs(self) -> list[float]:
-        """Of each term."""
-        return [sign for _, sign in self.plan.terms]
-
-    def term(self, text: str, a: Active) -> float:
-        """One part of a sort key."""
-        job, plain = a.job, self.plan.mechanism == "fair"
-        remaining = (job.total_steps - a.done) * a.step_s
-        remaining = remaining if plain else remaining / a.speedup
-        parts = [job.num_gpu / sum(self.needs.num_gpu__s)]
-        caps = [sum(self.needs.cap__sr[:, r]) for r in range(2)]
-        parts += [need / cap if cap else 0.0 for need, cap in zip(a.need, caps, strict=False)]
-        alone = job.total_steps * a.step_s
-        values = {
-            "arrival": job.submit_s, "priority": a.priority, "remaining": remaining,
-            "service": a.attained_s * job.num_gpu, "attained": a.attained_s,
-            "finish_ratio": (self.now_s - job.submit_s + remaining) / alone if alone else math.inf,
-            "dominant": max(parts), "packing": (parts[0] + parts[1] + parts[2]) * remaining,
-            "service_left": remaining * job.num_gpu, "weight": job.weight, "gpus": job.num_gpu,
-            "last": a.last_s, "level": sum(a.attained_s * job.num_gpu >= level for level in self.plan.level_s),
-        }  # fmt: skip
-        return float(values[text.removeprefix("-")])
+    def claim(self, a: Active) -> Claim:
+        """What a job is in an order."""
+        job, left_s = a.job, (a.job.total_steps - a.done) * a.step_s
+        return Claim(
+            job.submit_s, left_s if self.plan.mechanism == "fair" else left_s / a.speedup, job.total_steps * a.step_s,
+            job.num_gpu, a.need[0], a.need[1], a.attained_s, a.last_s, job.weight, a.priority,
+        )  # fmt: skip
 
     def chosen(self) -> list[Active]:
         """Those that are served."""
@@ -180,11 +167,7 @@ class Turns:
 
     def seated(self, chosen: list[Active]) -> list[Active]:
         """Those that keep their GPUs, then the others that get some."""
-        stay = self.staying(chosen) if self.plan.sticky else []
-        for a in stay:
-            assert a.before is not None
-            a.plain = self.plan.mechanism == "fair"
-            self.place.commit(a, self.place.by_server(a.before), None if a.plain else a.need)
+        stay = [a for a in self.staying(chosen) if self.keep(a)] if self.plan.sticky else []
         others = []
         for a in chosen:
             if a not in stay and self.seat(a):
@@ -203,6 +186,18 @@ class Turns:
             else:
                 shut = shut or self.plan.blocking
         return found
+
+    def keep(self, a: Active) -> bool:
+        """The GPUs of the last round, and beside them what the mechanism says."""
+        assert a.before is not None
+        found = self.place.by_server(a.before)
+        if self.plan.mechanism == "tune":
+            return self.tune(a, found)
+        a.plain, told = self.plan.mechanism == "fair", a.given
+        need = {"fair": None, "greedy": a.need, "opt": (0.0,) * len(RESOURCES)}[self.plan.mechanism]
+        self.place.commit(a, found, need)
+        a.given = told if self.plan.mechanism == "opt" else a.given
+        return True
 
     def seat(self, a: Active) -> bool:
         """GPUs on the model on which the job is fastest of those where it fits."""
@@ -232,35 +227,44 @@ class Turns:
         """GPUs by server, or None."""
         servers, num_gpu = self.place.of_model(a.model), a.job.num_gpu
         each = tuple(n / num_gpu if num_gpu else n for n in need)
-        if self.plan.place and num_gpu > 1:
+        packs = self.plan.packs(self.needs.workload__k[a.job.kind])
+        if packs and num_gpu > 1:
             found = consolidated(self.place, servers, num_gpu, need)
             if found is not None:
                 return found
-        if self.plan.place and num_gpu:
+        if packs and num_gpu:
             return fullest(self.place, servers, num_gpu, each)
         return first_fit(self.place, servers, num_gpu, each)
 
-    def try_place(self, a: Active, need: tuple[float, ...]) -> bool:
-        """Seats for this need, if they are there."""
-        found = self.propose(a, need)
+    def try_place(self, a: Active, need: tuple[float, ...], on: Seats | None = None) -> bool:
+        """Seats for this need, if they are there; with ``on`` these very ones."""
+        found = self.propose(a, need) if on is None else on
+        if on is not None and not self.place.holds(on, a.job.num_gpu, need):
+            return False
         if found is not None:
             self.place.commit(a, found, need)
         return found is not None
 
     # ------------------------------------------------------------------ tune
 
-    def tune(self, a: Active) -> bool:
+    def tune(self, a: Active, on: Seats | None = None) -> bool:
         """The need; the fair share; the fair share after others gave back what is above theirs."""
         a.plain = False
-        if self.try_place(a, a.need):
+        if self.try_place(a, a.need, on):
             return True
         need = self.lowered(a, self.quirk("demotion_raises"))
         if need != a.need:
             a.speedup = 1.0
-            if self.try_place(a, need):
+            if self.try_place(a, need, on):
                 return True
-        self.reclaim(a, need)
-        return self.try_place(a, need)
+        if on is None:
+            self.reclaim(a, need)
+        for server, gpus in (on or {}).items():
+            self.reclaim_from(server, need, len(gpus), a.job.num_gpu)
+        if self.try_place(a, need, on):
+            return True
+        a.speedup = a.speedup if on is None else a.own_speedup
+        return False
 
     def lowered(self, a: Active, raises: bool) -> tuple[float, ...]:
         """The fair share, if the job needs more of anything; ``raises``: also of what it needs less of."""

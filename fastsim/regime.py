@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from fastsim.errors import ScenarioError
+from fastsim.orders import SERVED
 from fastsim.outages import NO_OUTAGES, Outages, failures_from, maintenance_from
 
 RESOURCES = ("cpu_milli", "memory_mib", "gpu_milli")
@@ -72,6 +73,11 @@ class Regime:
         if backfills and gangs:
             raise ScenarioError("queue", f"{queue!r} with a gang_size column", "another queue rule",
                                 "reservations are for single pods; drop the column to place pods singly")  # fmt: skip
+        served = queue.removesuffix("_skip") in SERVED
+        if served and self.preempt == "none" and self.on_node_loss == "lost":
+            raise ScenarioError("queue", f"{queue!r}, where no pod that ran waits again",
+                                "preempt='priority' or on_node_loss='requeue' with it",
+                                "without them nobody has had anything: it is the rule fifo")  # fmt: skip
         if deschedules and gangs:
             raise ScenarioError("deschedule", "a workload with a gang_size column", "no descheduling of gangs",
                                 "drop the column to place pods singly")  # fmt: skip

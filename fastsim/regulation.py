@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from fastsim.conditions import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.errors import InputError
+from fastsim.orders import PODS_QUEUES
 from fastsim.outages import Change, away_at_start, merged, planned, taken
 from fastsim.plan import BACKFILL
 from fastsim.regime import OFF, Regime
@@ -35,7 +36,7 @@ ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
 
 def needed(plan: OnlinePlan, regime: Regime, columns: Any) -> bool:
     """Whether a run asks for more than the plain loop does."""
-    return regime != OFF or plan.queue in (*BACKFILL, "drf") or any(name in columns for name in ASKING)
+    return regime != OFF or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
 
 
 class Numbers:
@@ -68,6 +69,7 @@ class Regulation:
         self._changes: Iterator[Change] = merged(cluster, regime.outages, seed)
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
+        self._positions = {labels["name"]: position for position, labels in enumerate(self._labels)}
         self.extras = sorted({name for row in self._nodes for name, _ in row["extra_resources"] or ()})
         if len(self.extras) > MAX_EXTRA:
             found = f"{len(self.extras)} distinct resources"
@@ -167,9 +169,17 @@ class Regulation:
         """A byte for each node: whether the pod may use it at all; None if it may use all."""
         key = asked.pinned_node, asked.constraints
         if key not in self._allowed:
-            free = asked.pinned_node is None and not asked.constraints
-            self._allowed[key] = None if free else bytes(eligible(asked, labels) for labels in self._labels)
+            self._allowed[key] = None if key == (None, ()) else self._eligible(asked)
         return self._allowed[key]
+
+    def _eligible(self, asked: Conditions) -> bytes:
+        if asked.pinned_node is None:
+            return bytes(eligible(asked, labels) for labels in self._labels)
+        # Clusters of thousands of nodes have thousands of pods that are pinned: only one node is looked at for each.
+        marks, place = bytearray(len(self._labels)), self._positions.get(asked.pinned_node)
+        if place is not None:
+            marks[place] = eligible(asked, self._labels[place])
+        return bytes(marks)
 
 
 def _filled(batch: pa.RecordBatch, name: str, missing: Any, kind: Any) -> Any:

@@ -51,7 +51,7 @@ class PreparedRounds(NamedTuple):
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
-    cluster = sources.cluster_from(scenario.cluster)
+    cluster = round_sources.lasting(sources.cluster_from(scenario.cluster), scenario.policy)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)

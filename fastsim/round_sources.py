@@ -129,3 +129,14 @@ def window_from(what: Any) -> tuple[int, int] | None:
     if not 0 <= first < last:
         raise ScenarioError("window", repr(what), "0 <= FIRST < LAST")
     return first, last
+
+
+def lasting(cluster: Cluster, policy: object) -> Cluster:
+    """The cluster, whose nodes must be there from the beginning to the end; others are a ScenarioError."""
+    for node in cluster.nodes.select(["name", "add_s", "remove_s"]).to_pylist():
+        for name, what in (("add_s", "joins"), ("remove_s", "leaves")):
+            if node[name] is not None:
+                found = f"node {node['name']} that {what} at {node[name]:g} s"
+                expected = f"nodes that stay: policy {policy} is for rounds"
+                raise ScenarioError("cluster", found, expected, "policies that place pods let nodes come and go")
+    return cluster

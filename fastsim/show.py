@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,10 +85,24 @@ SWEEP = (
 )
 """Columns of a sweep after those that were listed."""
 
+PLAN = (
+    ("add", "add", 1, 0),
+    ("outcome", "outcome", 1, 0),
+    ("additions", "additions", 1, 0),
+    ("nodes", "nodes", 1, 0),
+    ("gpus", "GPUs", 1, 0),
+    ("pods_unplaced", "failed\npods", 1, 0),
+    ("wait_p95_s", "95 %\nwait s", 1, 1),
+    ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),
+    ("mean_power_w", "mean\nkW", 1000, 1),
+    ("runs", "runs", 1, 0),
+)
+"""Columns of a search for capacity."""
+
 GENERAL = -1
 """Decimals of a value that is told as it was given."""
 
-LEFT = ("name", "policy", "cluster", "workload")
+LEFT = ("name", "policy", "cluster", "workload", "add", "outcome")
 """Columns of names; all but those of a comparison may take several lines."""
 
 
@@ -119,6 +132,17 @@ def sweep_text(table: pl.DataFrame, listed: Sequence[str]) -> str:
     return _drawn(table, [*keys, *(column for column in SWEEP if _says_something(table, column[0]))])
 
 
+def plan_text(table: pl.DataFrame) -> str:
+    """A search for capacity as a table for the terminal, and what stands in the way."""
+    said = [column for column in PLAN if column[0] in ("add", "outcome", "additions") or _told(table, column[0])]
+    reasons = "".join(f"{row['add']}: {row['why']}\n" for row in table.iter_rows(named=True) if row["why"])
+    return _drawn(table, said) + reasons
+
+
+def _told(table: pl.DataFrame, name: str) -> bool:
+    return table[name].null_count() < len(table) and table[name].fill_null(0).sum() != 0
+
+
 def _says_something(table: pl.DataFrame, name: str) -> bool:
     return name in table.columns and table[name].fill_null(0).sum() != 0
 
@@ -141,6 +165,32 @@ def _drawn(table: pl.DataFrame, columns: list[Column]) -> str:
     return captured.get()
 
 
+def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Sequence[str] = ()) -> str:
+    """Columns of a table (name and heading) for the terminal; numbers with five digits that count."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name, heading in columns:
+        words = name in left
+        drawn.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+    for row in table.iter_rows(named=True):
+        drawn.add_row(*(_short(row.get(name)) for name, _ in columns))
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get()
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.5g}"
+
+
 def demo_text(table: pl.DataFrame, folder: Path) -> str:
     """The demo's table and where its report is."""
     return f"{comparison_text(table)}report: {folder / 'report.html'}   picture: {folder / 'report.png'}\n"
@@ -155,23 +205,6 @@ def result_json(result: Result) -> str:
 def table_json(table: pl.DataFrame) -> str:
     """A table as a JSON list of rows."""
     return json.dumps(table.to_dicts(), indent=2, default=str)
-
-
-def table_html(table: pl.DataFrame) -> str:
-    """A comparison as an HTML table."""
-    from html import escape
-
-    columns = _columns(table)
-    text = io.StringIO()
-    text.write(
-        "<table><thead><tr>"
-        + "".join(f"<th>{escape(heading)}</th>" for _, heading, *_ in columns)
-        + "</tr></thead><tbody>"
-    )
-    for row in table.iter_rows(named=True):
-        text.write("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row, columns)) + "</tr>")
-    text.write("</tbody></table>")
-    return text.getvalue()
 
 
 def _figure(value: Any, unit: str, places: int) -> str:

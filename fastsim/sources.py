@@ -10,7 +10,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
                   · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder)
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
-                  every one takes ``watts=FILE``, a table of GPU and CPU models
+                  every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
+                  another order of the nodes
 workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.opened import SHELF, in_memory
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ SYNTHETIC = {
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
 SAME = ("", "same")
+CLUSTER_OPTIONS = ("watts", "shuffle")
 
 
 class Offered(NamedTuple):
@@ -79,9 +82,16 @@ def cluster_from(source: Any) -> Cluster:
 
     if isinstance(source, Cluster):
         return source
+    return SHELF.kept(("cluster", str(source)), lambda: _cluster_of(source))
+
+
+def _cluster_of(source: Any) -> Cluster:
     head, options = _parts("cluster", source)
-    catalog = _catalog(options.pop("watts", None))
+    catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", "a whole number of 0 or more")
     made = _made_cluster(head, options, str(source))
+    made = made if seed is None else made.shuffled(seed)
     return made if catalog is None else made.with_catalog(catalog)
 
 
@@ -93,13 +103,20 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> Offered:
         return Offered(source, source)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
-    untuned = _read_pods(head, options)
+    untuned = SHELF.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
     if not isinstance(ratio, int | float) or not isinstance(seed, int):
         raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
     if not ratio or cluster is None:
         return Offered(untuned, untuned)
-    return Offered(untuned.shuffled(seed).tune(ratio, cluster.total_gpu_milli, seed), untuned)
+    capacity = cluster.total_gpu_milli
+    key = ("tuned", _joined(head, options), ratio, seed, capacity)
+    return Offered(SHELF.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed)), untuned)
+
+
+def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
+    pods = _read_pods(head, dict(options))
+    return in_memory(pods) if SHELF.keeps else pods
 
 
 def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:
@@ -134,12 +151,12 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     from fastsim.cluster import Cluster
 
     if Path(head).is_file():
-        _refuse_options("cluster", options, ("watts",))
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
         if head.endswith(".ini"):
             return Cluster.from_synergy(head)
         return Cluster.from_parquet(head) if head.endswith(".parquet") else Cluster.from_csv(head)
     if head in ("openb", "openb-all"):
-        _refuse_options("cluster", options, ("watts",))
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
         return Cluster.preset(head)
     if head in ("uniform", "mix"):
         return _cluster_called(text, getattr(Cluster, head), options)
@@ -147,7 +164,7 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     if kind in ("openb", "openb-all") and rest.isdecimal():
         return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
     if kind == "openb" and Path(rest).is_file():
-        _refuse_options("cluster", options, ("watts",))
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
         return Cluster.from_openb(rest)
     if kind == "gavel" and rest:
         return _cluster_called(text, Cluster.from_gavel, {**options, "spec": rest})

@@ -172,17 +172,33 @@ class Scenario:
         canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def problems(self) -> list[Problem]:
-        """Every mistake in this scenario; an empty list if it can be run."""
+    def problems(self, known: dict[tuple[str, str], FastsimError | None] | None = None) -> list[Problem]:
+        """Every mistake in this scenario; an empty list if it can be run.
+
+        Who asks of many scenarios gives the same ``known`` each time: what was found of a value is noted there.
+        """
         found = list(self._malformed())
         wrong = {problem.path for problem in found}
-        for name, check in CHECKS.items():
-            if name not in wrong:
-                try:
-                    check(getattr(self, name))
-                except FastsimError as error:
-                    found.append(Problem(name, str(error), error))
+        for name in CHECKS:
+            error = None if name in wrong else self._mistake(name, {} if known is None else known)
+            if error is not None:
+                found.append(Problem(name, str(error), error))
         return found
+
+    def _mistake(self, name: str, known: dict[tuple[str, str], FastsimError | None]) -> FastsimError | None:
+        """What is wrong with the value of a field."""
+        value = getattr(self, name)
+        key = (name, repr(value)) if value is None or isinstance(value, str | int | float | tuple) else None
+        if key is None or key not in known:
+            error: FastsimError | None = None
+            try:
+                CHECKS[name](value)
+            except FastsimError as raised:
+                error = raised
+            if key is None:
+                return error
+            known[key] = error
+        return known[key]
 
     def check(self) -> None:
         """Raise if there are mistakes: the one mistake itself, or one :class:`ScenarioError` that lists them."""

@@ -23,6 +23,8 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.pod_kinds import Request, needs_by_kind
 from fastsim.sensitivity import Demand, Demands, attached
 from fastsim.server import GB_MIB, STORAGE_MB_S, Server
+from fastsim.spelling import suggestion
+from fastsim.turn_plan import family
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
@@ -58,6 +60,8 @@ class TurnNeeds:
     refused: tuple[tuple[int, InputError], ...] = ()
     known: str = "gpus"
     """What is known of the jobs: ``gpus``, ``requests`` or ``speedups``."""
+    workload__k: tuple[str, ...] = ()
+    """Names of the kinds' workloads."""
 
     @property
     def gpus__g(self) -> tuple[int, ...]:
@@ -66,6 +70,7 @@ class TurnNeeds:
 
     def check(self, plan: TurnPlan) -> None:
         """PolicyError if the mechanism needs to know more of the jobs than is known."""
+        self.check_names(plan)
         least = {"fair": ("gpus", "requests", "speedups"), "greedy": ("requests", "speedups")}
         allowed = least.get(plan.mechanism, ("speedups",))
         surfaces = () if self.demands is None else self.demands.grids
@@ -77,6 +82,16 @@ class TurnNeeds:
                 f"mechanism {plan.mechanism}", found.get(self.known, "a sensitivity without a surface"),
                 EXPECTED[plan.mechanism],
             )  # fmt: skip
+
+    def check_names(self, plan: TurnPlan) -> None:
+        """PolicyError if there are no workloads of the names that the plan tells apart."""
+        if plan.skewed and self.known == "requests":
+            raise PolicyError("skewed", "pods, which are of no workload", "jobs with workloads, or place for all")
+        known = sorted({*self.workload__k, *map(family, self.workload__k)})
+        unknown = [name for name in plan.skewed if name not in known]
+        if unknown:
+            expected = f"names among {', '.join(known)}"
+            raise PolicyError("skewed", repr(unknown[0]), expected, suggestion(unknown[0], known))
 
 
 EXPECTED = {
@@ -102,12 +117,19 @@ def needs_of(
     rate = setting.oracle.alone__kg
     step_s = np.divide(1.0, rate, out=np.zeros(rate.shape), where=np.nan_to_num(rate) > 0)
     known = "gpus" if requests is None else "requests"
-    return TurnNeeds(*servers, need, sizes(setting), np.ones(kinds), step_s, known=known)
+    return TurnNeeds(
+        *servers, need, sizes(setting), np.ones(kinds), step_s, known=known, workload__k=workloads(setting)
+    )
 
 
 def sizes(setting: Setting) -> npt.NDArray[np.int32]:
     """GPUs of each kind."""
     return np.array([num_gpu for _, num_gpu in setting.oracle.kinds], np.int32)
+
+
+def workloads(setting: Setting) -> tuple[str, ...]:
+    """Names of the kinds' workloads."""
+    return tuple(name for name, _ in setting.oracle.kinds)
 
 
 def servers_of(cluster: Cluster, gpu_models: tuple[str, ...]) -> tuple[tuple[int, ...], Floats, tuple[int, ...]]:
@@ -144,4 +166,7 @@ def needs_on(
     demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])
     step_s = np.repeat(iteration_s[:, None], len(setting.gpu_models), axis=1)
-    return TurnNeeds(*servers, need, sizes(setting), speedup, step_s, demands, tuple(refused), "speedups")
+    return TurnNeeds(
+        *servers, need, sizes(setting), speedup, step_s, demands, tuple(refused), "speedups",
+        workloads(setting),
+    )  # fmt: skip

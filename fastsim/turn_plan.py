@@ -1,23 +1,7 @@
 """The socket of ordered rounds: a policy says once in which order jobs are served and what they get beside GPUs.
 
-Both are data, so the compiled loop goes through the rounds by itself. A sort key is a list of terms; a minus sign
-before one turns it round. Equal jobs keep the order of the round before, newcomers stand behind them.
-
-=============  ========================================================================================================
-arrival        seconds
-priority       1 for a job that has waited longer than ``starving_s``, 0 for all others
-remaining      seconds it still takes on the fastest GPU model, with what it needs (``fair``: with its fair share)
-service        GPU seconds it has had so far
-attained       seconds it has had so far
-finish_ratio   (time since it came + remaining) / time it takes in all at its fair share
-dominant       largest part of the cluster's GPUs, CPUs and memory that it needs
-packing        sum of the three parts x remaining
-service_left   remaining x GPUs
-level          how many of ``level_s`` its service has reached
-weight         importance of the job
-gpus           size of the gang
-last           when it last was at work, or came, seconds
-=============  ========================================================================================================
+Both are data, so the compiled loop goes through the rounds by itself. A sort key is a list of terms, see
+``fastsim.orders``. Equal jobs keep the order of the round before, newcomers stand behind them.
 
 ``fair``: every GPU brings its part of the server. ``greedy``: what the job needs, or it waits. ``tune``: what it needs;
 if that is not there, its fair share; if others have more than theirs, they give it back. ``opt``: what makes the sum of
@@ -31,17 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fastsim.errors import PolicyError
+from fastsim.orders import MOST_TERMS, TERMS, numbers
 
 if TYPE_CHECKING:
     from fastsim.sensitivity import Demands
 
-TERMS = (
-    "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
-    "level", "weight", "gpus", "last",
-)  # fmt: skip
-"""What sort keys are made of, by their number in the compiled loop."""
-MOST_TERMS = 4
-"""Terms of one key."""
 MECHANISMS = ("fair", "greedy", "tune", "opt")
 """What jobs get beside GPUs, by its number in the compiled loop."""
 STARVING_S = 3.6e6
@@ -88,11 +66,12 @@ class TurnPlan:
     """Order and mechanism of a run.
 
     ``place``: a gang goes to one server if it can, and single GPUs to the fullest server; otherwise GPUs are taken one
-    by one by their number. ``narrow``: only the jobs that would run if GPUs were all they need are served, with
-    ``tune`` the largest gangs first; otherwise any job whose GPUs are free. ``sticky``: who is served again keeps the
-    very GPUs, and only then others get theirs. ``blocking``: the first job that gets no GPUs makes all behind it wait,
-    but for those that keep theirs. ``admit``: a job that comes is let in only as long as jobs that are in ask for at
-    most so many times the cluster's GPUs; the others wait outside, in order of arrival.
+    by one by their number. With ``skewed`` that is for jobs of these workloads only, and all others spread. ``narrow``:
+    only the jobs that would run if GPUs were all they need are served, with ``tune`` the largest gangs first; otherwise
+    any job whose GPUs are free. ``sticky``: who is served again keeps the very GPUs, with what the mechanism says
+    beside them, and only then others get theirs. ``blocking``: the first job that gets no GPUs makes all behind it
+    wait, but for those that keep theirs. ``admit``: a job that comes is let in only as long as jobs that are in ask for
+    at most so many times the cluster's GPUs; the others wait outside, in order of arrival.
     """
 
     order: tuple[str, ...]
@@ -105,6 +84,7 @@ class TurnPlan:
     blocking: bool = False
     admit: float = float("inf")
     chooser: Chooser | None = None
+    skewed: tuple[str, ...] = ()
 
     pairs = False
     """No jobs share GPUs."""
@@ -119,20 +99,29 @@ class TurnPlan:
             raise PolicyError("mechanism", repr(self.mechanism), f"one of {', '.join(MECHANISMS)}")
         if not self.starving_s > 0:
             raise PolicyError("starving_s", repr(self.starving_s), "seconds above 0")
-        if self.sticky and self.mechanism in ("tune", "opt"):
-            raise PolicyError("sticky", f"mechanism {self.mechanism}", "fair or greedy: others change what a job gets")
+        if self.skewed and not self.place:
+            raise PolicyError("skewed", "|".join(self.skewed), "place, which is for these workloads then")
         if not self.admit > 0:
             raise PolicyError("admit", repr(self.admit), "a number above 0, of GPUs asked for over GPUs there")
         if any(not low < high for low, high in zip(self.level_s, self.level_s[1:], strict=False)):
             raise PolicyError("level_s", repr(self.level_s), "rising GPU seconds")
 
+    def packs(self, workload: str) -> bool:
+        """Whether gangs of a workload are kept together."""
+        return self.place and (not self.skewed or not {workload, family(workload)}.isdisjoint(self.skewed))
+
     @property
     def terms(self) -> list[tuple[int, float]]:
         """Number and sign of each term."""
-        return [(TERMS.index(term.removeprefix("-")), -1.0 if term.startswith("-") else 1.0) for term in self.order]
+        return numbers(self.order)
 
     @property
     def told(self) -> list[object]:
         """What must be the same in a run that goes on from a checkpoint."""
         return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow,
-                self.sticky, self.blocking, repr(self.admit)]  # fmt: skip
+                self.sticky, self.blocking, repr(self.admit), list(self.skewed)]  # fmt: skip
+
+
+def family(workload: str) -> str:
+    """The name of a workload without what stands in brackets, such as its batch size."""
+    return workload.partition(" (")[0]

@@ -135,17 +135,23 @@ def looped(
     first, last = options.window or (0, -1)
     return Turns(
         needs.gpus__g, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
-        needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64),
-        mechanism=MECHANISMS.index(plan.mechanism), packed=plan.place, narrow=plan.narrow,
+        needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64), packed__k(needs, plan),
+        mechanism=MECHANISMS.index(plan.mechanism), narrow=plan.narrow,
         sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
         first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in TURN_QUIRKS], gauge=gauge,
     )  # fmt: skip
 
 
+def packed__k(needs: TurnNeeds, plan: TurnPlan) -> npt.NDArray[np.uint8]:
+    """By kind: whether gangs are kept together."""
+    names = needs.workload__k or ("",) * len(needs.speedup__k)
+    return np.array([plan.packs(name) for name in names], np.uint8)
+
+
 def room_for(needs: TurnNeeds, mechanism: str) -> npt.NDArray[np.int64]:
     """GPUs that empty servers of one model could give to jobs of each kind; 1 for a job without GPUs that fits."""
-    seats = Seats(needs.num_gpu__s, needs.cap__sr, needs.base, False)
+    seats = Seats(needs.num_gpu__s, needs.cap__sr, needs.base)
     need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
     return np.array(seats.rooms(needs.size__k, need), np.int64)
 

@@ -1,10 +1,30 @@
-# Ask for memory before it is needed; nothing but speed depends on it.
+# Ask for memory before it is needed, and for large pages of it; nothing but speed depends on it.
 cdef extern from *:
     """
+    #include <stddef.h>
+    #include <stdint.h>
     #if defined(__GNUC__)
     #define fastsim_prefetch(at) __builtin_prefetch(at)
     #else
     #define fastsim_prefetch(at) ((void) (at))
     #endif
+    #if defined(__linux__)
+    #include <sys/mman.h>
+    #endif
+    #define FASTSIM_LARGE_PAGE ((uintptr_t) 1 << 21)
+
+    /* Only whole pages within the block, so that no more memory is taken than was asked for. */
+    static inline void fastsim_large_pages(void *at, size_t bytes) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        uintptr_t first = ((uintptr_t) at + FASTSIM_LARGE_PAGE - 1) & ~(FASTSIM_LARGE_PAGE - 1);
+        uintptr_t last = ((uintptr_t) at + bytes) & ~(FASTSIM_LARGE_PAGE - 1);
+        if (last > first)
+            (void) madvise((void *) first, last - first, MADV_HUGEPAGE);
+    #else
+        (void) at;
+        (void) bytes;
+    #endif
+    }
     """
     void ahead "fastsim_prefetch"(const void* at) noexcept nogil
+    void ahead_pages "fastsim_large_pages"(void* at, size_t bytes) noexcept nogil

@@ -1,5 +1,5 @@
 # What every node is worth to one pod class, kept for many classes and corrected node by node.
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport Memo
 from fastsim_ext.needs cimport TERMS, Needs
@@ -7,7 +7,6 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.tally cimport Tally
 from fastsim_ext.tree cimport Grove, Tree
 from fastsim_ext.types cimport Pod
-
 cdef struct Column:
     Pod pod              # what it is valued for
     int64_t most_cpu     # of a bound: no pod from pod.cpu to here is worth more; -1: exact
@@ -31,21 +30,22 @@ cdef class ColumnTable:
     cdef Column* columns
     cdef Family* families
     cdef Needs* needs
-    cdef int32_t* place          # by column: where its figures begin in a row of the memo
+    cdef int32_t* place          # by term and column: where its figure is in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
     cdef int32_t* total          # weighted sums of raw points
     cdef int32_t* fresh          # whether raw points changed
+    cdef int32_t unfit, worst    # unfit plus a Reason: the node cannot host the class; every total is above worst
     cdef int32_t* raw            # raw points, also by term
     cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
-    cdef bint straight           # whether each column's figures stand at its own number
+    cdef bint straight, narrow   # whether each column's figures stand at its own number; whether totals take one byte
     cdef int32_t state(self, int n) except -1 nogil
     cdef void expect(self, int n) noexcept nogil
     cdef int changed(self, int n) except -1 nogil
     cdef int revalue(self, int n, int first, int last) except -1 nogil
     cdef int survey(self, int n, int c) except -1 nogil
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
-    cdef void fill(self, int term, int n, int16_t* figures, View* view) noexcept nogil
+    cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil
     cdef void add_up(self, int first, int last) noexcept nogil
     cdef void note(self, int term, int n, int first, int last) noexcept nogil
     cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil

@@ -7,24 +7,27 @@ devices form a family and share what follows from the devices alone. A bound is 
 of a family that ask for at least so much CPU.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t
+from array import array
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
-from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
-from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep
+from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
-    ROOM, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan, needs_set,
+    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan,
+    needs_set,
 )
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tally cimport KINDS, Tally, tally_add, tally_clear, tally_remove
 from fastsim_ext.tree cimport (
-    BITS, FAN, ROW, Grove, Tree, tree_clear, tree_fell, tree_of, tree_place, tree_plant, tree_put, tree_put_row,
-    tree_sound, tree_sum_up,
+    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_leaf, tree_of, tree_place, tree_plant, tree_put,
+    tree_put_row, tree_sound, tree_sum_up, tree_write,
 )
-from fastsim_ext.types cimport FGD, MIN_MAX_100, NORM_NONE, PWR, Node, Pod
+from fastsim_ext.types cimport FGD, GPU_PACKING, MIN_MAX_100, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
+
+ONE = array("q", [1])
 
 cdef enum:
     FAMILIES = 128               # most families
@@ -53,7 +56,7 @@ cdef class ColumnTable:
         self.groves = <Grove*> calloc(ROOM, sizeof(Grove))
         self.points = <Grove*> calloc(ROOM * TERMS, sizeof(Grove))
         self.families = <Family*> calloc(FAMILIES, sizeof(Family))
-        self.place = <int32_t*> calloc(ROOM, sizeof(int32_t))
+        self.place = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
         self.verdict = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.total = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.fresh = <int32_t*> calloc(ROOM, sizeof(int32_t))
@@ -74,9 +77,14 @@ cdef class ColumnTable:
             if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
                 self.dear = term
         self.bounded = self.bounded and not self.stretched
+        # Of one term alone the order of totals is that of its points, whatever its weight.
+        self.narrow = self.n_terms == 1 and self.weight[0] > 0 and self.kernel[0] in (FGD, GPU_PACKING)
+        self.unfit, self.worst = (SMALL_UNFIT, SMALL_WORST) if self.narrow else (UNFIT, WORST)
+        if self.narrow:
+            self.weight = ONE
         rows = 1 + self.n_terms if self.stretched else 1
         habits = plan["habits"]
-        room = habits["columns_bytes"] // (6 * rows * max(nodes.count, 1))
+        room = habits["columns_bytes"] // ((2 if self.narrow else 6) * rows * max(nodes.count, 1))
         self.limit = max(habits["least_columns"], min(ROOM, room))
         nodes.watched = True
 
@@ -125,14 +133,9 @@ cdef class ColumnTable:
 
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
-        cdef const Grove* grove
-        cdef int g, c
+        cdef int g
         for g in range((self.n_columns + ROW - 1) // ROW):
-            grove = &self.groves[g]
-            for c in range(0, FAN * ROW, 16):       # a cache line each
-                ahead(grove.cells + tree_place(n >> BITS, FAN * ROW) + c)
-            for c in range(0, ROW if grove.depth > 1 else 0, 16):
-                ahead(grove.cells + grove.start[1] + tree_place(n >> BITS, ROW) + c)
+            tree_expect(&self.groves[g], n)
 
     cdef int changed(self, int n) except -1 nogil:
         """Node ``n`` is not as it was: correct every column."""
@@ -147,13 +150,14 @@ cdef class ColumnTable:
         cdef View view
         cdef int c, term
         if self.nodes.present[n]:
-            needs_judge(self.needs, first, last, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.verdict)
+            needs_judge(self.needs, first, last, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit,
+                        self.verdict)
             view.groups, view.node = NULL, node
             for term in range(self.n_terms):
                 self.value(term, n, first, last, &view)
         else:
             for c in range(first, last):
-                self.verdict[c] = UNFIT + NO_NODE
+                self.verdict[c] = self.unfit + NO_NODE
         if self.stretched:
             self.add_up_stretched(n, first, last)
         elif self.nodes.present[n]:
@@ -164,13 +168,13 @@ cdef class ColumnTable:
     cdef int survey(self, int n, int c) except -1 nogil:
         """Value node ``n`` for a new column, without its tree."""
         cdef const Node* node = &self.nodes.records[n]
-        cdef int64_t place = tree_place(n, self.trees[c].step)
         cdef View view
         cdef int term
         if not self.nodes.present[n]:
-            self.verdict[c] = UNFIT + NO_NODE
+            self.verdict[c] = self.unfit + NO_NODE
         else:
-            needs_judge(self.needs, c, c + 1, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.verdict)
+            needs_judge(self.needs, c, c + 1, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit,
+                        self.verdict)
         if self.verdict[c] == 0:
             view.groups, view.node = NULL, node
             for term in range(self.n_terms):
@@ -179,15 +183,13 @@ cdef class ColumnTable:
             self.add_up_stretched(n, c, c + 1)
         elif self.verdict[c] == 0:
             self.add_up(c, c + 1)
-        self.trees[c].level[0][place] = self.verdict[c]
+        tree_write(&self.trees[c], n, self.verdict[c])
         return 0
 
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
         """Raw points of one term on node ``n``, for the columns that it fits."""
         cdef int32_t* raw = self.raw + term * ROOM
-        cdef const int32_t* verdict = self.verdict
-        cdef int16_t* figures
-        cdef int32_t missing = 0
+        cdef char* row
         cdef int c
         view.n_offers = 0
         if self.kernel[term] == PWR:
@@ -198,23 +200,18 @@ cdef class ColumnTable:
                 if self.verdict[c] == 0:
                     raw[c] = self.worked_out(term, c, n, view)
             return 0
-        figures = self.memo.figures(self.state(n), 0) + self.figure[term]
-        if self.straight:
-            for c in range(first, last):
-                raw[c] = figures[c]
-                missing |= (raw[c] == UNKNOWN) & (verdict[c] == 0)
+        row = self.memo.row(self.state(n))
+        if not memo_spread(row, self.memo.coarse, NULL if self.straight else self.place + term * ROOM, self.verdict,
+                           first, last, raw):
+            return 0
+        if last - first > 1:
+            self.fill(term, n, row, view)
         else:
-            for c in range(first, last):
-                raw[c] = figures[self.place[c]]
-                missing |= (raw[c] == UNKNOWN) & (verdict[c] == 0)
-        if missing and last - first > 1:
-            self.fill(term, n, figures, view)
-        elif missing:
             raw[first] = self.worked_out(term, first, n, view)
-            memo_keep(&figures[self.place[first]], raw[first])
+            memo_keep(row, self.place[term * ROOM + first], self.memo.coarse, raw[first])
         return 0
 
-    cdef void fill(self, int term, int n, int16_t* figures, View* view) noexcept nogil:
+    cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil:
         """Work out what the memo does not know, family by family, because they share offers."""
         cdef int32_t* raw = self.raw + term * ROOM
         cdef int f
@@ -225,7 +222,7 @@ cdef class ColumnTable:
             while c >= 0:
                 if raw[c] == UNKNOWN and self.verdict[c] == 0:
                     raw[c] = self.worked_out(term, c, n, view)
-                    memo_keep(&figures[self.place[c]], raw[c])
+                    memo_keep(row, self.place[term * ROOM + c], self.memo.coarse, raw[c])
                 c = self.columns[c].after
 
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil:
@@ -297,7 +294,7 @@ cdef class ColumnTable:
                 elif self.fresh[c]:
                     self.verdict[c] = <int32_t> self.stretched_total(&self.columns[c], place)
                 else:
-                    self.verdict[c] = self.trees[c].level[0][place]
+                    self.verdict[c] = tree_leaf(&self.trees[c], n)
             self.fresh[c] = 0
 
     cdef void enter(self, int n, int first, int last) noexcept nogil:
@@ -355,9 +352,8 @@ cdef class ColumnTable:
         if same:
             return
         for n in range(self.nodes.count):
-            place = tree_place(n, tree.step)
-            if tree.level[0][place] > WORST:
-                tree.level[0][place] = <int32_t> self.stretched_total(column, place)
+            if tree_leaf(tree, n) > WORST:
+                tree_write(tree, n, <int32_t> self.stretched_total(column, tree_place(n, tree.step)))
         tree_sum_up(tree)
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
@@ -394,7 +390,9 @@ cdef class ColumnTable:
         self.straight = (self.n_used == 0 or self.straight) and c == lane and self.memo.each == 1
         column = &self.columns[c]
         column.pod, column.most_cpu, column.owner, column.family = pod[0], most_cpu, owner, family
-        column.lane, column.used, self.place[c] = lane, True, lane * self.memo.each
+        column.lane, column.used = lane, True
+        for n in range(self.n_terms):
+            self.place[n * ROOM + c] = lane * self.memo.each + max(self.figure[n], 0)
         needs_set(self.needs, c, pod)
         plant(self, c)
         for n in range(self.nodes.count):
@@ -434,7 +432,6 @@ cdef class ColumnTable:
         """Every column says of every node what it would say if it were made now, from points worked out anew."""
         cdef int c, n, term
         cdef int32_t kept
-        cdef int64_t place
         cdef View view
         for n in range(self.nodes.n_changed):
             self.changed(self.nodes.changed[n])
@@ -443,13 +440,12 @@ cdef class ColumnTable:
                 continue
             assert tree_sound(&self.trees[c]), f"column {c} promises too little"
             for n in range(self.nodes.count):
-                place = tree_place(n, self.trees[c].step)
                 self.state_of[n] = -1
-                kept = self.trees[c].level[0][place]
+                kept = tree_leaf(&self.trees[c], n)
                 self.revalue(n, c, c + 1)
-                assert kept == self.trees[c].level[0][place], f"column {c}, node {n}: kept {kept}"
+                assert kept == tree_leaf(&self.trees[c], n), f"column {c}, node {n}: kept {kept}"
                 view.node, view.groups, view.n_offers = &self.nodes.records[n], NULL, 0
-                for term in range(self.n_terms if kept > WORST else 0):
+                for term in range(self.n_terms if kept > self.worst else 0):
                     raw = self.worked_out(term, c, n, &view)
                     assert self.raw[term * ROOM + c] == raw, f"column {c}, node {n}, term {term}: not {raw}"
         return 0
@@ -483,11 +479,11 @@ cdef int plant_grove(ColumnTable table, int grove) except -1 nogil:
     cdef int c, term
     if table.groves[grove].cells != NULL:
         return 0
-    tree_plant(&table.groves[grove], table.nodes.count, ROW, 0)
+    tree_plant(&table.groves[grove], table.nodes.count, ROW, 0, table.narrow)
     for c in range(ROW):
         table.trees[grove * ROW + c] = tree_of(&table.groves[grove], c)
     for term in range(table.n_terms if table.stretched else 0):
-        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, ROW, 1)
+        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, ROW, 1, False)
         for c in range(ROW):
-            table.columns[grove * ROW + c].points[term] = table.points[grove * TERMS + term].cells + c
+            table.columns[grove * ROW + c].points[term] = <int32_t*> table.points[grove * TERMS + term].cells + c
     return 0

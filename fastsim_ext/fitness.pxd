@@ -12,5 +12,14 @@ cdef struct Judge:
     const double* keeping__j     # factor of a change
     const double* share__j   # part of the cluster that a replica takes
 
-cdef void fitness_of(const Judge* judge, const int32_t* state__jn, int32_t* used__n, double* mean,
+cdef struct FitnessRoom:
+    int32_t* used__n
+    int32_t* gpus__j
+    double* term__j
+    double* each__j          # speedup of a GPU
+
+cdef double fitness_sum(const double* value, int count) noexcept nogil
+cdef void fitness_of(const Judge* judge, const int32_t* state__jn, FitnessRoom* room, double* mean,
                      double* utility) noexcept nogil
+cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil
+cdef void fitness_free(FitnessRoom* room) noexcept nogil

@@ -1,30 +1,60 @@
 """How good allocations of a cluster to a handful of jobs are: the mean of their speedups, and how well GPUs are used.
 
-    mean = (sum over jobs (speedup * keeping * share * nodes + 0.001) ** power / jobs) ** (1 / power)
+    mean = (sum over jobs (speedup * share * nodes * keeping + 0.001) ** power / jobs) ** (1 / power)
     utility = sum over jobs speedup / (GPUs of nodes that anyone uses)
 
 ``keeping`` is 1 for jobs that stay as they are. A speedup is relative to a fair share of the cluster, so each job's
-contribution is about 1 if GPUs are shared fairly.
+contribution is about 1 if GPUs are shared fairly. Sums run as numpy's do, and a power of -1 is a division: the search
+compares values that often differ in their last bit only.
 """
 
 cimport cython
 from libc.math cimport exp, log, pow
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
 
 cdef double LEAST = 1e-3
 
 
+cdef double fitness_sum(const double* value, int count) noexcept nogil:
+    """The sum in numpy's order: eight partial sums, and halves of what is longer than 128."""
+    cdef double[8] part
+    cdef double total = 0.0
+    cdef int i, half
+    if count < 8:
+        for i in range(count):
+            total += value[i]
+        return total
+    if count > 128:
+        half = count // 2
+        half -= half % 8
+        return fitness_sum(value, half) + fitness_sum(value + half, count - half)
+    for i in range(8):
+        part[i] = value[i]
+    for i in range(8, count - count % 8):
+        part[i % 8] += value[i]
+    total = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]))
+    for i in range(count - count % 8, count):
+        total += value[i]
+    return total
+
+
 @cython.cdivision(True)
-cdef void fitness_of(const Judge* judge, const int32_t* state__jn, int32_t* used__n, double* mean,
+cdef inline double powered(double value, double power) noexcept nogil:
+    return 1 / value if power == -1 else pow(value, power)
+
+
+@cython.cdivision(True)
+cdef void fitness_of(const Judge* judge, const int32_t* state__jn, FitnessRoom* room, double* mean,
                      double* utility) noexcept nogil:
-    """Mean speedup and utility of one state; ``used`` is room for a number for each node."""
+    """Mean speedup and utility of one state."""
     cdef const int32_t* row
     cdef const int32_t* base
-    cdef double speedup, scaled, total = 0.0, gained = 0.0
+    cdef double speedup, scaled, total
     cdef int j, n, gpus, spread, busy = 0
     cdef bint changed
     for n in range(judge.nodes):
-        used__n[n] = 0
+        room.used__n[n] = 0
     for j in range(judge.jobs):
         row = state__jn + j * judge.nodes
         base = judge.base__jn + j * judge.nodes
@@ -32,19 +62,39 @@ cdef void fitness_of(const Judge* judge, const int32_t* state__jn, int32_t* used
         for n in range(judge.nodes):
             gpus += row[n]
             spread += row[n] > 0
-            used__n[n] |= row[n]
+            room.used__n[n] |= row[n]
             changed |= row[n] != base[n]
         speedup = judge.speedup__jsk[(2 * j + (spread > 1)) * (judge.most + 1) + min(gpus, judge.most)]
-        scaled = (speedup * judge.keeping__j[j] if changed else speedup) * judge.share__j[j] * judge.nodes
-        gained += speedup
-        total += log(max(scaled, LEAST)) if judge.power == 0 else pow(scaled + LEAST, judge.power)
+        scaled = speedup * judge.share__j[j] * judge.nodes
+        if changed:
+            scaled *= judge.keeping__j[j]
+        room.term__j[j] = log(max(scaled, LEAST)) if judge.power == 0 else powered(scaled + LEAST, judge.power)
+        room.gpus__j[j], room.each__j[j] = gpus, speedup / gpus if gpus else 0.0
     for n in range(judge.nodes):
-        busy += used__n[n] > 0
-    if judge.power == 0:
-        mean[0] = exp(total / judge.jobs)
-    else:
-        mean[0] = pow(total / judge.jobs, 1 / judge.power)
-    utility[0] = gained / (busy * judge.node_gpus) if busy > 0 else 0.0
+        busy += room.used__n[n] > 0
+    total = fitness_sum(room.term__j, judge.jobs) / judge.jobs
+    mean[0] = exp(total) if judge.power == 0 else powered(total, 1 / judge.power)
+    for j in range(judge.jobs):
+        room.term__j[j] = room.each__j[j] * (room.gpus__j[j] / <double> (busy * judge.node_gpus)) if busy else 0.0
+    utility[0] = fitness_sum(room.term__j, judge.jobs)
+
+
+cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil:
+    """Make room for states of this size; ``fitness_free`` gives it back."""
+    room.used__n = <int32_t*> malloc((nodes + jobs) * sizeof(int32_t))
+    room.term__j = <double*> malloc(2 * jobs * sizeof(double))
+    if room.used__n == NULL or room.term__j == NULL:
+        with gil:
+            raise MemoryError
+    room.gpus__j = room.used__n + nodes
+    room.each__j = room.term__j + jobs
+    return 0
+
+
+cdef void fitness_free(FitnessRoom* room) noexcept nogil:
+    """Give the room back."""
+    free(room.used__n)
+    free(room.term__j)
 
 
 def evaluated(const int32_t[:, :, ::1] state__pjn, const int32_t[:, ::1] base__jn, const double[:, :, ::1] speedup__jsk,
@@ -52,15 +102,16 @@ def evaluated(const int32_t[:, :, ::1] state__pjn, const int32_t[:, ::1] base__j
               double[::1] mean__p, double[::1] utility__p):
     """Mean speedup and utility of each state; ``share`` is the part of the cluster that one replica takes."""
     cdef Judge judge
-    cdef int32_t[::1] used__n
+    cdef FitnessRoom room
     cdef Py_ssize_t p, states = state__pjn.shape[0]
     if states == 0 or state__pjn.shape[1] == 0 or state__pjn.shape[2] == 0:
         return
-    used__n = base__jn[0].copy()
+    fitness_reserve(&room, <int> state__pjn.shape[1], <int> state__pjn.shape[2])
     judge.jobs, judge.nodes = <int> state__pjn.shape[1], <int> state__pjn.shape[2]
     judge.most, judge.node_gpus, judge.power = <int> speedup__jsk.shape[2] - 1, node_gpus, power
     judge.base__jn, judge.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
     judge.keeping__j, judge.share__j = &keeping__j[0], &share__j[0]
     with nogil:
         for p in range(states):
-            fitness_of(&judge, &state__pjn[p, 0, 0], &used__n[0], &mean__p[p], &utility__p[p])
+            fitness_of(&judge, &state__pjn[p, 0, 0], &room, &mean__p[p], &utility__p[p])
+        fitness_free(&room)

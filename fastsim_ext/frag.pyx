@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.types cimport (
     FULL, FRAG_CLASSES, LANES, MAX_GPUS, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU,
-    XL_SATISFIED, XR_LACK_CPU, Node, Pod, Typical,
+    XL_SATISFIED, XR_LACK_CPU, Kind, Node, Pod, Typical,
 )
 from fastsim_ext.device cimport device_idle
 
@@ -41,8 +41,9 @@ cdef inline int64_t frag_levels(const int32_t* gpu_left, int width, const Typica
 cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* node, const Typical* typical,
                        const share_t* share, share_t* out__k) noexcept nogil:
     """Free milli-GPU by FragClass, weighted by ``share`` of each typical pod."""
-    cdef int i, level
+    cdef int i
     cdef bint cpu_ok
+    cdef const Kind* kind
     cdef int64_t small
     cdef int64_t free = frag_levels(gpu_left, node.width, typical)
     cdef uint64_t model = (<uint64_t> 1) << node.model if node.model >= 0 else 0
@@ -52,28 +53,74 @@ cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* no
         return
     for i in range(typical.n):
         cpu_ok = cpu_left >= typical.cpu[i]
-        if typical.milli[i] == 0:
+        kind = &typical.kinds[typical.kind[i]]
+        if kind.level < 0:
             out__k[XL_SATISFIED if cpu_ok else XR_LACK_CPU] += share[i] * <share_t> free
-        elif typical.models[i] != 0 and (typical.models[i] & model) == 0:
+        elif kind.models != 0 and (kind.models & model) == 0:
             out__k[NO_ACCESS] += share[i] * <share_t> free
+        elif typical.fit[kind.level] < kind.num:
+            out__k[Q2_LACK_GPU if cpu_ok else Q1_LACK_BOTH] += share[i] * <share_t> free
+        elif cpu_ok:
+            small = typical.small[kind.level]
+            out__k[Q2_LACK_GPU] += share[i] * <share_t> small
+            out__k[Q3_SATISFIED] += share[i] * <share_t> (free - small)
         else:
-            level = typical.level[i]
-            if typical.fit[level] < typical.num[i]:
-                out__k[Q2_LACK_GPU if cpu_ok else Q1_LACK_BOTH] += share[i] * <share_t> free
-            elif cpu_ok:
-                small = typical.small[level]
-                out__k[Q2_LACK_GPU] += share[i] * <share_t> small
-                out__k[Q3_SATISFIED] += share[i] * <share_t> (free - small)
-            else:
-                out__k[Q4_LACK_CPU] += share[i] * <share_t> free
+            out__k[Q4_LACK_CPU] += share[i] * <share_t> free
+
+
+cdef void frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
+    """Free milli-GPU that each kind of typical pod cannot use, by class: a row for too little CPU, one for enough.
+
+    Without the satisfied class, so a row is Q1, Q2, Q4, XL, XR and no access.
+    """
+    cdef int64_t free = frag_levels(gpu_left, node.width, typical)
+    cdef uint64_t model = (<uint64_t> 1) << node.model if node.model >= 0 else 0
+    cdef double* lacking = typical.spoilt__kq
+    cdef double* enough
+    cdef const Kind* kind
+    cdef int k, q
+    for k in range(typical.n_kinds):
+        enough = lacking + SPOILT
+        kind = &typical.kinds[k]
+        for q in range(2 * SPOILT):
+            lacking[q] = 0.0
+        if kind.level < 0:
+            enough[3] = lacking[4] = free
+        elif kind.models != 0 and (kind.models & model) == 0:
+            enough[5] = lacking[5] = free
+        elif typical.fit[kind.level] < kind.num:
+            enough[1] = lacking[0] = free
+        else:
+            enough[1], lacking[2] = typical.small[kind.level], free
+        lacking += 2 * SPOILT
 
 
 cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node,
                         const Typical* typical) noexcept nogil:
-    """Fragmentation F in milli-GPU: every class but the satisfied one, summed in class order."""
-    cdef double[FRAG_CLASSES] k
-    frag_classes(cpu_left, gpu_left, node, typical, typical.freq, &k[0])
-    return k[0] + k[1] + k[3] + k[4] + k[5] + k[6]
+    """Fragmentation F in milli-GPU: every class but the satisfied one, summed in class order.
+
+    Each class is summed over the pods in their given order; a pod of another class adds 0, which changes no bit.
+    """
+    cdef int i
+    cdef double share
+    cdef double q1 = 0.0
+    cdef double q2 = 0.0
+    cdef double q4 = 0.0
+    cdef double xl = 0.0
+    cdef double xr = 0.0
+    cdef double closed = 0.0
+    cdef const double* row
+    frag_spoilt(gpu_left, node, typical)
+    for i in range(typical.n):
+        row = typical.spoilt__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * SPOILT
+        share = typical.freq[i]
+        q1 += share * row[0]
+        q2 += share * row[1]
+        q4 += share * row[2]
+        xl += share * row[3]
+        xr += share * row[4]
+        closed += share * row[5]
+    return q1 + q2 + q4 + xl + xr + closed
 
 
 cdef int frag_points(double before, double after) noexcept nogil:

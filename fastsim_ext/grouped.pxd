@@ -5,10 +5,13 @@ from fastsim_ext.types cimport Node, Pod, Typical
 cdef enum:
     LEVELS = 64                # most distinct amounts left on the devices of one node
     EXACTS = 4                 # exact sums kept of a node, while its devices do not change
+    STRIP = 7                  # CPU ranks are found by strips of 128 milli-CPU
+    STRIPS = 1024              # the last one has no end
 
 cdef struct Groups:            # the target workload by device request; _rg: CPU rank by group, sums over lower ranks
     int n, n_ranks             # groups, padded to a multiple of 4; CPU ranks, one more than distinct requests
     const int64_t* cpu         # the distinct CPU requests, rising
+    const int32_t* strip       # by strip of CPU: those that its lower end satisfies
     const int32_t* fits__vg    # by amount left on a device: 1 if it has the milli group g asks for, else 0
     const int32_t* small__vg   # by amount left on a device: the amount if it is less than that, else 0
     const int32_t* num         # devices a group asks for

@@ -50,16 +50,13 @@ fill_edges()
 
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil:
     """How many of the distinct CPU requests ``cpu_left`` satisfies."""
-    cdef int low = 0
-    cdef int high = groups.n_ranks - 1
-    cdef int middle
-    while low < high:
-        middle = (low + high) // 2
-        if groups.cpu[middle] <= cpu_left:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    cdef int rank
+    if cpu_left < 0:
+        return 0
+    rank = groups.strip[min(cpu_left >> STRIP, STRIPS - 1)]
+    while rank < groups.n_ranks - 1 and groups.cpu[rank] <= cpu_left:
+        rank += 1
+    return rank
 
 
 cdef inline double weighed(const Groups* groups, const int32_t* gain, int rank) noexcept nogil:

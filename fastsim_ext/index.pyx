@@ -6,17 +6,17 @@ exceeds: only nodes whose bound reaches the best total so far are looked at. Wit
 nodes are looked at, as the plain spelling does. Which way is taken never changes an answer.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
-from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep
-from fastsim_ext.needs cimport UNFIT, WORST
+from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
+from fastsim_ext.needs cimport WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
-from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_place
+from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
 
@@ -111,10 +111,10 @@ cdef class Indexed(Selector):
             if self.table.stretched:
                 self.table.stretch_again(c)
             at = tree_first(&self.table.trees[c], &top)
-            if top <= WORST:
+            if top <= self.table.worst:
                 at = -1
             if at < 0 and self.nodes.count > 0:
-                choice.reason = top - UNFIT
+                choice.reason = top - self.table.unfit
         else:
             at = self.seek(cls, pod, &choice.reason)
             if at < 0 and choice.reason < 0:
@@ -233,19 +233,20 @@ cdef class Indexed(Selector):
         cdef const Tree* bound = &self.table.trees[c]
         cdef int32_t[FOUND] found
         cdef int32_t top
+        cdef int32_t worst = self.table.worst
         cdef int32_t best_at = -1
         cdef int32_t first = tree_first(bound, &top)
         cdef int32_t at, after = 0
-        cdef int furthest = top - UNFIT if top <= WORST else 0
-        cdef int64_t best = WORST
+        cdef int furthest = top - self.table.unfit if top <= worst else 0
+        cdef int64_t best = worst
         cdef int64_t total
         cdef int k, count
         cdef int wanted = 2
         self.searches += 1
         self.cost += self.search_ns
-        if top > WORST:
+        if top > worst:
             total = self.worth(first, pod, &furthest)
-            if total > WORST:
+            if total > worst:
                 best, best_at = total, first
             while after < bound.count:
                 # Behind the best node so far an equal total would lose the tie.
@@ -256,14 +257,14 @@ cdef class Indexed(Selector):
                         self.nodes.expect(found[k])
                 for k in range(count):
                     at = found[k]
-                    if at == first or bound.level[0][tree_place(at, bound.step)] < best + (at > best_at):
+                    if at == first or tree_leaf(bound, at) < best + (at > best_at):
                         continue
                     total = self.worth(at, pod, &furthest)
                     if total > best or (total == best and at < best_at):
                         best, best_at = total, at
         # A node that fails the bound fails the pod no later, and without named models no earlier.
         reason[0] = furthest
-        if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= WORST else furthest < NO_CPU)):
+        if best_at < 0 and (self.nodes.n_full > 0 or (pod.models != 0 if top <= worst else furthest < NO_CPU)):
             reason[0] = -1
         return best_at
 
@@ -272,7 +273,7 @@ cdef class Indexed(Selector):
         return self.nodes.cpu_left[n] >= pod.cpu and self.nodes.mem_left[n] >= pod.mem
 
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil:
-        """The total of node ``n``, which fits the bound, for a pod; WORST if it does not fit the pod."""
+        """The total of node ``n``, which fits the bound, for a pod; the table's ``worst`` if the pod does not fit."""
         cdef int32_t model = self.nodes.model[n]
         cdef int64_t total = 0
         cdef int term
@@ -286,10 +287,10 @@ cdef class Indexed(Selector):
         if stage != 0:
             furthest[0] = max(furthest[0], stage)
             self.cost += self.miss_ns
-            return WORST
+            return self.table.worst
         self.cost += self.worth_ns
         for term in range(self.kernel.shape[0]):
-            total += self.weight[term] * self.fresh_points(term, n, pod)
+            total += self.table.weight[term] * self.fresh_points(term, n, pod)
         return total
 
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
@@ -356,7 +357,8 @@ cdef class Indexed(Selector):
         """Raw points of one term on every feasible node, from the memo where it knows the class."""
         cdef int f, n
         cdef int32_t lane
-        cdef int16_t* figure
+        cdef char* row
+        cdef int64_t at
         if self.plainly or self.kernel[term] == RANDOM or self.kernel[term] == PYTHON:
             return Selector.score(self, term, cls, pod, count)
         lane = self.lane_for(cls) if self.table.figure[term] >= 0 else -1
@@ -365,11 +367,12 @@ cdef class Indexed(Selector):
             if lane < 0:
                 self.raw__f[f] = self.fresh_points(term, n, pod)
                 continue
-            figure = self.table.memo.figures(self.table.state(n), lane) + self.table.figure[term]
-            self.raw__f[f] = figure[0]
-            if figure[0] == UNKNOWN:
+            row = self.table.memo.row(self.table.state(n))
+            at = lane * self.table.memo.each + self.table.figure[term]
+            self.raw__f[f] = memo_figure(row, at, self.table.memo.coarse)
+            if self.raw__f[f] == UNKNOWN:
                 self.raw__f[f] = self.fresh_points(term, n, pod)
-                memo_keep(figure, <int32_t> self.raw__f[f])
+                memo_keep(row, at, self.table.memo.coarse, <int32_t> self.raw__f[f])
         return 0
 
     cdef int32_t lane_for(self, int cls) except -2 nogil:

@@ -1,22 +1,32 @@
 # What was worked out about a node's state, kept for whoever meets that state again.
-from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
-    UNKNOWN = -32768         # a figure nobody has worked out yet; what does not fit 16 bits is never kept
-
+    UNKNOWN = -32768         # a figure nobody has worked out yet; what does not fit its bits is never kept
+    SMALL_UNKNOWN = -128     # the same in a row of bytes
     STRIP = 7                # marks are found by strips of 128 milli-CPU
     STRIPS = 1024            # the last one has no end
 
-cdef inline void memo_keep(int16_t* figure, int32_t points) noexcept nogil:
+cdef inline int32_t memo_figure(const char* row, int64_t at, bint small) noexcept nogil:
+    """A figure of a row, or UNKNOWN."""
+    cdef int32_t figure = (<const int8_t*> row)[at] if small else (<const int16_t*> row)[at]
+    return UNKNOWN if small and figure == SMALL_UNKNOWN else figure
+
+cdef inline void memo_keep(char* row, int64_t at, bint small, int32_t points) noexcept nogil:
     """Keep a figure, unless it is too large."""
-    if UNKNOWN < points < -UNKNOWN:
-        figure[0] = <int16_t> points
+    if small and SMALL_UNKNOWN < points < -SMALL_UNKNOWN:
+        (<int8_t*> row)[at] = <int8_t> points
+    elif not small and UNKNOWN < points < -UNKNOWN:
+        (<int16_t*> row)[at] = <int16_t> points
+
+cdef bint memo_spread(const char* row, bint small, const int32_t* at__c, const int32_t* skip__c, int first, int last,
+                      int32_t* out__c) noexcept nogil
 
 cdef class Memo:
-    cdef readonly int words      # int32 words of a state: kind, CPU left (2), milli of each device
-    cdef readonly int width      # device words
-    cdef bint coarse             # whether states are told apart only as far as fragmentation does
+    cdef readonly int words      # 64-bit words of a state: kind, CPU left, milli of four devices each
+    cdef readonly int width      # devices
+    cdef bint coarse             # whether states are told apart only as far as fragmentation does; figures are bytes
     cdef const int64_t[::1] cpus         # CPU requests of the target workload
     cdef int64_t* marks                  # where CPU left begins to satisfy more, rising
     cdef int64_t n_marks
@@ -28,8 +38,8 @@ cdef class Memo:
     cdef readonly int64_t n_states, forgotten, most_bytes
     cdef readonly int64_t generation     # counts how often numbers of states lost their meaning
     cdef int64_t state_room, mask
-    cdef int32_t* keys                   # n_states rows of words
-    cdef int16_t* rows                   # n_states rows of each * lane_room figures
+    cdef uint64_t* keys                  # n_states rows of words
+    cdef char* rows                      # n_states rows of each * lane_room figures, two bytes each unless coarse
     cdef int32_t* table                  # open addressing: state + 1, or 0
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
@@ -37,7 +47,9 @@ cdef class Memo:
     cdef int mark(self, int64_t taken) except -1 nogil
     cdef void expect(self, int32_t state) noexcept nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
-    cdef int16_t* figures(self, int32_t state, int32_t lane) noexcept nogil
+    cdef int64_t row_bytes(self, int lanes) noexcept nogil
+    cdef char* row(self, int64_t state) noexcept nogil
+    cdef void blank(self, int64_t state, int64_t first, int64_t last) noexcept nogil
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil
     cdef int reserve(self, int64_t room) except -1 nogil
     cdef int widen(self, int lanes) except -1 nogil

@@ -9,10 +9,10 @@ When the rows would take more memory than allowed, everything is forgotten and c
 is kept is what was met lately.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
-from fastsim_ext.ahead cimport ahead
+from libc.string cimport memcpy, memmove, memset
+from fastsim_ext.ahead cimport ahead, ahead_pages
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
@@ -20,23 +20,36 @@ cdef enum:
     FIRST_STATES = 1024
     LEAST_STATES = 16    # always allowed, whatever they take
     FIRST_LANES = 16
-    LINE = 32            # figures of one cache line
+    LINE = 64            # bytes of a cache line
+    WIDE = 64            # pod classes beyond which room for more comes in halves of that
+
+ctypedef fused figure_t:
+    int8_t
+    int16_t
 
 
-cdef inline uint64_t mixed(const int32_t* key, int words) noexcept nogil:
+cdef inline uint64_t mixed(const uint64_t* key, int words) noexcept nogil:
     """64 well-mixed bits of a state."""
     cdef uint64_t h = 0x9E3779B97F4A7C15
     cdef int i
     for i in range(words):
-        h = (h ^ <uint32_t> key[i]) * <uint64_t> 0xBF58476D1CE4E5B9
+        h = (h ^ key[i]) * <uint64_t> 0xBF58476D1CE4E5B9
         h ^= h >> 29
     return h
 
 
-cdef inline void sort(int32_t* values, int count) noexcept nogil:
+cdef inline bint equal(const uint64_t* a, const uint64_t* b, int words) noexcept nogil:
+    cdef uint64_t unlike = 0
+    cdef int i
+    for i in range(words):
+        unlike |= a[i] ^ b[i]
+    return unlike == 0
+
+
+cdef inline void sort(int16_t* values, int count) noexcept nogil:
     """Put a few numbers in falling order."""
     cdef int i, j
-    cdef int32_t value
+    cdef int16_t value
     for i in range(1, count):
         value = values[i]
         j = i
@@ -44,6 +57,37 @@ cdef inline void sort(int32_t* values, int count) noexcept nogil:
             values[j] = values[j - 1]
             j -= 1
         values[j] = value
+
+
+cdef inline bint spread(const figure_t* row, int32_t unknown, const int32_t* at__c, const int32_t* skip__c, int first,
+                        int last, int32_t* out__c) noexcept nogil:
+    cdef int32_t figure
+    cdef int32_t missing = 0
+    cdef int c
+    if at__c == NULL:
+        for c in range(first, last):
+            figure = row[c]
+            figure = UNKNOWN if figure == unknown else figure
+            out__c[c] = figure
+            missing |= (figure == UNKNOWN) & (skip__c[c] == 0)
+    else:
+        for c in range(first, last):
+            figure = row[at__c[c]]
+            figure = UNKNOWN if figure == unknown else figure
+            out__c[c] = figure
+            missing |= (figure == UNKNOWN) & (skip__c[c] == 0)
+    return missing
+
+
+cdef bint memo_spread(const char* row, bint small, const int32_t* at__c, const int32_t* skip__c, int first, int last,
+                      int32_t* out__c) noexcept nogil:
+    """Figures of many columns side by side; whether one is UNKNOWN where ``skip`` is 0.
+
+    ``at`` says where in the row each column's figure is; NULL: at its own number.
+    """
+    if small:
+        return spread(<const int8_t*> row, SMALL_UNKNOWN, at__c, skip__c, first, last, out__c)
+    return spread(<const int16_t*> row, UNKNOWN, at__c, skip__c, first, last, out__c)
 
 
 cdef class Memo:
@@ -54,7 +98,7 @@ cdef class Memo:
     """
 
     def __init__(self, int width, int each, int64_t most_bytes, const int64_t[::1] cpus=None):
-        self.width, self.words, self.each, self.most_bytes = width, 3 + width, each, most_bytes
+        self.width, self.words, self.each, self.most_bytes = width, 2 + (width + 3) // 4, each, most_bytes
         self.cpus, self.coarse = cpus, cpus is not None
         self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         if self.lanes == NULL:
@@ -72,7 +116,7 @@ cdef class Memo:
     @property
     def bytes(self):
         """Memory of keys, rows and table, in bytes."""
-        return self.state_room * (4 * self.words + 2 * self.each * self.lane_room + 8)
+        return self.state_room * (8 * self.words + self.row_bytes(self.lane_room) + 8)
 
     def number(self, int32_t kind, int64_t cpu_left, gpu_left):
         """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
@@ -93,13 +137,13 @@ cdef class Memo:
     def figure(self, int64_t state, int64_t place, int64_t term):
         """What is known of a state, a pod class and a term, or None."""
         self.known(state, place, term)
-        figure = self.figures(<int32_t> state, <int32_t> place)[term]
+        figure = memo_figure(self.row(state), place * self.each + term, self.coarse)
         return None if figure == UNKNOWN else figure
 
     def keep(self, int64_t state, int64_t place, int64_t term, int32_t figure):
         """Keep what was worked out for a state, a pod class and a term."""
         self.known(state, place, term)
-        memo_keep(self.figures(<int32_t> state, <int32_t> place) + term, figure)
+        memo_keep(self.row(state), place * self.each + term, self.coarse, figure)
 
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1:
         """Refuse what has no figure."""
@@ -109,8 +153,10 @@ cdef class Memo:
 
     cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil:
         """The number of the state a node is in, new or known."""
-        cdef int32_t* key
+        cdef uint64_t* key
+        cdef int16_t[MAX_GPUS] left
         cdef int64_t at
+        cdef int g
         cdef int64_t cpu = self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
         if self.n_states == self.state_room:
             if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
@@ -118,15 +164,17 @@ cdef class Memo:
             else:
                 self.forget()
         key = self.keys + self.n_states * self.words
-        key[0] = kind
-        memcpy(&key[1], &cpu, sizeof(int64_t))
-        memcpy(&key[3], node.gpu_left, self.width * sizeof(int32_t))
+        for g in range(self.width):
+            left[g] = <int16_t> node.gpu_left[g]
         if self.coarse:
-            sort(&key[3], node.num_gpu)
+            sort(&left[0], node.num_gpu)
+        key[self.words - 1] = 0
+        key[0], key[1] = kind, cpu
+        memcpy(&key[2], &left[0], self.width * sizeof(int16_t))
         at = <int64_t> (mixed(key, self.words) & <uint64_t> self.mask)
         while self.table[at] != 0:
             self.expect(self.table[at] - 1)
-            if memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words * sizeof(int32_t)) == 0:
+            if equal(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words):
                 return self.table[at] - 1
             at = (at + 1) & self.mask
         self.n_states += 1
@@ -135,9 +183,10 @@ cdef class Memo:
 
     cdef void expect(self, int32_t state) noexcept nogil:
         """The figures of a state will be asked for."""
-        cdef int i
-        for i in range(self.n_lanes * self.each // LINE + 1):
-            ahead(self.figures(state, 0) + i * LINE)
+        cdef const char* row = self.row(state)
+        cdef int64_t i
+        for i in range(self.row_bytes(self.n_lanes) // LINE + 1):
+            ahead(row + i * LINE)
 
     cdef int32_t lane(self, const Pod* pod) except -2 nogil:
         """The place of a pod class in every row, new or known; -1 if there is none left."""
@@ -151,7 +200,7 @@ cdef class Memo:
         if self.n_lanes == MOST_LANES:
             return -1
         if self.n_lanes == self.lane_room:
-            self.widen(2 * self.lane_room)
+            self.widen(self.lane_room + min(self.lane_room, WIDE // 2))
         if self.coarse:
             if self.n_lanes == 0:
                 self.mark(0)
@@ -160,9 +209,23 @@ cdef class Memo:
         self.n_lanes += 1
         return self.n_lanes - 1
 
-    cdef int16_t* figures(self, int32_t state, int32_t lane) noexcept nogil:
-        """The figures of a pod class in a state."""
-        return self.rows + (<int64_t> state * self.lane_room + lane) * self.each
+    cdef int64_t row_bytes(self, int lanes) noexcept nogil:
+        """Bytes of a row for so many pod classes."""
+        return <int64_t> self.each * lanes * (1 if self.coarse else 2)
+
+    cdef char* row(self, int64_t state) noexcept nogil:
+        """The figures of a state; those of a pod class begin at its place times ``each``."""
+        return self.rows + state * self.row_bytes(self.lane_room)
+
+    cdef void blank(self, int64_t state, int64_t first, int64_t last) noexcept nogil:
+        """Nothing is known of some figures of a state."""
+        cdef char* row = self.row(state)
+        cdef int64_t i
+        if self.coarse:
+            memset(row + first, SMALL_UNKNOWN, last - first)
+            return
+        for i in range(first, last):
+            (<int16_t*> row)[i] = UNKNOWN
 
     cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil:
         """The least CPU left that satisfies the same requests, now and after any of the classes; -1: none."""
@@ -216,7 +279,7 @@ cdef class Memo:
 
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
         """Room for so many states, or for fewer if with so many pod classes they would take too much."""
-        cdef int64_t bytes_each = sizeof(int32_t) * self.words + sizeof(int16_t) * <int64_t> self.each * lanes
+        cdef int64_t bytes_each = sizeof(uint64_t) * self.words + self.row_bytes(lanes)
         while room > LEAST_STATES and room * bytes_each > self.most_bytes:
             room //= 2
         return room
@@ -224,7 +287,7 @@ cdef class Memo:
     cdef int reserve(self, int64_t room) except -1 nogil:
         """Room for so many states, a power of two, and no fewer than are known."""
         cdef int64_t i, at
-        cdef int32_t* keys = <int32_t*> realloc(self.keys, room * self.words * sizeof(int32_t))
+        cdef uint64_t* keys = <uint64_t*> realloc(self.keys, room * self.words * sizeof(uint64_t))
         if keys != NULL:
             self.keys = keys
         free(self.table)
@@ -232,6 +295,8 @@ cdef class Memo:
         if keys == NULL or self.table == NULL:
             with gil:
                 raise MemoryError()
+        ahead_pages(self.keys, room * self.words * sizeof(uint64_t))
+        ahead_pages(self.table, 2 * room * sizeof(int32_t))
         self.mask = 2 * room - 1
         for i in range(self.n_states):
             at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
@@ -252,33 +317,32 @@ cdef class Memo:
 
     cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil:
         """Lay the rows out anew; what was not known stays unknown."""
-        cdef int64_t i, j
-        cdef int64_t old = self.lane_room * self.each
-        cdef int64_t wide = lanes * self.each
-        cdef int16_t* rows = <int16_t*> realloc(self.rows, max(room * wide, 1) * sizeof(int16_t))
+        cdef int64_t i
+        cdef int64_t before = self.state_room
+        cdef int64_t known = self.lane_room * self.each
+        cdef int64_t old = self.row_bytes(self.lane_room)
+        cdef int64_t wide = self.row_bytes(lanes)
+        cdef char* rows = <char*> realloc(self.rows, max(room * wide, 1))
         if rows == NULL:
             with gil:
                 raise MemoryError()
-        i = self.state_room if wide > old else 0
+        ahead_pages(rows, room * wide)
+        self.rows, self.state_room, self.lane_room = rows, room, lanes
+        i = before if wide > old else 0
         while i > 0:    # from the end, because every row moves up
             i -= 1
-            j = old
-            while j > 0:
-                j -= 1
-                rows[i * wide + j] = rows[i * old + j]
-            for j in range(old, wide):
-                rows[i * wide + j] = UNKNOWN
-        for i in range(self.state_room * wide, room * wide):
-            rows[i] = UNKNOWN
-        self.rows, self.state_room, self.lane_room = rows, room, lanes
+            memmove(rows + i * wide, rows + i * old, old)
+            self.blank(i, known, lanes * self.each)
+        for i in range(before, room):
+            self.blank(i, 0, lanes * self.each)
         return 0
 
     cdef void forget(self) noexcept nogil:
         """Forget every state; pod classes keep their places."""
         cdef int64_t i
         memset(self.table, 0, (self.mask + 1) * sizeof(int32_t))
-        for i in range(self.n_states * self.lane_room * self.each):
-            self.rows[i] = UNKNOWN
+        for i in range(self.n_states):
+            self.blank(i, 0, self.lane_room * self.each)
         self.forgotten += self.n_states
         self.n_states = 0
         self.generation += 1
@@ -290,7 +354,7 @@ cdef class Memo:
             at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
             while self.table[at] != i + 1:
                 assert self.table[at] != 0, f"state {i} cannot be found"
-                assert memcmp(self.keys + <int64_t> (self.table[at] - 1) * self.words, self.keys + i * self.words,
-                              self.words * sizeof(int32_t)) != 0, f"states {i} and {self.table[at] - 1} are equal"
+                assert not equal(self.keys + <int64_t> (self.table[at] - 1) * self.words, self.keys + i * self.words,
+                                 self.words), f"states {i} and {self.table[at] - 1} are equal"
                 at = (at + 1) & self.mask
         return 0

@@ -11,7 +11,7 @@ cdef enum:
 
 cdef inline uint32_t twisted(uint32_t high, uint32_t low, uint32_t middle) noexcept nogil:
     cdef uint32_t both = (high & <uint32_t> UPPER) | (low & <uint32_t> LOWER)
-    return middle ^ (both >> 1) ^ (<uint32_t> MATRIX if both & 1 else 0)
+    return middle ^ (both >> 1) ^ ((0 - (both & 1)) & <uint32_t> MATRIX)
 
 
 cdef void mersenne_renew(Mersenne* stream) noexcept nogil:

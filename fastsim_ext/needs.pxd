@@ -7,6 +7,8 @@ cdef enum:
     TERMS = 8            # most terms of a plan
     UNFIT = -1073741824  # plus a Reason: the node cannot host the class
     WORST = -536870912   # every total is above this, every UNFIT below
+    SMALL_UNFIT = -127   # the same where totals take one byte
+    SMALL_WORST = -106
     LARGEST = 1073741824  # milli-CPU or MiB: more is not told apart
 
 cdef struct Needs:       # by class; a class that nobody has fits nowhere
@@ -19,4 +21,5 @@ cdef int needs_plan(Needs* needs, int n_models) except -1 nogil
 cdef bint needs_known(const Pod* pod) noexcept nogil
 cdef void needs_set(Needs* needs, int c, const Pod* pod) noexcept nogil
 cdef void needs_drop(Needs* needs, int c) noexcept nogil
-cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full, int32_t* out) noexcept nogil
+cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full, int32_t unfit,
+                      int32_t* out) noexcept nogil

@@ -44,22 +44,22 @@ cdef void needs_drop(Needs* needs, int c) noexcept nogil:
     needs.cpu[c], needs.mem[c], needs.most[c], needs.idle[c] = 0, 0, LARGEST, 0
 
 
-cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full,
+cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full, int32_t unfit,
                       int32_t* out) noexcept nogil:
-    """For each class 0 where the node can host it, else UNFIT plus the first check it fails."""
+    """For each class 0 where the node can host it, else ``unfit`` plus the first check it fails."""
     cdef const int32_t* closed = needs.closed + <int64_t> (node.model + 1) * ROOM
     cdef int32_t cpu = <int32_t> min(node.cpu_left, LARGEST)
     cdef int32_t mem = <int32_t> min(node.mem_left, LARGEST)
     cdef int32_t most = node.most
     cdef int32_t idle = node.idle
-    cdef int32_t slot = UNFIT + NO_POD_SLOT if full else 0
+    cdef int32_t slot = unfit + NO_POD_SLOT if full else 0
     cdef int32_t stage
     cdef int c
     for c in range(first, last):
         stage = slot
-        stage = UNFIT + NO_MEMORY if mem < needs.mem[c] else stage
-        stage = UNFIT + NO_CPU if cpu < needs.cpu[c] else stage
-        stage = UNFIT + NO_GPU if most < needs.most[c] else stage
-        stage = UNFIT + NO_GPU if idle < needs.idle[c] else stage
-        stage = UNFIT + NO_GPU_MODEL if closed[c] != 0 else stage
+        stage = unfit + NO_MEMORY if mem < needs.mem[c] else stage
+        stage = unfit + NO_CPU if cpu < needs.cpu[c] else stage
+        stage = unfit + NO_GPU if most < needs.most[c] else stage
+        stage = unfit + NO_GPU if idle < needs.idle[c] else stage
+        stage = unfit + NO_GPU_MODEL if closed[c] != 0 else stage
         out[c] = stage

@@ -1,7 +1,7 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.grouped cimport Exact, Groups, View
-from fastsim_ext.types cimport FRAG_CLASSES, Node, Pod, Typical
+from fastsim_ext.types cimport FRAG_CLASSES, Kind, Node, Pod, Typical
 
 cdef struct Totals:              # exact sums over the nodes that are present
     int64_t nodes_used, gpus_of_used_nodes, gpus_used    # with a GPU in use or CPU taken; all their GPUs; those in use
@@ -12,17 +12,18 @@ cdef struct Totals:              # exact sums over the nodes that are present
 
 cdef class TypicalTable:
     cdef const int64_t[::1] cpu, count
-    cdef const int32_t[::1] milli, num, level, level_milli
-    cdef const uint64_t[::1] models
+    cdef const int32_t[::1] kind, level_milli
+    cdef const Kind[::1] kinds
     cdef const double[::1] freq
     cdef int32_t[::1] fit        # scratch of the kernels, one entry a level
     cdef int64_t[::1] small
+    cdef double[:, ::1] spoilt   # scratch, two rows a kind
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
     cdef object kept             # the arrays behind ``groups``
 
 cdef class NodeTable:
-    cdef readonly int count, width, n_tags     # capacity, by node:
+    cdef readonly int count, width, n_tags, n_full     # n_full: nodes with all pods they may have; capacity, by node:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores, mig_gpus         # mig_gpus: partitioned, not in num_gpu
     # state, by node
@@ -30,17 +31,16 @@ cdef class NodeTable:
     cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
-    # what follows from the state of one node, refreshed when it changes
-    cdef double[::1] frag, before  # frag: NaN until asked for; before: the same, not summed in the given order
+    # what follows; frag: NaN until asked for; before: the same, not summed in the given order
+    cdef double[::1] frag, before
     cdef int64_t[:, ::1] frag__nk
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
-    cdef bint watched, parted    # whether somebody reads the list of changes; whether any GPU is partitioned
+    cdef bint watched, parted, trusted   # changes are read; any GPU is partitioned; verify() sums no fragmentation
     cdef int n_changed
-    cdef readonly int n_full     # nodes that hold as many pods as they may
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil

@@ -5,7 +5,7 @@ from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.work cimport WorkTable
 
-cdef enum:  # Queue: order of fastsim.plan.QUEUES
+cdef enum:  # Queue: order of fastsim.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 
 cdef enum:  # Status: why advance() came back

@@ -63,7 +63,9 @@ cdef class Online:
                 self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN, INTERVAL | POD)
         if self.record:
             self.write_row(END, -1)
+        self.nodes.trusted = not self.checked
         self.verify()
+        self.nodes.trusted = False
 
     def drain_rows(self):
         """The timeline rows so far, as bytes; they are forgotten here."""

@@ -1,6 +1,6 @@
 # How much of a server a job gets beside its GPUs.
 cimport cython
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.gangs cimport Gang, GangTable
 from fastsim_ext.seats cimport Seats
 from fastsim_ext.stakes cimport RESOURCES, Stake, StakeTable
@@ -15,11 +15,14 @@ cdef class Portions:
     cdef StakeTable stakes
     cdef Seats seats
     cdef const double[:, ::1] step_s__kg     # by kind and model, seconds of a step at the fair share; 0: cannot run
+    cdef const uint8_t[::1] packed__k        # by kind: gangs stay together if they can
     cdef int mechanism
     cdef bint raises, sweeping   # switches: demotion_raises, reclaim_sweeps
     cdef readonly long long reclaims, demotions
     cdef bint fill(self, int32_t row) noexcept nogil
-    cdef void keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil
+    cdef bint keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil
+    cdef bint keep_tuned(self, int32_t row, int32_t model) noexcept nogil
+    cdef void commit_told(self, int32_t row, int32_t model) noexcept nogil
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil
     cdef bint tune(self, int32_t row, int32_t model) noexcept nogil
     cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil

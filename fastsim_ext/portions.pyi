@@ -17,6 +17,7 @@ class Portions:
         stakes: StakeTable,
         seats: Seats,
         step_s__kg: Any,
+        packed__k: Any,
         mechanism: int,
         raises: bool,
         sweeping: bool,

@@ -5,7 +5,7 @@ if there is not enough, its fair share; if others took more than theirs, they gi
 """
 
 cimport cython
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.gangs cimport Gang
 from fastsim_ext.seats cimport Seat, Server, enough
 from fastsim_ext.stakes cimport RESOURCES, Stake
@@ -15,10 +15,10 @@ from fastsim_ext.stakes cimport RESOURCES, Stake
 cdef class Portions:
     """Fills ``seats``, one job after the other."""
 
-    def __init__(self, GangTable table, StakeTable stakes, Seats seats, const double[:, ::1] step_s__kg, int mechanism,
-                 bint raises, bint sweeping):
+    def __init__(self, GangTable table, StakeTable stakes, Seats seats, const double[:, ::1] step_s__kg,
+                 const uint8_t[::1] packed__k, int mechanism, bint raises, bint sweeping):
         self.table, self.stakes, self.seats, self.step_s__kg = table, stakes, seats, step_s__kg
-        self.mechanism, self.raises, self.sweeping = mechanism, raises, sweeping
+        self.packed__k, self.mechanism, self.raises, self.sweeping = packed__k, mechanism, raises, sweeping
 
     cdef bint fill(self, int32_t row) noexcept nogil:
         """Give a job its GPUs, on the model on which it is fastest of those with room; answers whether it runs."""
@@ -41,40 +41,54 @@ cdef class Portions:
                 return True
             limit, tried = self.step_s__kg[gang.kind, best], best
 
-    cdef void keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
-        """Give a job the GPUs that it had, with as much beside them as it had."""
+    cdef bint keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
+        """Give a job the GPUs that it had, and beside them what the mechanism says; answers whether that is there."""
         cdef Stake* stake = &self.stakes.stakes[row]
-        self.seats.retake(gpus, self.table.gangs[row].num_gpu)
+        cdef int32_t num_gpu = self.table.gangs[row].num_gpu
+        self.seats.retake(gpus, num_gpu)
         stake.plain = self.mechanism == FAIR
-        if stake.plain:
-            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, NULL)
+        if self.mechanism == TUNE:
+            return self.keep_tuned(row, model)
+        if self.mechanism == OPT:
+            self.commit_told(row, model)
         else:
-            self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, stake.need)
+            self.seats.commit(stake, row, model, num_gpu, NULL if stake.plain else stake.need)
+        return True
 
-    cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
+    cdef void commit_told(self, int32_t row, int32_t model) noexcept nogil:
+        """Take the seats that are picked; what the job gets beside them was told, and no server counts it."""
         cdef double[RESOURCES] nothing
         cdef double[RESOURCES] told
         cdef Stake* stake = &self.stakes.stakes[row]
+        cdef int32_t r
+        for r in range(RESOURCES):
+            nothing[r], told[r] = 0.0, stake.given[r]
+        self.seats.commit(stake, row, model, self.table.gangs[row].num_gpu, nothing)
+        for r in range(RESOURCES):
+            stake.given[r] = told[r]
+
+    cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
+        cdef double[RESOURCES] nothing
+        cdef Stake* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
+        cdef bint packed = self.packed__k[self.table.gangs[row].kind]
         cdef int32_t r
         stake.plain = False
         if self.mechanism == TUNE:
             return self.tune(row, model)
         if self.mechanism == GREEDY:
-            if not self.seats.propose(model, num_gpu, stake.need):
+            if not self.seats.propose(model, num_gpu, stake.need, packed):
                 return False
             self.seats.commit(stake, row, model, num_gpu, stake.need)
             return True
         for r in range(RESOURCES):
-            nothing[r], told[r] = 0.0, stake.given[r]
-        self.seats.propose(model, num_gpu, nothing)
+            nothing[r] = 0.0
+        self.seats.propose(model, num_gpu, nothing, packed)
         stake.plain = self.mechanism == FAIR
         if stake.plain:
             self.seats.commit(stake, row, model, num_gpu, NULL)
         else:
-            self.seats.commit(stake, row, model, num_gpu, nothing)
-            for r in range(RESOURCES):
-                stake.given[r] = told[r]
+            self.commit_told(row, model)
         return True
 
     # ------------------------------------------------------------------ tune
@@ -83,19 +97,44 @@ cdef class Portions:
         cdef double[RESOURCES] need
         cdef Stake* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
+        cdef bint packed = self.packed__k[self.table.gangs[row].kind]
         cdef int32_t r
         cdef bint fits
         for r in range(RESOURCES):
             need[r] = stake.need[r]
-        fits = self.seats.propose(model, num_gpu, need)
+        fits = self.seats.propose(model, num_gpu, need, packed)
         if not fits and self.lowered(stake, model, num_gpu, need, self.raises):
             stake.speedup = 1.0
-            fits = self.seats.propose(model, num_gpu, need)
+            fits = self.seats.propose(model, num_gpu, need, packed)
         if not fits:
             self.reclaim(model, num_gpu, need)
-            fits = self.seats.propose(model, num_gpu, need)
+            fits = self.seats.propose(model, num_gpu, need, packed)
         if fits:
             self.seats.commit(stake, row, model, num_gpu, need)
+        return fits
+
+    cdef bint keep_tuned(self, int32_t row, int32_t model) noexcept nogil:
+        """As ``tune``, on the GPUs that are picked; if not even that is possible, the job is as it was."""
+        cdef double[RESOURCES] need
+        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef int32_t num_gpu = self.table.gangs[row].num_gpu
+        cdef int32_t i, r
+        cdef bint fits
+        for r in range(RESOURCES):
+            need[r] = stake.need[r]
+        fits = self.seats.holds(num_gpu, need)
+        if not fits and self.lowered(stake, model, num_gpu, need, self.raises):
+            stake.speedup = 1.0
+            fits = self.seats.holds(num_gpu, need)
+        if not fits:
+            self.reclaims += 1
+            for i in range(self.seats.n_picks):
+                self.reclaim_from(self.seats.picks[i].server, num_gpu, self.seats.picks[i].num_gpu, need)
+            fits = self.seats.holds(num_gpu, need)
+        if fits:
+            self.seats.commit(stake, row, model, num_gpu, need)
+        else:
+            stake.speedup = stake.own_speedup
         return fits
 
     cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil:

@@ -32,6 +32,7 @@ cdef class Regulated(Online):
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil
+    cdef int stand(self, int32_t slot) except -1 nogil
     cdef int leave_line(self, int32_t slot) except -1 nogil
     cdef int32_t excess(self, int32_t slot) noexcept nogil
     cdef int offer(self, int32_t slot) except -1 nogil

@@ -255,10 +255,15 @@ cdef class Regulated(Online):
 
     cdef int join(self, int32_t slot) except -1 nogil:
         """An entry takes its place in the line."""
-        self.work.queue(slot, self.queue_rule == PRIORITY or self.queue_rule == PRIORITY_SKIP)
+        self.stand(slot)
         self.counts.pending += self.size(slot)
         self.roster.joins += 1
         self.roster.members[slot].joined = self.roster.joins
+        return 0
+
+    cdef int stand(self, int32_t slot) except -1 nogil:
+        """Find the place of an entry."""
+        self.work.queue(slot, self.queue_rule == PRIORITY or self.queue_rule == PRIORITY_SKIP)
         return 0
 
     cdef int leave_line(self, int32_t slot) except -1 nogil:
@@ -410,6 +415,7 @@ cdef class Regulated(Online):
         elif not isnan(self.checkpoint):
             kept = floor(worked / self.checkpoint) * self.checkpoint
         s.lost = s.lost + (worked - kept)
+        m.attained += self.now - s.began
         if not isnan(s.duration):
             s.duration = max(0.0, s.duration - kept)
         if not isnan(m.est_left):

@@ -7,7 +7,8 @@ cdef struct Member:      # one slot of the work table
     int32_t following, preceding         # neighbours among the pods of its node, or -1
     bint preemptible
     int64_t joined, place                # when it joined the waiting line, counted; where it stood in a walk
-    double est_left, restart             # seconds; NaN = endless
+    double est, est_left, restart        # seconds; NaN = endless
+    double attained                      # seconds on nodes before this wait
 
 cdef struct Gang:        # pods that start and stop together
     int64_t job

@@ -59,10 +59,10 @@ cdef class Roster:
             memset(&grown[self.room], 0, (room - self.room) * sizeof(Member))
             self.members, self.room = grown, room
         m = &self.members[slot]
-        m.tenant, m.group, m.preemptible, m.est_left = tenant, group, preemptible, est
+        m.tenant, m.group, m.preemptible, m.est, m.est_left = tenant, group, preemptible, est, est
         m.gang = m.mate = m.following = m.preceding = -1
         m.joined = m.place = 0
-        m.restart = 0.0
+        m.restart = m.attained = 0.0
         return 0
 
     cdef void link(self, int32_t slot, int n) noexcept nogil:

@@ -31,14 +31,14 @@ cdef class Seats:
     cdef int32_t* server_of              # by GPU
     cdef int32_t n, room, n_picks, width, models
     cdef readonly int32_t count, gpus
-    cdef bint packed                     # consolidate gangs
     cdef void clear(self) noexcept nogil
     cdef int reserve(self, int32_t jobs) except -1 nogil
     cdef bint scan(self, int32_t model, int32_t num_gpu, const double* each) noexcept nogil
     cdef bint consolidated(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
     cdef bint fullest(self, int32_t model, int32_t num_gpu, const double* each) noexcept nogil
     cdef void retake(self, const int32_t* gpus, int32_t num_gpu) noexcept nogil
-    cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
+    cdef bint holds(self, int32_t num_gpu, const double* need) noexcept nogil
+    cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need, bint packed) noexcept nogil
     cdef int32_t fitting(self, const Server* server, const double* each, int32_t most) noexcept nogil
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil
     cdef void commit(self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need) noexcept nogil

@@ -8,7 +8,7 @@ class Seats:
 
     count: int
     gpus: int
-    def __init__(self, num_gpu: Sequence[int], cap__sr: Any, base: Sequence[int], packed: bool) -> None: ...
+    def __init__(self, num_gpu: Sequence[int], cap__sr: Any, base: Sequence[int]) -> None: ...
     def rooms(self, num_gpu: Any, need__kr: Any) -> list[int]:
         """For each gang size and need, the GPUs that the best GPU model could give to such gangs if it were empty."""
     def left(self) -> list[tuple[int, tuple[float, ...]]]:

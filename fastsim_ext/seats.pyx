@@ -22,10 +22,10 @@ cdef void* zeros(long long count, size_t size) except NULL:
 cdef class Seats:
     """``num_gpu`` by server, ``cap__sr`` what each has of every resource, ``base`` where each GPU model begins."""
 
-    def __init__(self, num_gpu, const double[:, ::1] cap__sr, base, bint packed):
+    def __init__(self, num_gpu, const double[:, ::1] cap__sr, base):
         cdef int32_t s, r
         cdef Server* server
-        self.count, self.models, self.packed = len(num_gpu), len(base) - 1, packed
+        self.count, self.models = len(num_gpu), len(base) - 1
         self.width = max(num_gpu, default=0)
         if self.width > 64:
             raise ValueError(f"a server with {self.width} GPUs, expected at most 64")
@@ -96,14 +96,27 @@ cdef class Seats:
             seat.gpus |= <uint64_t> 1 << (gpus[i] - self.servers[server].first)
             seat.num_gpu += 1
 
-    cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil:
-        """Pick servers for a gang that needs so much in all; answers whether there are enough."""
+    cdef bint holds(self, int32_t num_gpu, const double* need) noexcept nogil:
+        """Whether the servers that are picked have enough for a gang that needs so much in all."""
+        cdef int32_t i, r
+        for i in range(self.n_picks):
+            for r in range(RESOURCES):
+                if not enough(self.servers[self.picks[i].server].left[r],
+                              need[r] / num_gpu * self.picks[i].num_gpu):
+                    return False
+        return True
+
+    cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need, bint packed) noexcept nogil:
+        """Pick servers for a gang that needs so much in all; answers whether there are enough.
+
+        ``packed`` gangs stay together if they can.
+        """
         cdef double[RESOURCES] each
         cdef int32_t r
         for r in range(RESOURCES):
             each[r] = need[r] / num_gpu if num_gpu else need[r]
         self.n_picks = 0
-        if not self.packed or num_gpu == 0:
+        if not packed or num_gpu == 0:
             return self.scan(model, num_gpu, each)
         if num_gpu > 1 and self.consolidated(model, num_gpu, need):
             return True

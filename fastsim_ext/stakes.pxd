@@ -1,15 +1,11 @@
 # What a job of an ordered run asks for, holds and remembers, row by row beside the table of gangs.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
+from fastsim_ext.claim cimport MOST_TERMS, Yard
 from fastsim_ext.gangs cimport Gang, GangTable
 
 cdef enum:
     RESOURCES = 3        # milli-CPU, MiB of memory, MB/s of storage
-    MOST_TERMS = 4       # parts of a sort key
-
-cdef enum:  # Term: order of fastsim.turn_plan.TERMS
-    ARRIVAL, PRIORITY, REMAINING, SERVICE, ATTAINED, FINISH_RATIO, DOMINANT, PACKING, SERVICE_LEFT, LEVEL, WEIGHT, GPUS,
-    LAST
 
 cdef struct Stake:
     double[RESOURCES] need       # of the whole gang, for which it runs at its own speedup
@@ -21,11 +17,6 @@ cdef struct Stake:
     int32_t priority             # 1: it has waited for too long
     int32_t model, seat, seats   # GPU model; its first seat, or -1; how many it has
     uint8_t plain                # it progresses as with its fair share in this round
-
-cdef struct Yard:        # what keys are measured by
-    double now_s
-    double gpus, cpu_milli, memory_mib   # of the whole cluster
-    bint plain           # speedups do not count
 
 
 @cython.final
@@ -42,8 +33,4 @@ cdef class StakeTable:
     cdef int enter(self, const Stake* new) except -1 nogil
     cdef void compact(self, GangTable table) noexcept nogil
     cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil
-    cdef double key(self, int32_t term, const Gang* gang, const Stake* stake, const Yard* yard) noexcept nogil
-    cdef double level(self, double service_s) noexcept nogil
-    cdef bint after(self, int32_t row, int32_t other) noexcept nogil
-    cdef void merge(self, const int32_t* source, int32_t* target, int32_t a, int32_t b, int32_t c) noexcept nogil
-    cdef void run(self, int32_t a, int32_t b) noexcept nogil
+    cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil

@@ -5,13 +5,11 @@ still equal stays as it was in the round before.
 """
 
 cimport cython
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
+from fastsim_ext.claim cimport MOST_TERMS, Claim, Yard, claim_term
 from fastsim_ext.gangs cimport Gang, GangTable, gangs_grown
-
-cdef enum:
-    SHORT = 12           # rows that are sorted by insertion
+from fastsim_ext.merge cimport merge_sorted
 
 
 @cython.final
@@ -74,110 +72,28 @@ cdef class StakeTable:
 
     cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil:
         """Sort the rows; equal ones stay as they are."""
-        cdef int32_t i, k, width, a
+        cdef int32_t i
         cdef double* key = self.keys
         cdef int32_t* other
         for i in range(self.n):
-            for k in range(self.terms):
-                key[k] = self.sign[k] * self.key(self.term[k], &table.gangs[i], &self.stakes[i], yard)
+            self.measure(&table.gangs[i], &self.stakes[i], yard, key)
             key += MOST_TERMS
-        i = 1
-        while i < self.n and not self.after(self.order[i - 1], self.order[i]):
-            i += 1
-        if i >= self.n:
-            return
-        a = 0
-        while a < self.n:
-            self.run(a, min(a + SHORT, self.n))
-            a += SHORT
-        width = SHORT
-        while width < self.n:
-            a = 0
-            while a < self.n:
-                self.merge(self.order, self.spare, a, min(a + width, self.n), min(a + 2 * width, self.n))
-                a += 2 * width
+        if merge_sorted(self.order, self.spare, self.n, self.keys, self.terms):
             other = self.order
             self.order, self.spare = self.spare, other
-            width *= 2
 
-    cdef double key(self, int32_t term, const Gang* gang, const Stake* stake, const Yard* yard) noexcept nogil:
-        """One term of a job's sort key."""
-        cdef double left_s, gpus, cpu, memory
-        if term == ARRIVAL:
-            return gang.submit_s
-        if term == PRIORITY:
-            return stake.priority
-        if term == SERVICE:
-            return stake.attained_s * gang.num_gpu
-        if term == ATTAINED:
-            return stake.attained_s
-        if term == LEVEL:
-            return self.level(stake.attained_s * gang.num_gpu)
-        if term == LAST:
-            return stake.last_s
-        if term == WEIGHT:
-            return gang.weight
-        if term == GPUS:
-            return gang.num_gpu
-        left_s = (gang.total - gang.run) * stake.step_s
-        if not yard.plain:
-            left_s /= stake.speedup
-        if term == REMAINING:
-            return left_s
-        if term == SERVICE_LEFT:
-            return left_s * gang.num_gpu
-        if term == FINISH_RATIO:
-            if not gang.total > 0:
-                return INFINITY
-            return (yard.now_s - gang.submit_s + left_s) / (gang.total * stake.step_s)
-        gpus = gang.num_gpu / yard.gpus
-        cpu = stake.need[0] / yard.cpu_milli if yard.cpu_milli > 0 else 0.0
-        memory = stake.need[1] / yard.memory_mib if yard.memory_mib > 0 else 0.0
-        if term == DOMINANT:
-            return max(gpus, max(cpu, memory))
-        return (gpus + cpu + memory) * left_s
-
-    cdef double level(self, double service_s) noexcept nogil:
-        """How many steps a job has climbed."""
-        cdef int32_t i
-        for i in range(self.level_s.shape[0]):
-            if service_s < self.level_s[i]:
-                return i
-        return self.level_s.shape[0]
-
-    cdef bint after(self, int32_t row, int32_t other) noexcept nogil:
-        """Whether ``row`` comes after ``other`` for certain."""
-        cdef const double* a = &self.keys[row * <Py_ssize_t> MOST_TERMS]
-        cdef const double* b = &self.keys[other * <Py_ssize_t> MOST_TERMS]
+    cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil:
+        """A job's sort key."""
+        cdef Claim claim
         cdef int32_t k
+        claim.submit_s, claim.last_s, claim.attained_s = gang.submit_s, stake.last_s, stake.attained_s
+        claim.left_s, claim.total_s = (gang.total - gang.run) * stake.step_s, gang.total * stake.step_s
+        if not yard.plain:
+            claim.left_s /= stake.speedup
+        claim.gpus, claim.cpu_milli, claim.memory_mib = gang.num_gpu, stake.need[0], stake.need[1]
+        claim.weight, claim.priority = gang.weight, stake.priority
         for k in range(self.terms):
-            if a[k] != b[k]:
-                return a[k] > b[k]
-        return False
-
-    cdef void run(self, int32_t a, int32_t b) noexcept nogil:
-        """Sort the places from ``a`` to ``b`` of the order."""
-        cdef int32_t i, j, row
-        for i in range(a + 1, b):
-            row = self.order[i]
-            j = i
-            while j > a and self.after(self.order[j - 1], row):
-                self.order[j] = self.order[j - 1]
-                j -= 1
-            self.order[j] = row
-
-    cdef void merge(self, const int32_t* source, int32_t* target, int32_t a, int32_t b, int32_t c) noexcept nogil:
-        """Two sorted parts, from ``a`` and from ``b`` to ``c``, become one; the first one comes first."""
-        cdef int32_t i = a
-        cdef int32_t j = b
-        cdef int32_t at
-        for at in range(a, c):
-            if i < b and (j >= c or not self.after(source[i], source[j])):
-                target[at] = source[i]
-                i += 1
-            else:
-                target[at] = source[j]
-                j += 1
+            key[k] = self.sign[k] * claim_term(self.term[k], &claim, yard, self.level_s)
 
     def speedups(self):
         """What each row gains at present over its fair share."""

@@ -1,5 +1,5 @@
 # Trees of maxima over one number for each node, side by side: the largest, and the first position that has it.
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 
 cdef enum:
     BITS = 2
@@ -10,15 +10,17 @@ cdef enum:
     ROW = 32             # trees that change at a stroke; more than compilers unroll
 
 cdef struct Grove:       # trees of equal size; the same cell of every tree lies side by side
-    int32_t* cells       # all levels, leaves first; rows of ``wide`` cells
+    char* cells          # all levels, leaves first; rows of ``wide`` cells
     void* held           # the memory they lie in
+    bint narrow          # whether a cell is one byte (numbers from -127 to 126) or four
     int depth            # levels; the last one has at most FAN cells a tree
     int64_t[DEPTH] start  # first cell of each level, and behind them the end
     int32_t count, wide  # leaves of a tree; trees
 
 cdef struct Tree:        # one of them
-    (int32_t*)[DEPTH] level     # its first cell of each level
+    (char*)[DEPTH] level        # its first cell of each level
     int64_t step         # from one cell to the next
+    bint narrow
     int depth
     int32_t count
 
@@ -26,10 +28,18 @@ cdef inline int64_t tree_place(int64_t at, int64_t step) noexcept nogil:
     """Where cell ``at`` of a level is."""
     return at * step
 
-cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except -1 nogil
+cdef inline int32_t tree_leaf(const Tree* tree, int64_t at) noexcept nogil:
+    """What a leaf says."""
+    if tree.narrow:
+        return (<const int8_t*> tree.level[0])[at * tree.step]
+    return (<const int32_t*> tree.level[0])[at * tree.step]
+
+cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil
 cdef void tree_fell(Grove* grove) noexcept nogil
 cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil
+cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
+cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_sum_up(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil

@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 
 class Maxima:
-    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove."""
+    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove.
 
-    def __init__(self, values: Sequence[int], beside: int = 0) -> None: ...
+    A ``narrow`` one has room for numbers from -127 to 126.
+    """
+
+    def __init__(self, values: Sequence[int], beside: int = 0, narrow: bool = False) -> None: ...
     def put(self, at: int, value: int) -> None:
         """Write the number at a position."""
+    def put_row(self, at: int, values: Sequence[int]) -> None:
+        """Write the numbers of all trees of a grove of ROW at a position; its last tree is this one."""
     def top(self) -> int:
         """The largest number."""
     def first(self) -> int:

@@ -4,31 +4,39 @@ The cells right above the leaves are exact. What rises there lifts the cells abo
 exceeds them; what falls does nothing more: cells further up may then promise more than there is, and
 a search that finds a promise empty lowers it. Most promises are below the largest number and never
 looked at, so changes cost little. Trees that change together stand in one grove: what they say of a
-node lies in one row, written at a stroke.
+node lies in one row, written at a stroke. Small numbers take one byte each, so that of a large
+cluster more is in the cache and less has to be fetched; every search is spelled once for both widths.
 """
 
-from libc.stdint cimport INT32_MIN, int32_t, int64_t, uintptr_t
+from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
-from fastsim_ext.ahead cimport ahead
+from fastsim_ext.ahead cimport ahead, ahead_pages
 
 cdef enum:
     LINE = 64            # bytes of a cache line
 
+ctypedef fused cell_t:
+    int8_t
+    int32_t
+
 
 cdef class Maxima:
-    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove."""
+    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove.
+
+    A ``narrow`` one has room for numbers from -127 to 126.
+    """
 
     cdef Grove grove
     cdef Tree tree
 
-    def __init__(self, values, int beside=0):
+    def __init__(self, values, int beside=0, bint narrow=False):
         cdef int32_t i
-        tree_plant(&self.grove, len(values), beside + 1, 0)
+        tree_plant(&self.grove, len(values), beside + 1, 0, narrow)
         self.tree = tree_of(&self.grove, beside)
         tree_clear(&self.tree)
         for i in range(self.tree.count):
-            self.tree.level[0][tree_place(i, self.tree.step)] = values[i]
+            tree_write(&self.tree, i, values[i])
         tree_sum_up(&self.tree)
 
     def __dealloc__(self):
@@ -39,6 +47,15 @@ cdef class Maxima:
         if not 0 <= at < self.tree.count:
             raise IndexError(f"no position {at} in a tree of {self.tree.count}")
         tree_put(&self.tree, at, value)
+
+    def put_row(self, int32_t at, values):
+        """Write the numbers of all trees of a grove of ROW at a position; its last tree is this one."""
+        cdef int32_t[ROW] row
+        if not 0 <= at < self.tree.count or len(values) != ROW or self.grove.wide != ROW:
+            raise IndexError(f"no row of {len(values)} at {at} in {self.grove.wide} trees of {self.tree.count}")
+        for i in range(ROW):
+            row[i] = values[i]
+        tree_put_row(&self.grove, at, &row[0])
 
     def top(self):
         """The largest number."""
@@ -74,23 +91,28 @@ cdef inline int32_t padded(int32_t count) noexcept nogil:
     return max(1, (count + FAN - 1) // FAN) * FAN
 
 
-cdef inline int32_t higher(int32_t a, int32_t b) noexcept nogil:
+cdef inline cell_t higher(cell_t a, cell_t b) noexcept nogil:
     return a if a > b else b
 
 
-cdef inline int32_t highest(const int32_t* cells, int64_t step) noexcept nogil:
+cdef inline cell_t highest(const cell_t* cells, int64_t step) noexcept nogil:
     """The largest of FAN numbers."""
     return higher(higher(cells[0], cells[step]), higher(cells[2 * step], cells[3 * step]))
 
 
-cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except -1 nogil:
+cdef inline int8_t narrowed(int32_t value) noexcept nogil:
+    """The number as one byte; what is beyond them all stays so."""
+    return <int8_t> min(max(value, INT8_MIN), INT8_MAX)
+
+
+cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil:
     """Room for ``wide`` trees of ``count`` leaves, of which only so many levels unless ``depth`` is 0."""
     cdef int64_t room = 0
     cdef int64_t i
     cdef int32_t level = padded(count)
     if grove.cells != NULL:
         return 0
-    grove.count, grove.wide, grove.depth = count, wide, 0
+    grove.count, grove.wide, grove.depth, grove.narrow = count, wide, 0, narrow
     while True:
         grove.start[grove.depth] = room
         grove.depth += 1
@@ -98,13 +120,17 @@ cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth) except
         if level == FAN or grove.depth == depth:
             break
         level = padded(level // FAN)
-    grove.held = malloc(room * sizeof(int32_t) + LINE)
+    grove.held = malloc(room * (1 if narrow else sizeof(int32_t)) + LINE)
     if grove.held == NULL:
         with gil:
             raise MemoryError()
-    grove.cells = <int32_t*> ((<uintptr_t> grove.held + LINE - 1) // LINE * LINE)
+    ahead_pages(grove.held, room * (1 if narrow else sizeof(int32_t)) + LINE)
+    grove.cells = <char*> ((<uintptr_t> grove.held + LINE - 1) // LINE * LINE)
     for i in range(room):
-        grove.cells[i] = INT32_MIN
+        if narrow:
+            (<int8_t*> grove.cells)[i] = INT8_MIN
+        else:
+            (<int32_t*> grove.cells)[i] = INT32_MIN
     return 0
 
 
@@ -118,10 +144,27 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
     """One tree of a grove."""
     cdef Tree tree
     cdef int level
-    tree.step, tree.depth, tree.count = grove.wide, grove.depth, grove.count
+    cdef int64_t size = 1 if grove.narrow else sizeof(int32_t)
+    tree.step, tree.depth, tree.count, tree.narrow = grove.wide, grove.depth, grove.count, grove.narrow
     for level in range(DEPTH):
-        tree.level[level] = grove.cells + grove.start[level] + which if level < grove.depth else NULL
+        tree.level[level] = grove.cells + (grove.start[level] + which) * size if level < grove.depth else NULL
     return tree
+
+
+cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil:
+    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache."""
+    cdef int64_t size = 1 if grove.narrow else sizeof(int32_t)
+    cdef const char* cells = grove.cells + tree_place(at >> BITS, FAN * ROW) * size
+    cdef const char* end = cells + FAN * ROW * size
+    while cells < end:
+        ahead(cells)
+        cells += LINE
+    if grove.depth > 1:
+        cells = grove.cells + (grove.start[1] + tree_place(at >> BITS, ROW)) * size
+        end = cells + ROW * size
+        while cells < end:
+            ahead(cells)
+            cells += LINE
 
 
 cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
@@ -133,62 +176,91 @@ cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
     return cells
 
 
-cdef void tree_clear(Tree* tree) noexcept nogil:
-    """Make every cell the lowest number there is."""
+cdef void clear_cells(Tree* tree, cell_t lowest) noexcept nogil:
     cdef int level
-    cdef int32_t i
+    cdef int64_t i
     for level in range(tree.depth):
         for i in range(cells_of(tree, level)):
-            tree.level[level][i * tree.step] = INT32_MIN
+            (<cell_t*> tree.level[level])[i * tree.step] = lowest
+
+
+cdef void tree_clear(Tree* tree) noexcept nogil:
+    """Make every cell the lowest number there is."""
+    if tree.narrow:
+        clear_cells(tree, <int8_t> INT8_MIN)
+    else:
+        clear_cells(tree, <int32_t> INT32_MIN)
+
+
+cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil:
+    """Write one leaf and nothing else, see tree_sum_up."""
+    if tree.narrow:
+        (<int8_t*> tree.level[0])[tree_place(at, tree.step)] = narrowed(value)
+    else:
+        (<int32_t*> tree.level[0])[tree_place(at, tree.step)] = value
+
+
+cdef void sum_cells(Tree* tree, cell_t kind) noexcept nogil:
+    cdef int level
+    cdef int64_t block
+    for level in range(1, tree.depth):
+        for block in range(cells_of(tree, level - 1) // FAN):
+            (<cell_t*> tree.level[level])[block * tree.step] = highest(
+                <cell_t*> tree.level[level - 1] + block * FAN * tree.step, tree.step)
 
 
 cdef void tree_sum_up(Tree* tree) noexcept nogil:
     """Make every maximum true again after leaves were written directly."""
-    cdef int level
-    cdef int32_t block
-    for level in range(1, tree.depth):
-        for block in range(cells_of(tree, level - 1) // FAN):
-            tree.level[level][block * tree.step] = highest(tree.level[level - 1] + block * FAN * tree.step, tree.step)
+    if tree.narrow:
+        sum_cells(tree, <int8_t> 0)
+    else:
+        sum_cells(tree, <int32_t> 0)
 
 
-cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
-    """Write one leaf, and what follows from it."""
-    cdef int32_t* cell = &tree.level[0][tree_place(at, tree.step)]
+cdef void put_cell(Tree* tree, int64_t at, cell_t value) noexcept nogil:
+    cdef cell_t* cell = <cell_t*> tree.level[0] + tree_place(at, tree.step)
     cdef int level
     cell[0] = value
     if tree.depth == 1:
         return
     at >>= BITS
-    value = highest(tree.level[0] + tree_place(at * FAN, tree.step), tree.step)
-    tree.level[1][tree_place(at, tree.step)] = value
+    value = highest(<cell_t*> tree.level[0] + tree_place(at * FAN, tree.step), tree.step)
+    (<cell_t*> tree.level[1])[tree_place(at, tree.step)] = value
     for level in range(2, tree.depth):
         at >>= BITS
-        cell = &tree.level[level][tree_place(at, tree.step)]
+        cell = <cell_t*> tree.level[level] + tree_place(at, tree.step)
         if value <= cell[0]:
             return
         cell[0] = value
 
 
-cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
-    """Write one leaf of ROW trees, all those of a grove, and what follows from them."""
-    cdef int32_t[ROW] value
-    cdef int32_t* cells = grove.cells + tree_place(at, ROW)
-    cdef int32_t risen
+cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
+    """Write one leaf, and what follows from it."""
+    if tree.narrow:
+        put_cell(tree, at, narrowed(value))
+    else:
+        put_cell(tree, at, value)
+
+
+cdef void put_cells(const Grove* grove, int64_t at, cell_t* value) noexcept nogil:
+    """Write ``value`` to one leaf of ROW trees; it is room for what rises from there."""
+    cdef cell_t* cells = <cell_t*> grove.cells + tree_place(at, ROW)
+    cdef cell_t risen
     cdef int level, j
     for j in range(ROW):
-        cells[j] = values[j]
+        cells[j] = value[j]
     if grove.depth == 1:
         return
     at >>= BITS
-    cells = grove.cells + tree_place(at * FAN, ROW)
+    cells = <cell_t*> grove.cells + tree_place(at * FAN, ROW)
     for j in range(ROW):
-        value[j] = highest(cells + j, ROW)
-    cells = grove.cells + grove.start[1] + tree_place(at, ROW)
+        value[j] = higher(higher(cells[j], cells[j + ROW]), higher(cells[j + 2 * ROW], cells[j + 3 * ROW]))
+    cells = <cell_t*> grove.cells + grove.start[1] + tree_place(at, ROW)
     for j in range(ROW):
         cells[j] = value[j]
     for level in range(2, grove.depth):
         at >>= BITS
-        cells = grove.cells + grove.start[level] + tree_place(at, ROW)
+        cells = <cell_t*> grove.cells + grove.start[level] + tree_place(at, ROW)
         risen = 0
         for j in range(ROW):
             risen |= value[j] > cells[j]
@@ -198,34 +270,52 @@ cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) no
             cells[j] = higher(cells[j], value[j])
 
 
-cdef void lower(const Tree* tree, int level, int64_t at) noexcept nogil:
+cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
+    """Write one leaf of ROW trees, all those of a grove, and what follows from them."""
+    cdef int32_t[ROW] row
+    cdef int8_t[ROW] small
+    cdef int j
+    if grove.narrow:
+        for j in range(ROW):
+            small[j] = <int8_t> values[j]
+        put_cells(grove, at, &small[0])
+    else:
+        for j in range(ROW):
+            row[j] = values[j]
+        put_cells(grove, at, &row[0])
+
+
+cdef void lower(const Tree* tree, int level, int64_t at, cell_t kind) noexcept nogil:
     """Make one cell the largest of those below it, and the cells above it accordingly."""
-    cdef int32_t value
+    cdef cell_t value
+    cdef cell_t* cell
     while level < tree.depth:
-        value = highest(tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
-        if value == tree.level[level][tree_place(at, tree.step)]:
+        value = highest(<cell_t*> tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
+        cell = <cell_t*> tree.level[level] + tree_place(at, tree.step)
+        if value == cell[0]:
             return
-        tree.level[level][tree_place(at, tree.step)] = value
+        cell[0] = value
         at >>= BITS
         level += 1
 
 
-cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
-    """The first position with the largest leaf; how large it is into ``top``."""
+cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
     cdef int level
     cdef int64_t i, end
+    cdef cell_t* cells
     while True:
         level, i, end = tree.depth - 1, 0, FAN
-        top[0] = highest(tree.level[level], tree.step)
+        top[0] = highest(<cell_t*> tree.level[level], tree.step)
         while level < tree.depth:
-            while i < end and tree.level[level][tree_place(i, tree.step)] != top[0]:
+            cells = <cell_t*> tree.level[level]
+            while i < end and cells[tree_place(i, tree.step)] != top[0]:
                 i += 1
             if i == end:         # an empty promise: go on behind it
                 level += 1
                 i = (end >> BITS) - 1
                 if level < tree.depth:
-                    tree.level[level][tree_place(i, tree.step)] = highest(
-                        tree.level[level - 1] + tree_place(end - FAN, tree.step), tree.step)
+                    (<cell_t*> tree.level[level])[tree_place(i, tree.step)] = highest(
+                        cells + tree_place(end - FAN, tree.step), tree.step)
                 end = (i | (FAN - 1)) + 1
             elif level == 0:
                 return <int32_t> i
@@ -235,30 +325,44 @@ cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
                 end = i + FAN
 
 
-cdef bint tree_sound(const Tree* tree) noexcept nogil:
-    """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
+    """The first position with the largest leaf; how large it is into ``top``."""
+    cdef int32_t at
+    cdef int8_t small
+    if not tree.narrow:
+        return first_cell(tree, top)
+    at = first_cell(tree, &small)
+    top[0] = small
+    return at
+
+
+cdef bint sound_cells(const Tree* tree, cell_t kind) noexcept nogil:
     cdef int level
     cdef int64_t i
-    cdef int32_t most
+    cdef cell_t most, above
     for level in range(1, tree.depth):
         for i in range(cells_of(tree, level - 1) // FAN):
-            most = highest(tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step)
-            if most > tree.level[level][tree_place(i, tree.step)] or (
-                    level == 1 and most < tree.level[level][tree_place(i, tree.step)]):
+            most = highest(<cell_t*> tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step)
+            above = (<cell_t*> tree.level[level])[tree_place(i, tree.step)]
+            if most > above or (level == 1 and most < above):
                 return False
     return True
 
 
-cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil:
-    """The first cell of level ``base`` from ``at`` on that is ``least`` or more, or -1; leaves are level 0."""
+cdef bint tree_sound(const Tree* tree) noexcept nogil:
+    """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+    return sound_cells(tree, <int8_t> 0) if tree.narrow else sound_cells(tree, <int32_t> 0)
+
+
+cdef int32_t next_cell(const Tree* tree, int base, int32_t at, cell_t least) noexcept nogil:
     cdef int level = base
     cdef int64_t i = at
     cdef int64_t k
     cdef int64_t span = (<int64_t> 1) << BITS * base     # leaves below one cell of the level
     cdef bint whole         # whether a block is looked at from its start
-    cdef const int32_t* cells
+    cdef const cell_t* cells
     while i * span < tree.count:    # there may be no memory behind
-        cells = tree.level[level] + i * tree.step
+        cells = <const cell_t*> tree.level[level] + i * tree.step
         k = i % FAN
         whole = k == 0
         while k < FAN and cells[0] < least:
@@ -271,8 +375,8 @@ cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) no
             level += 1
             span *= FAN
             i //= FAN
-            if whole and tree.level[level][tree_place(i - 1, tree.step)] >= least:
-                lower(tree, level, i - 1)
+            if whole and (<const cell_t*> tree.level[level])[tree_place(i - 1, tree.step)] >= least:
+                lower(tree, level, i - 1, least)
         elif level == base:
             return <int32_t> i if i * span < tree.count else -1
         else:                   # something below this cell
@@ -282,20 +386,20 @@ cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) no
     return -1
 
 
+cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil:
+    """The first cell of level ``base`` from ``at`` on that is ``least`` or more, or -1; leaves are level 0."""
+    return next_cell(tree, base, at, narrowed(least)) if tree.narrow else next_cell(tree, base, at, least)
+
+
 cdef inline void expect_below(const Tree* tree, int level, int64_t at) noexcept nogil:
     """The cells below one cell will be looked at."""
+    cdef int64_t size = 1 if tree.narrow else sizeof(int32_t)
     cdef int j
     for j in range(FAN if level > 0 else 0):
-        ahead(&tree.level[level - 1][tree_place(at * FAN + j, tree.step)])
+        ahead(tree.level[level - 1] + tree_place(at * FAN + j, tree.step) * size)
 
 
-cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
-    """Leaves of ``least`` or more below the next cells of the third level that promise them, at most GATHER.
-
-    Positions, rising, into ``found``; how many is the answer, 0 as well where promises were empty. ``at`` is where
-    to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
-    far parts of a large tree are on their way at the same time.
-    """
+cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, int32_t* found) noexcept nogil:
     cdef int32_t[FOUND] cells
     cdef int32_t i
     cdef int base = min(2, tree.depth - 1)
@@ -303,7 +407,7 @@ cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, i
     cdef int count = 0
     i = at[0] >> BITS * base
     while count < wanted:
-        i = tree_next(tree, base, i, least)
+        i = next_cell(tree, base, i, least)
         if i < 0:
             break
         expect_below(tree, base, i)
@@ -316,12 +420,24 @@ cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, i
         for k in range(count):
             i = below
             for j in range(FAN):
-                if tree.level[level][tree_place(found[k] * FAN + j, tree.step)] >= least:
+                if (<const cell_t*> tree.level[level])[tree_place(found[k] * FAN + j, tree.step)] >= least:
                     cells[below] = found[k] * FAN + j
                     expect_below(tree, level, cells[below])
                     below += 1
             if below == i:
-                lower(tree, level + 1, found[k])
+                lower(tree, level + 1, found[k], least)
         count = below
         memcpy(found, &cells[0], count * sizeof(int32_t))
     return count
+
+
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
+    """Leaves of ``least`` or more below the next cells of the third level that promise them, at most GATHER.
+
+    Positions, rising, into ``found``; how many is the answer, 0 as well where promises were empty. ``at`` is where
+    to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
+    far parts of a large tree are on their way at the same time.
+    """
+    if tree.narrow:
+        return gather_cells(tree, at, narrowed(least), wanted, found)
+    return gather_cells(tree, at, least, wanted, found)

@@ -27,16 +27,17 @@ cdef enum:
 cdef class Turns:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.turn_run``."""
 
-    def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, *, int mechanism,
-                 bint packed, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
+    def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, packed__k, *,
+                 int mechanism, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
                  double restart_s, double until_s, double starving_s, int64_t first, int64_t last, bint recorded,
                  quirks, Gauge gauge=None):
         import numpy as np
         cdef bint raises, sweeping
         raises, sweeping, self.whole, self.lease_end, self.gap_ends, self.stale_speedup = quirks
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
-        self.stakes, self.seats = StakeTable(terms, level_s), Seats(servers, cap__sr, base, packed)
-        self.portions = Portions(self.table, self.stakes, self.seats, step_s__kg, mechanism, raises, sweeping)
+        self.stakes, self.seats = StakeTable(terms, level_s), Seats(servers, cap__sr, base)
+        self.portions = Portions(self.table, self.stakes, self.seats, step_s__kg, packed__k,
+                                 mechanism, raises, sweeping)
         self.need__kr, self.speedup__k, self.step_s__kg = need__kr, speedup__k, step_s__kg
         self.gauge, self.gauged, self.price = gauge, gauge is not None, np.zeros(len(gpus))
         self.round_s, self.begin_s, self.restart_s, self.until_s = round_s, begin_s, restart_s, until_s
@@ -288,9 +289,10 @@ cdef class Turns:
                 if gang.taken:
                     left -= gang.num_gpu
                     if self.keeps(gang):
-                        self.portions.keep(row, self.leases.last[gang.task].model,
-                                           &self.leases.last_gpu[self.leases.last[gang.task].held])
-                        self.begin_task(i, row)
+                        gang.taken = self.portions.keep(row, self.leases.last[gang.task].model,
+                                                        &self.leases.last_gpu[self.leases.last[gang.task].held])
+                        if gang.taken:
+                            self.begin_task(i, row)
                 else:
                     shut |= self.blocking
         shut = False

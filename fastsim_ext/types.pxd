@@ -5,12 +5,10 @@ cdef enum:
     MAX_GPUS = 64        # GPUs of one node; a set of them is one 64-bit mask
     LANES = 8            # GPU rows are padded with 0 to a multiple of this many devices
     FULL = 1000          # milli-GPU of one whole device
-    CPU_SPEC = 128000    # milli-CPU and milli-GPU of the largest node that the formulas know
-    GPU_SPEC = 8000
+    CPU_SPEC = 128000, GPU_SPEC = 8000    # milli-CPU and milli-GPU of the largest node that the formulas know
 
 cdef enum:  # FragClass: where a node's free GPUs go for one typical pod
-    Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, NO_ACCESS
-    FRAG_CLASSES
+    Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, NO_ACCESS, FRAG_CLASSES
 
 cdef enum:  # Kernel: order of fastsim.plan.KERNELS
     RANDOM, DOT_PRODUCT, GPU_CLUSTERING, GPU_PACKING, BEST_FIT, FGD, PWR, SIMON, PYTHON
@@ -33,8 +31,7 @@ cdef struct Node:        # the state of one node; *_left is what is free
     const int32_t* gpu_left                # milli of each device, padded with 0
     int num_gpu, width, model              # devices; padded devices; model id or -1
     int idle, most                         # devices fully free, the most milli left on one; in NodeTable.records only
-    int64_t gpu_idle_mw, gpu_peak_mw       # milliwatts of one device
-    int64_t cpu_idle_mw, cpu_peak_mw       # milliwatts of one socket
+    int64_t gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw  # milliwatts of one device, of one socket
     int cores                              # physical cores of one socket
     const int32_t* tags                    # pods on the node by GPU tag: 0 shared, k whole k GPUs
     int n_tags
@@ -46,15 +43,18 @@ cdef struct Pod:         # the request of one pod class
     uint64_t models                        # allowed model ids as bits, 0 = any
     int64_t mig                            # milli of its instances of partitioned GPUs
 
+cdef struct Kind:        # one distinct request for devices, or for none
+    int32_t level, num                     # index of its milli among the distinct ones, -1: no devices; devices
+    uint64_t models                        # as in Pod
+
 cdef struct Typical:     # the target workload M, column by column, in its given order
-    int n, n_levels
+    int n, n_levels, n_kinds
     const int64_t* cpu                     # milli-CPU
-    const int32_t* milli                   # milli of each device
-    const int32_t* num                     # devices
-    const uint64_t* models                 # as in Pod
     const double* freq                     # share of the workload
     const int64_t* count                   # the same share as an exact integer
-    const int32_t* level                   # index of milli among the distinct ones
+    const int32_t* kind                    # which request for devices it makes
+    const Kind* kinds                      # all of them
     const int32_t* level_milli             # the distinct milli values
     int32_t* fit                           # scratch: devices with at least level_milli left
     int64_t* small                         # scratch: milli on devices with less than that
+    double* spoilt__kq                     # scratch: see frag_spoilt

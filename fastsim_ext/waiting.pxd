@@ -1,13 +1,17 @@
 # Who may try when: the rules of the waiting line.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.backfill cimport Backfill
+from fastsim_ext.lineup cimport Lineup
 from fastsim_ext.outlook cimport Reservation
 from fastsim_ext.regulated cimport Regulated
 
 cdef class Waiting(Regulated):
     # not saved: promises are made again, and walks only have to differ
     cdef Backfill backfill
+    cdef Lineup lineup                   # of orders; its keys are made again
+    cdef bint ordered
     cdef int64_t walks                   # so far
+    cdef bint skips(self) noexcept nogil
     cdef bint barred(self, int32_t slot) noexcept nogil
     cdef void bar(self, int32_t over) noexcept nogil
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil

@@ -6,6 +6,7 @@ Quotas hold back only their tenant's entries. Entries that join the line during 
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.backfill cimport Backfill
 from fastsim_ext.online cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORITY_SKIP
+from fastsim_ext.lineup cimport ORDERED, Lineup
 from fastsim_ext.outlook cimport Reservation
 from fastsim_ext.regulated cimport Regulated
 from fastsim_ext.select cimport Choice
@@ -18,6 +19,20 @@ cdef class Waiting(Regulated):
     def __init__(self, nodes, work, select, options):
         Regulated.__init__(self, nodes, work, select, options)
         self.backfill = Backfill(self.demand, work, self.roster)
+        self.ordered = self.queue_rule >= ORDERED
+        if self.ordered:
+            self.lineup = Lineup(nodes, work, self.roster, options["terms"], options["level_s"])
+
+    cdef bint skips(self) noexcept nogil:
+        """Whether the rule lets entries pass one that fits nowhere."""
+        return self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP or (
+            self.ordered and (self.queue_rule - ORDERED) % 2 == 1)
+
+    cdef int stand(self, int32_t slot) except -1 nogil:
+        """Find the place of an entry."""
+        if self.ordered:
+            return self.lineup.join(slot, self.now)
+        return Regulated.stand(self, slot)
 
     cdef int queued(self, int32_t slot) except -1 nogil:
         """An entry that has just joined tries at once if the rule lets it."""
@@ -31,8 +46,10 @@ cdef class Waiting(Regulated):
                 head = self.work.slots[head].after
             if head == slot:
                 self.start(slot)
-        elif self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP:
+        elif self.skips():
             self.start(slot)
+        elif self.ordered:   # who comes may stand before others, and others may stand elsewhere by now
+            self.in_order()
         else:
             head = self.front(slot)
             if self.barred(slot):
@@ -97,12 +114,14 @@ cdef class Waiting(Regulated):
 
     cdef bint in_order(self) except -1 nogil:
         """One after another until one fits nowhere, or past it if the rule skips."""
-        cdef bint skips = self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP
+        cdef bint skips = self.skips()
         cdef bint started = False
         cdef int64_t upto = self.roster.joins
-        cdef int32_t at = self.work.head
-        cdef int32_t after
+        cdef int32_t at, after
         cdef int reason
+        if self.ordered:
+            self.lineup.renew(self.now)
+        at = self.work.head
         self.walks += 1
         while at >= 0:
             after = self.work.slots[at].after

@@ -43,6 +43,8 @@ cdef class WorkTable:
     cdef int known_slot(self, int32_t slot) except -1
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil
+    cdef void queue_behind(self, int32_t slot, int32_t at) noexcept nogil
+    cdef void relink(self, const int32_t* slots, int32_t n) noexcept nogil
     cdef void unqueue(self, int32_t slot) noexcept nogil
     cdef int note(self, int32_t slot, int reason, double end, int closes) except -1 nogil
     cpdef int verify(self) except -1

@@ -142,10 +142,14 @@ cdef class WorkTable:
 
     cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil:
         """Join the waiting line: at its end, or behind the last pod of at least this priority."""
-        cdef Slot* s = &self.slots[slot]
         cdef int32_t at = self.tail
-        while by_priority and at >= 0 and self.slots[at].priority < s.priority:
+        while by_priority and at >= 0 and self.slots[at].priority < self.slots[slot].priority:
             at = self.slots[at].before
+        self.queue_behind(slot, at)
+
+    cdef void queue_behind(self, int32_t slot, int32_t at) noexcept nogil:
+        """Join the waiting line behind a pod, or with -1 at its head."""
+        cdef Slot* s = &self.slots[slot]
         s.before = at
         if at >= 0:
             s.after = self.slots[at].after
@@ -158,6 +162,15 @@ cdef class WorkTable:
         else:
             self.tail = slot
         self.waiting += 1
+
+    cdef void relink(self, const int32_t* slots, int32_t n) noexcept nogil:
+        """The same pods stand in another order."""
+        cdef int32_t i
+        self.head = slots[0] if n else -1
+        self.tail = slots[n - 1] if n else -1
+        for i in range(n):
+            self.slots[slots[i]].before = slots[i - 1] if i else -1
+            self.slots[slots[i]].after = slots[i + 1] if i + 1 < n else -1
 
     cdef void unqueue(self, int32_t slot) noexcept nogil:
         """Leave the waiting line."""

@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.catalog import Catalog, GpuModel
 from fastsim.cluster import Cluster
+from fastsim.orders import SERVED
 from fastsim.outages import Maintenance, Outages
 from fastsim.plan import BACKFILL, DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
@@ -322,10 +323,11 @@ def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
     rng = draw(_dice())
     windows = [Maintenance(rng.choice(names), t, t + rng.choice((1.0, 2.0, 5.0))) for t in (1.0, 3.0, 6.0)]
     quota = {"gpu_milli": rng.choice((500, 1000, 3000)), "cpu_milli": rng.choice((4000, 16_000))}
+    losses = ("lost",) if queue == "drop" else ("requeue",) if queue.startswith(SERVED) else ("lost", "requeue")
     mtbf_s, mttr_s = rng.choice(((None, None), (None, None), (8.0, 2.0), (1.5, 0.7)))
     return Regime(
         preempt=rng.choice(("none", "priority", "priority")) if queue not in BACKFILL else "none",
-        on_node_loss=rng.choice(("lost", "requeue")) if queue != "drop" else "lost",
+        on_node_loss=rng.choice(losses),
         checkpoint_every_s=rng.choice((None, 0.0, 1.0, 0.7)),
         restart_s=rng.choice((0.0, 0.0, 0.5, 3.0)),
         quotas=rng.choice(({}, {"anna": quota}, {"anna": quota, "*": {"memory_mib": 8000}}, {"": {"gpu_milli": 500}})),

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastsim.job_batches import JobBatch
 from fastsim.oracle import Oracle
+from fastsim.orders import TERMS
 from fastsim.reference_turns import Active, Turns
 from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
 from fastsim.round_plan import Setting
@@ -18,7 +19,7 @@ from fastsim.sensitivity import Demands
 from fastsim.sensitivity_table import Grid
 from fastsim.server import GB_MIB, Server
 from fastsim.turn_needs import TurnNeeds
-from fastsim.turn_plan import TERMS, TurnPlan
+from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, run_turns
 
 MODELS = ("a", "b", "c")
@@ -117,7 +118,10 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     grids = tuple(Grid(np.ones(1), np.ones(1), np.ones((1, 1))) for _ in kinds)
     demands = Demands(kinds, server, *columns, grids)
     servers = (tuple(size.tolist()), cap, tuple(base.tolist()))
-    needs = TurnNeeds(*servers, need, np.array(sizes, np.int32), speedup, step_s, demands, (), "speedups")
+    needs = TurnNeeds(
+        *servers, need, np.array(sizes, np.int32), speedup, step_s, demands, (), "speedups",
+        tuple(name for name, _ in kinds),
+    )  # fmt: skip
     submits = np.sort(rng.integers(0, 40, draw(st.integers(1, 20))) * draw(st.sampled_from([0.0, 40.0, 361.5, 3000.0])))
     jobs = [
         Job(float(at), int(kind), sizes[kind], float(np.round(rng.exponential(900) + 1)), float(rng.integers(1, 4)))
@@ -146,10 +150,10 @@ def plans(draw: st.DrawFn, mechanism: str) -> TurnPlan:
     levels = draw(st.sampled_from([(), (1000.0,), (500.0, 4000.0)]))
     starving = draw(st.sampled_from([3.6e6, 1500.0]))
     chooser = Lavish() if mechanism == "opt" else None
-    sticky = mechanism in ("fair", "greedy") and draw(st.booleans())
     admit = draw(st.sampled_from([float("inf"), 1.0, 2.5]))
-    place, narrow, blocking = (draw(st.booleans()) for _ in range(3))
-    return TurnPlan(order, mechanism, place, levels, starving, narrow, sticky, blocking, admit, chooser)
+    place, narrow, blocking, sticky = (draw(st.booleans()) for _ in range(4))
+    skewed = draw(st.sampled_from([(), ("w0",)])) if place else ()
+    return TurnPlan(order, mechanism, place, levels, starving, narrow, sticky, blocking, admit, chooser, skewed)
 
 
 @st.composite

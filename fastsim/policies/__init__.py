@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness as WaterFillingFairness
     from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
     from fastsim.policies.rounds.min_total_duration import MinTotalDuration as MinTotalDuration
+    from fastsim.policies.rounds.optimus import Optimus as Optimus
     from fastsim.policies.rounds.proportional import Proportional as Proportional
     from fastsim.policies.rounds.queueing import DominantShare as DominantShare
     from fastsim.policies.rounds.queueing import FinishTimeRatio as FinishTimeRatio

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from bench import evaluation, protocol
-from bench.evaluation import POLICIES, Run, checked, curves, deviations, largest, main, tasks
+from bench.evaluation import checked, main
+from fastsim import fgd_protocol as protocol
+from fastsim.placement_figures import LIMITS, POLICIES, Run, curves, deviations, largest, tasks
 
 KEY = ("FGD", "t", 42)
 
@@ -61,7 +62,7 @@ def test_tasks_keep_the_seeds_of_a_trace_together() -> None:
 
 
 def test_a_wrong_figure_is_found() -> None:
-    assert deviations([run()], known()) == (dict.fromkeys(evaluation.LIMITS, 0.0), 1)
+    assert deviations([run()], known()) == (dict.fromkeys(LIMITS, 0.0), 1)
     worst, compared = deviations([run(), run(off=0.01)], known())
     assert compared == 2 and worst["alloc_pct"] == pytest.approx(0.01)
     assert checked([run()], known())
@@ -84,6 +85,6 @@ def test_curves_count_arrivals_only() -> None:
     result = fs.simulate(cluster, workload, "fgd", typical=pods.typical, record="timeline")
     made = curves(result.timeline, cluster.total_gpus)
     at_end = 100 * result.summary["gpu_milli_alloc"].item() / cluster.total_gpu_milli
-    assert set(made) == {"arrive_pct", *evaluation.LIMITS}
+    assert set(made) == {"arrive_pct", *LIMITS, "power_w", "grar"}
     assert made["alloc_pct"][130] == pytest.approx(at_end, abs=0.5)
     assert set(POLICIES) >= {"fgd", "random"}

@@ -30,13 +30,24 @@ def test_a_sweep_prints_and_writes_its_table(tmp_path: Path) -> None:
     told = fastsim("sweep", "sweep.toml", "--out", "runs", "--json", cwd=tmp_path)
     rows = json.loads(told.out)
     assert [row["pods_finished"] for row in rows] == [5, 8, 5, 8]
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"sweep.parquet", *(row["run"] for row in rows)}
+    files = (tmp_path / "runs").rglob("*")
+    assert {path.parent.relative_to(tmp_path / "runs").as_posix() for path in files if path.name == "run.json"} == {
+        row["run"] for row in rows
+    }
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        "policy=fifo", "policy=isolated", "sweep.json", "sweep.parquet",
+    ]  # fmt: skip
+    planned = fastsim("sweep", "sweep.toml", "--out", "others", "--dry-run", cwd=tmp_path)
+    assert planned.out.splitlines()[-1] == "4 runs, 0 complete; nothing was run" and not (tmp_path / "others").exists()
+    assert [line.split()[1] for line in planned.out.splitlines()[:-1]] == [row["run"] for row in rows]
+    stats = fastsim("sweep", "stats", "runs", "--pairs", "jobs", cwd=tmp_path)
+    assert (stats.code, stats.err) == (0, "") and stats.out.count("best") == 2
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     for text, told in (
         ("polici = 'fifo'", "sweep.toml: polici: found an unknown key"),
-        (SMALL.replace("isolated", "isolatet"), "sweep.toml: policy 'isolatet': found an unknown name"),
+        (SMALL.replace("isolated", "isolatet"), "sweep.toml: policy[1] 'isolatet': found an unknown name"),
         (SMALL + "window = [", "expected a TOML file"),
         (SMALL + "round_s = -1", "sweep.toml: round_s: found -1, expected seconds above 0"),
         (SMALL.replace("[5, 8]", "{ from = 5 }"), "sweep.toml: jobs: found"),
@@ -50,8 +61,23 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 def test_interrupted_it_goes_on(tmp_path: Path) -> None:
     slow = SMALL.replace("[5, 8]", "[5, 40000]") + "rate_per_hour = 0.3\nrecord = 'summary'\n"
+    (tmp_path / "sweep.toml").write_text(slow.replace("[5, 40000]", "[5]"))
+    assert fastsim("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path).code == 0
     (tmp_path / "sweep.toml").write_text(slow)
-    first = tmp_path / "runs" / "policy=fifo,jobs=5"
-    code, err = interrupted(["sweep", "sweep.toml", "--out", "runs"], tmp_path, first)
-    assert (code, err) == (130, "fastsim: interrupted; 1 of 4 runs are complete; the same command goes on\n")
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == [first.name]
+    begun = tmp_path / "runs" / "policy=fifo" / ".jobs=40000.lock"
+    code, err = interrupted(["sweep", "sweep.toml", "--out", "runs", "--resume"], tmp_path, begun)
+    assert (code, err) == (130, "fastsim: interrupted; 2 of 4 runs are complete; the same command goes on\n")
+    for policy in ("fifo", "isolated"):
+        assert [path.name for path in (tmp_path / "runs" / f"policy={policy}").iterdir()] == ["jobs=5"]
+
+
+def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
+    words = "-p fifo -c 1:1:1 2:2:2 -a 0 -b 4 -n 3 --seeds 0"
+    done = fastsim("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
+    assert (done.code, done.err) == (0, "") and "fastsim sweep s.toml" in done.out
+    again = fastsim("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
+    assert again.code == 2 and "a file that exists already" in again.line
+    told = fastsim("sweep", "s.toml", "--out", "runs", "--on", "serial", "--json", cwd=tmp_path)
+    assert [row["jobs"] for row in json.loads(told.out)] == [2.0, 4.0] * 2
+    lost = fastsim("sweep", "s.toml", "--out", "none", "--resume", cwd=tmp_path)
+    assert lost.code == 1 and "found no sweep, expected one to go on with" in lost.line

@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from fastsim.orders import PODS_QUEUES
 from fastsim.plan import BACKFILL, QUEUES, ScoreTerm
 from tests.differential.test_online import Narrow, assert_all_same, both, emptiest
 from tests.strategies import Scenario, ruled, scenarios_per_run
@@ -17,11 +18,17 @@ RULED = scenarios_per_run(40)
 exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", [queue for queue in QUEUES if queue not in PODS_QUEUES])
 @given(data=st.data())
 @settings(exhaustive, max_examples=RULED)
 def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
     assert_all_same(*both(data.draw(ruled(queues=(queue,)))))
+
+
+@given(ruled(queues=PODS_QUEUES, crowded=True))
+@settings(exhaustive, max_examples=2 * RULED)
+def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None:
+    assert_all_same(*both(scenario))
 
 
 @pytest.mark.parametrize("queue", BACKFILL)

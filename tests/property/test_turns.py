@@ -44,7 +44,7 @@ def test_no_server_gives_more_than_it_has(case: Case) -> None:
         assert (used <= case.needs.cap__sr * (1 + SLACK)).all()
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(cases("tune"))
 def test_tuning_gives_nobody_less_than_his_fair_share(case: Case) -> None:
     fair = case.needs.cap__sr[0] / case.needs.num_gpu__s[0]
@@ -59,7 +59,7 @@ def test_tuning_gives_nobody_less_than_his_fair_share(case: Case) -> None:
             assert (has >= promised * (1 - SLACK)).all()
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(cases("tune"))
 def test_who_gives_back_has_worked_at_one_speed_only(case: Case) -> None:
     """A job lowered after it got its seat does a round's work at its fair share, and none of the faster work before."""

@@ -40,16 +40,27 @@ SHARED = {
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
+    "fastsim/cli_export.py": "tests/unit/test_kubernetes_export.py",
+    "fastsim/cli_extender.py": "tests/cli/test_extender.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
+    "fastsim/cli_monitor.py": "tests/cli/test_monitor.py",
+    "fastsim/cli_plan.py": "tests/cli/test_plan.py",
     "fastsim/cli_plot.py": "tests/cli/test_plot.py",
+    "fastsim/cli_report.py": "tests/cli/test_report.py",
+    "fastsim/report_specs.py": f"{UNIT}/test_report_figures.py",  # what the figures look like
     "fastsim/cli_profile.py": "tests/cli/test_profile.py",
+    "fastsim/cli_reproduce.py": "tests/cli/test_reproduce.py",
+    "fastsim/placement_figures.py": f"{UNIT}/test_placement_reproductions.py",  # the figures of its cells
+    "fastsim/reproduce.py": "tests/cli/test_reproduce.py",
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
+    "fastsim/cli_statistics.py": "tests/cli/test_sweep.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
     "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
     "fastsim/reference_seats.py": "tests/differential/test_turns.py",
+    "fastsim/reference_orders.py": f"{UNIT}/test_claim.py",
     "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
@@ -62,7 +73,10 @@ SHARED = {
     "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
     "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
+    "fastsim/policies/rounds/pollux.py": f"{UNIT}/test_pollux_decider.py",
+    "fastsim/reference_genetic.py": f"{UNIT}/test_genetic.py",  # the twin of the compiled search
     "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
+    "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
     "fastsim/policies/adaptive/held.py": f"{UNIT}/test_rotation.py",
     "fastsim/policies/rounds/served.py": f"{UNIT}/test_served.py",
     "fastsim/policies/rounds/planned.py": f"{UNIT}/test_planned.py",

@@ -9,7 +9,7 @@ import pytest
 from tests.style.tree import ROOT
 
 FOLDER = ROOT / "fastsim_ext"
-RULED = ("roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
+RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
 """Modules whose one class says beside its fields what becomes of them."""
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
 NOT_SAVED_BY_ONLINE = {
@@ -63,7 +63,7 @@ NOT_SAVED_BY_TURNS = {
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
     },
     "stakes": {"terms", "term", "sign", "level_s", "spare", "keys", "room"},  # told; rewritten in every round
-    "portions": {"table", "stakes", "seats", "step_s__kg", "mechanism", "raises", "sweeping"},
+    "portions": {"table", "stakes", "seats", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping"},
 }  # fmt: skip
 ROOM = {"gangs": {"room", "couple_room"}}
 """Fields that say how much fits: set when they are restored."""

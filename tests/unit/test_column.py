@@ -91,8 +91,8 @@ def test_memory_bounds_the_number_of_columns() -> None:
         plan = OnlinePlan((ScoreTerm("fgd", normalise="min_max_0"),) * terms)
         return KeptDecision(t4(count), plan, habits).select.table.limit
 
-    # Five bytes for each node and row: that of totals, and one for each term where totals are stretched.
-    assert limit(100, 1, columns_bytes=100_000) == 100_000 // (6 * 100)
+    # So many bytes for each node and row: that of totals, and one for each term where totals are stretched.
+    assert limit(100, 1, columns_bytes=30_000) == 30_000 // (2 * 100)
     assert limit(100, 2, columns_bytes=100_000) == 100_000 // (6 * 3 * 100)
     assert limit(100, 1, columns_bytes=0) == HABITS["least_columns"]
     assert limit(1, 1, columns_bytes=2**40) == 256

@@ -54,7 +54,7 @@ def test_a_model_the_cluster_lacks_is_a_bit_that_no_node_has() -> None:
     assert ids.mask(["Z", "A"]) == 2**63 + 1
     # As an array it must stay exact: float64 would lose the small bit.
     target = TypicalPods((1,), (500,), (1,), (("Z", "A"),), (1,), (1.0,))
-    assert typical_columns(target, ids)["models"].tolist() == [2**63 + 1]
+    assert typical_columns(target, ids)["kinds"]["models"].tolist() == [2**63 + 1]
 
 
 def test_there_is_room_for_63_models() -> None:
@@ -129,7 +129,8 @@ def test_typical_requests_point_at_their_distinct_device_shares() -> None:
     )
     columns = typical_columns(target, ModelIds([]))
     assert columns["level_milli"].tolist() == [300, 1000]
-    assert columns["level"].tolist() == [1, 0, 0, 1]  # a pod without GPU has no level; its 0 is never read
+    assert columns["kinds"].tolist() == [(-1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0)]  # a pod without GPU has no level
+    assert columns["kind"].tolist() == [3, 0, 1, 2]
     assert columns["count"].tolist() == [4, 3, 2, 1] and columns["freq"].tolist() == [0.4, 0.3, 0.2, 0.1]
     assert len(columns["fit"]) == len(columns["small"]) == 2
 

@@ -1,25 +1,16 @@
-"""Executors: order, failures, and the clean end of workers."""
+"""Executors: order, failures, and which one it is."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
+import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastsim.errors import FastsimError, InputError, ScenarioError
-from fastsim.executors import Processes, Serial, executor
-
-
-def slow_square(number: int) -> tuple[int, int]:
-    """The square, later for smaller numbers, and who computed it."""
-    time.sleep(0.05 if number == 0 else 0.0)
-    return number * number, os.getpid()
+from fastsim.executors import PLACES, Serial, Threads, executor, executor_on
+from fastsim.processes import Processes
 
 
 def fail_at_two(number: int) -> int:
@@ -29,21 +20,10 @@ def fail_at_two(number: int) -> int:
     return number
 
 
-def die(number: int) -> int:
-    """Ends its process without a word."""
-    os._exit(number)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Any:
-    with Processes(2) as opened:
-        yield opened
-
-
-def test_results_come_in_order_from_other_processes(pool: Processes) -> None:
-    answers = list(pool.map(slow_square, range(8)))
-    assert [square for square, _ in answers] == [n * n for n in range(8)]
-    assert os.getpid() not in {pid for _, pid in answers}
+def slow_name(number: int) -> tuple[int, str]:
+    """The number, later for smaller ones, and in which thread."""
+    time.sleep(0.05 if number == 0 else 0.0)
+    return number, threading.current_thread().name
 
 
 def test_serial_is_lazy_and_in_order() -> None:
@@ -52,50 +32,39 @@ def test_serial_is_lazy_and_in_order() -> None:
         assert [next(answers), next(answers)] == [0, 1]
 
 
-def test_an_error_of_a_worker_keeps_its_class_and_text(pool: Processes) -> None:
-    answers = pool.map(fail_at_two, range(4))
-    assert [next(answers), next(answers)] == [0, 1]
-    with pytest.raises(InputError, match=r"pods.csv:3: gpu_milli: found -1, expected 1 to 1000"):
-        next(answers)
+@pytest.mark.parametrize("opened", [Serial(), Threads(2)], ids=["serial", "threads"])
+def test_a_failure_is_an_outcome_among_others(opened: Any) -> None:
+    with opened as spread:
+        found = sorted(spread.completed(fail_at_two, range(5)), key=lambda outcome: outcome.at)
+    assert [outcome.answer for outcome in found] == [0, 1, None, 3, 4]
+    assert [outcome.error is not None for outcome in found] == [False, False, True, False, False]
 
 
-def test_a_dead_worker_is_one_clear_error() -> None:
-    with pytest.raises(FastsimError, match="worker process died"), Processes(2) as pool:
-        list(pool.map(die, [1, 1]))
+def test_threads_answer_in_order() -> None:
+    with Threads(2) as spread:
+        answers = list(spread.map(slow_name, range(6)))
+    assert [number for number, _ in answers] == list(range(6))
+    assert {name.split("_")[0] for _, name in answers} == {"fastsim"}
+    with pytest.raises(FastsimError, match="with"):
+        next(Threads(2).map(fail_at_two, [0]))
 
 
 def test_the_number_of_workers_decides() -> None:
     assert isinstance(executor(1), Serial) and isinstance(executor(4, items=1), Serial)
     spread = executor(4, items=3)
     assert isinstance(spread, Processes) and spread.workers == 3
+    # One that can be ended needs a process of its own.
+    assert isinstance(executor_on("processes", 1, most_s=1.0), Processes)
     wrong: Any
     for wrong in (0, -1, True, 1.5, "2", 5000):
         with pytest.raises(ScenarioError, match="workers"):
             executor(wrong)
 
 
-def test_tasks_need_an_open_executor() -> None:
-    with pytest.raises(FastsimError, match="with"):
-        next(Processes(2).map(fail_at_two, [0]))
-
-
-def test_leaving_early_ends_the_workers_at_once(tmp_path: Path) -> None:
-    script = tmp_path / "early.py"
-    script.write_text(
-        textwrap.dedent("""
-        import multiprocessing, time
-        from fastsim.executors import Processes
-
-        if __name__ == "__main__":
-            start = time.monotonic()
-            try:
-                with Processes(2) as pool:
-                    for _ in pool.map(time.sleep, [0.0, 60.0, 60.0]):
-                        raise KeyboardInterrupt
-            except KeyboardInterrupt:
-                pass
-            print(time.monotonic() - start < 30, len(multiprocessing.active_children()))
-        """)
-    )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["True", "0"] and done.stderr == ""
+def test_places_are_checked() -> None:
+    for place in PLACES:
+        assert executor_on(place, 2, 4).slots >= 1
+    with pytest.raises(ScenarioError, match="on: found 'moon', expected one of processes, threads"):
+        executor_on("moon")
+    with pytest.raises(ScenarioError, match="address: found 'x:1', expected none: threads are on this machine"):
+        executor_on("threads", 2, address="x:1")

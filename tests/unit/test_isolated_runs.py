@@ -24,7 +24,7 @@ def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
     seen: list[int] = []
     ratios = finish_time_ratios(scenario, result, seen.append)
     assert seen == [1, 2, 3, 4] and ratios["pod_id"].to_list() == [0, 1, 2, 3]
-    assert (ratios["rho"] > 0).all() and ratios["share_gpus"].max() <= 12
+    assert (ratios["rho"] > 0).all() and (ratios["share_gpus"] <= 12).all()
     said = fairness(ratios)
     assert said["rho_max"] == ratios["rho"].max() and 0 <= said["unfair_part"] <= 1
 

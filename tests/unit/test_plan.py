@@ -11,7 +11,7 @@ from fastsim import plan
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 
 ENUMS = {"Kernel": "KERNELS", "Normaliser": "NORMALISERS", "GpuPick": "GPU_PICKS", "DotDim": "DIMS", "DotNorm": "NORMS",
-         "Queue": "QUEUES"}  # fmt: skip
+         "Queue": "RULES"}  # fmt: skip
 SPOKEN = {"norm_none": "none", "dot": "dot_product"}
 HERE = Path(__file__).resolve().parents[2] / "fastsim_ext"
 

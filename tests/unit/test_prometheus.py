@@ -46,12 +46,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def answered(mode: str, asked: dict[str, str]) -> tuple[int, bytes]:
+    if "time" in asked:
+        asked = instant(asked)
     start, end, step = (int(asked[name]) for name in ("start", "end", "step"))
     if mode == "broken":
         return 500, b"<html>out of order</html>"
     if mode == "text":
         return 200, b"not JSON"
-    if (end - start) // step + 1 > MOST_POINTS:
+    if (end - start) // step + 1 > MOST_POINTS and "range" not in asked:
         return 400, json.dumps({"status": "error", "error": "exceeded maximum resolution"}).encode()
     if mode == "bad_series":
         result: list[Any] = [{"metric": {}, "values": [["now", None]]}]
@@ -70,6 +72,19 @@ def answered(mode: str, asked: dict[str, str]) -> tuple[int, bytes]:
             if found
         ]
     return 200, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
+
+
+def instant(asked: dict[str, str]) -> dict[str, str]:
+    """A query of a range at an instant, in other words; its beginning does not belong to it, as in newer versions."""
+    selector, _, window = asked["query"].rpartition("[")
+    end = int(float(asked["time"]))
+    return {
+        "query": selector,
+        "start": str(max(end - int(window[:-2]) + 1, 0)),
+        "end": str(end),
+        "step": "1",
+        "range": "1",
+    }
 
 
 @pytest.fixture
@@ -95,6 +110,16 @@ def test_more_points_than_one_answer_may_have(server: Server) -> None:
         ("0", "10999"), ("11000", "21999"), ("22000", "25000"),
     ]  # fmt: skip
     assert len(list(client(server).samples(NAME, 0, MOST_POINTS - 1))) == MOST_POINTS
+
+
+def test_samples_as_they_are_stored(server: Server) -> None:
+    found = list(client(server).stored_samples(NAME, 5, 25_000))
+    assert [sample.ts_ms for sample in found] == [1000 * second for second in range(5, 25_001)]
+    assert {page["query"] for page in server.asked} == {f"{NAME}[10801s]"}
+    assert [page["time"] for page in server.asked] == ["10804.999", "21604.999", "25000.000"]
+    assert client(server).stored(99, 101, where='pod!=""')["pod"].to_pylist() == ["exporter", "p", "p"]
+    with pytest.raises(ScenarioError, match="an end after the start"):
+        list(client(server).stored_samples(NAME, 5, 4))
 
 
 def test_readings_of_every_known_name(server: Server) -> None:

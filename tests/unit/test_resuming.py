@@ -173,6 +173,16 @@ def test_a_fork_at_any_time_shares_the_past_until_then(tmp_path: Path, share: fl
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+@pytest.mark.parametrize("queue", ["ftf", "las_skip"])
+def test_an_order_goes_on_as_if_it_had_never_stopped(tmp_path: Path, queue: str) -> None:
+    rules = {"failures": "mtbf=20000,mttr=2000", "on_node_loss": "requeue", "checkpoint_every_s": 100.0}
+    base = waiting(tmp_path / "base", queue=queue, checkpoint_pods=400, keep_checkpoint=True, **rules)
+    same = fs.fork(tmp_path / "base", tmp_path / "same")
+    assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
+    assert (base.jobs["attempts"] > 1).any()
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
 def test_times_that_no_fork_can_begin_at(tmp_path: Path) -> None:
     waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
     for at_s in (float("nan"), float("inf"), "5", True):
@@ -230,7 +240,8 @@ def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
 @pytest.mark.parametrize(
-    "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"preempt": "priority", "restart_s": 5.0},
+    "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"queue": "srtf"}, {"queue": "ftf_skip"},
+              {"preempt": "priority", "restart_s": 5.0},
               {"quotas": "a:gpu_milli=30000"}],
 )  # fmt: skip
 def test_rules_begin_with_a_fork(tmp_path: Path, rules: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
@@ -55,3 +56,14 @@ def test_windows() -> None:
     for text in ("5", "a:b", "5:5", "-1:4", 7):
         with pytest.raises(ScenarioError, match="window"):
             window_from(text)
+
+
+@pytest.mark.parametrize("policy", ["las", "max_min_fairness", "optimus"])
+def test_nodes_that_come_or_go_are_refused(policy: str) -> None:
+    nodes = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=8).nodes
+    for name, words in (("add_s", "joins at 5000 s"), ("remove_s", "leaves at 5000 s")):
+        changed = nodes.set_column(nodes.schema.get_field_index(name), name, pa.array([None, 5000.0]))
+        with pytest.raises(
+            ScenarioError, match=f"cluster: found node node-0001 that {words}, expected nodes that stay"
+        ):
+            fs.simulate(fs.Cluster.from_arrow(changed), "synth:gavel?jobs=2", policy)

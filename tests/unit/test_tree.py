@@ -9,7 +9,9 @@ from hypothesis import given
 from fastsim_ext.tree import Maxima
 
 LOWEST = -(2**31)
-values = st.one_of(st.integers(-3, 3), st.sampled_from((LOWEST, LOWEST + 1, 2**31 - 1)), st.integers(-(10**6), 10**6))
+few_values, many_values = st.integers(-3, 3), st.integers(-(10**6), 10**6)
+any_values = st.one_of(few_values, st.sampled_from((LOWEST, LOWEST + 1, 2**31 - 1)), many_values)
+small = st.one_of(few_values, st.sampled_from((-127, -106, 126)))
 counts = st.sampled_from((1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 255, 256, 257, 300, 4096, 4097))
 
 
@@ -26,9 +28,11 @@ def assert_same(tree: Maxima, plain: list[int]) -> None:
 
 @given(counts, st.data())
 def test_a_tree_answers_as_a_list_does(count: int, data: st.DataObject) -> None:
+    narrow = data.draw(st.booleans())
+    values = small if narrow else any_values
     few = data.draw(st.lists(values, min_size=1, max_size=6))
     plain = [few[i * i % len(few)] for i in range(count)]
-    tree = Maxima(plain, beside=data.draw(st.integers(0, 3)))
+    tree = Maxima(plain, beside=data.draw(st.integers(0, 3)), narrow=narrow)
     assert_same(tree, plain)
     for _ in range(data.draw(st.integers(0, 12))):
         at, value = data.draw(st.integers(0, count - 1)), data.draw(st.one_of(values, st.sampled_from(few)))
@@ -51,11 +55,24 @@ def test_the_first_of_equals_is_found_wherever_it_stands(count: int) -> None:
     assert (tree.first(), tree.next(0, 7), tree.next(0, 6)) == (0, -1, 0)
 
 
+@given(counts, st.booleans(), st.data())
+def test_a_row_is_written_to_every_tree_of_a_grove(count: int, narrow: bool, data: st.DataObject) -> None:
+    tree, plain = Maxima([0] * count, beside=31, narrow=narrow), [0] * count
+    for _ in range(data.draw(st.integers(1, 12))):
+        at, value = data.draw(st.integers(0, count - 1)), data.draw(small if narrow else any_values)
+        plain[at] = value
+        tree.put_row(at, [*range(31), value])
+        assert_same(tree, plain)
+    with pytest.raises(IndexError, match="no row of 31"):
+        tree.put_row(0, [0] * 31)
+
+
 @pytest.mark.parametrize("count", [1, 4, 5, 16, 17, 63, 64, 300, 4097])
 @pytest.mark.parametrize("wanted", [1, 2, 16])
-def test_gathering_finds_every_position(count: int, wanted: int) -> None:
+@pytest.mark.parametrize("narrow", [False, True])
+def test_gathering_finds_every_position(count: int, wanted: int, narrow: bool) -> None:
     plain = [k * k % 11 for k in range(count)]
-    tree = Maxima(plain, beside=2)
+    tree = Maxima(plain, beside=2, narrow=narrow)
     for at in range(0, count, 3):  # some promises become empty
         plain[at] -= 5
         tree.put(at, plain[at])

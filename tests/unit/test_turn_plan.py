@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fastsim.errors import PolicyError
-from fastsim.turn_plan import MECHANISMS, MOST_TERMS, TERMS, TurnPlan
+from fastsim.orders import MOST_TERMS, TERMS
+from fastsim.turn_plan import MECHANISMS, TurnPlan
 
 
 def test_terms_have_numbers_and_signs() -> None:
@@ -31,7 +32,7 @@ def test_the_compiled_loop_knows_as_many() -> None:
         ({"order": ("arrival",) * 5}, "order: found 5 terms"),
         ({"mechanism": "half"}, "mechanism: found 'half', expected one of fair, greedy, tune, opt"),
         ({"starving_s": 0.0}, "starving_s: found 0.0, expected seconds above 0"),
-        ({"sticky": True, "mechanism": "tune"}, "sticky: found mechanism tune, expected fair or greedy"),
+        ({"skewed": ("vgg16",)}, "skewed: found vgg16, expected place"),
         ({"admit": 0.0}, "admit: found 0.0, expected a number above 0"),
         ({"level_s": (5.0, 5.0)}, "expected rising GPU seconds"),
     ],
@@ -42,5 +43,5 @@ def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
 
 
 def test_a_checkpoint_tells_all_that_decides() -> None:
-    plan = TurnPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0)
-    assert plan.told == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0"]
+    plan = TurnPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0, None, ("vgg16",))
+    assert plan.told == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0", ["vgg16"]]

@@ -107,6 +107,50 @@ def test_who_is_sticky_keeps_his_gpus() -> None:
     assert stays(on_four("srtf(sticky=True)", work)) == {0: 1, 1: 1, 2: 1}
 
 
+@pytest.mark.parametrize("mechanism", ["tune", "opt"])
+def test_who_is_sticky_keeps_his_gpus_whatever_goes_with_them(mechanism: str) -> None:
+    moving, sticky = (
+        sum(stays(simulated("synergy", f"{order} + {mechanism}")).values()) for order in ("srtf", "srtf(sticky=True)")
+    )
+    assert sticky < moving
+
+
+def test_gangs_of_skewed_workloads_stay_together_and_others_spread() -> None:
+    jobs = {"pod_id": [0, 1], "submit_s": [0.0, 0.0], "cpu_milli": [0, 0], "memory_mib": [0, 0],
+            "gpu_milli": pa.array([1000, 1000], pa.int32()), "num_gpu": pa.array([6, 4], pa.int16()),
+            "workload": ["resnet", "vgg"], "total_work": [100.0, 100.0]}  # fmt: skip
+    rates = pa.table({"workload": ["resnet", "vgg"], "num_gpu": pa.array([6, 4], pa.int32()),
+                      "gpu_model": ["T4", "T4"], "steps_per_s": [1.0, 1.0]})  # fmt: skip
+    given = {"workload": fs.Workload.from_arrow(pa.table(jobs)), "cluster": "uniform?nodes=2&gpu=T4&gpus=8"}
+    servers = [
+        simulated("gavel", policy, rates=fs.Oracle.from_table(rates), **given).placements["node"].to_list()
+        for policy in ("fcfs", "fcfs + place", "fcfs(skewed='vgg') + place", "fcfs(skewed='resnet') + place")
+    ]
+    assert [len(set(nodes[1:])) for nodes in servers] == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("work", "policy", "words"),
+    [
+        (
+            "synergy",
+            "las(skewed='alexnett') + place",
+            "skewed: found 'alexnett', expected names among alexnet, deep",
+        ),
+        ("synergy", "las(skewed='alexnet')", "skewed: found alexnet, expected place"),
+        ("pods", "las(skewed='a') + place", "skewed: found pods, which are of no workload, expected jobs with workl"),
+    ],
+)
+def test_names_of_workloads_are_checked(work: str, policy: str, words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        simulated(work, policy)
+
+
+def test_workloads_are_named_with_or_without_their_batch_size() -> None:
+    run = simulated("gavel", "las(skewed='LM|ResNet-50 (batch size 64)') + place")
+    assert run.jobs["state"].unique().to_list() == ["finished"]
+
+
 def test_blocking_jobs_make_those_behind_them_wait() -> None:
     work = pods((0.0, 600.0, 3), (0.0, 600.0, 2), (0.0, 600.0, 1))
     first = [on_four(policy, work).jobs["start_s"].to_list() for policy in ("fcfs", "fcfs(blocking=True)")]

@@ -77,14 +77,21 @@ class FinishTime(Forgetful):
 
     def _least(self, bound: Bound) -> Solution:
         rho = bound.floor
+        if self.solver.solution == "centered":
+            # Mostly nobody is in the way of whoever is worst off; then the point wanted in the end is the first one.
+            found = self._best(bound, rho, "centered")
+            if found.objective >= 1 - ENOUGH:
+                return found
         for _ in range(STEPS):
-            found = self.solver.maximum(level_program(bound.shares, bound.scale(rho)), "vertex", "finish-time fairness")
+            found = self._best(bound, rho, "vertex")
             if found.objective >= 1 - ENOUGH:
                 break
             rho = bound.raised(rho, found)
-        if self.solver.solution == "vertex":
-            return found
-        return self.solver.maximum(level_program(bound.shares, bound.scale(rho)), what="finish-time fairness")
+        return found if self.solver.solution == "vertex" else self._best(bound, rho, "centered")
+
+    def _best(self, bound: Bound, rho: float, solution: str) -> Solution:
+        """The largest level under a ratio: 1 or more if every job can keep it."""
+        return self.solver.maximum(level_program(bound.shares, bound.scale(rho)), solution, "finish-time fairness")
 
 
 class Bound:

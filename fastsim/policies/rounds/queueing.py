@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from fastsim.errors import PolicyError
+from fastsim.orders import ORDERS
 from fastsim.policies.registry import about, policy
 from fastsim.policies.rounds.round_rule import RoundRule
 
@@ -70,7 +71,7 @@ class Order(RoundRule):
 
     citation: ClassVar[str] = SYNERGY
     key: ClassVar[tuple[str, ...]] = ()
-    """Terms of the sort key, see ``fastsim.turn_plan``; -priority comes before them."""
+    """Terms of the sort key, see ``fastsim.orders``; -priority comes before them."""
 
     mechanism: str = field(
         default="fair",
@@ -79,6 +80,9 @@ class Order(RoundRule):
         ),
     )
     place: bool = field(default=False, metadata=about("a gang on one server if it fits, single GPUs on full servers"))
+    skewed: str = field(
+        default="", metadata=about("place is for these workloads, joined by |, and all others spread; empty: for all")
+    )
     starving_h: float = field(
         default=1000.0, metadata=about("a job that has waited longer goes before all others", unit="h")
     )
@@ -100,6 +104,8 @@ class Order(RoundRule):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise PolicyError(self.where(name), repr(value), what)
+        if not isinstance(self.skewed, str):
+            raise PolicyError(self.where("skewed"), repr(self.skewed), "names of workloads, such as 'alexnet|vgg16'")
 
     def filled(self, word: str) -> Self:
         """The same order with a mechanism, or with ``place``."""
@@ -121,6 +127,7 @@ class Order(RoundRule):
         return TurnPlan(
             self.terms, self.mechanism, self.place, self.level_s, 3600 * self.starving_h, self.narrow,
             sticky=self.sticky, blocking=self.blocking, admit=self.admit, chooser=chooser,
+            skewed=tuple(filter(None, map(str.strip, self.skewed.split("|")))),
         )  # fmt: skip
 
     @property
@@ -150,7 +157,7 @@ class FirstComeFirstServed(Order):
     @property
     def terms(self) -> tuple[str, ...]:
         """Nobody waits for too long here."""
-        return ("arrival",)
+        return ORDERS["fcfs"]
 
 
 @policy("srtf")
@@ -161,7 +168,7 @@ class ShortestRemainingTime(Order):
     key[j] = (remaining[j], arrival[j]); remaining = steps left x seconds of a step with what the job needs.
     """
 
-    key: ClassVar[tuple[str, ...]] = ("remaining", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["srtf"]
 
 
 @policy("srsf")
@@ -173,7 +180,7 @@ class ShortestRemainingService(Order):
     """
 
     citation: ClassVar[str] = TIRESIAS
-    key: ClassVar[tuple[str, ...]] = ("service_left", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["srsf"]
 
 
 @policy("las")
@@ -194,7 +201,7 @@ class LeastAttainedService(Order):
     @property
     def terms(self) -> tuple[str, ...]:
         """By GPU seconds, or by seconds."""
-        return ("-priority", "service" if self.per_gpu else "attained", "arrival")
+        return ("-priority", *(ORDERS["las"] if self.per_gpu else ("attained", "arrival")))
 
     @property
     def narrow(self) -> bool:
@@ -211,7 +218,7 @@ class Tiresias(Order):
     """
 
     citation: ClassVar[str] = TIRESIAS
-    key: ClassVar[tuple[str, ...]] = ("level", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["tiresias"]
     queues: int = field(default=2, metadata=about("how many queues there are"))
     first_h: float = field(default=1.0, metadata=about("end of the first one", unit="GPU hours"))
     factor: float = field(default=10.0, metadata=about("end of a queue over that of the one before"))
@@ -240,7 +247,7 @@ class RoundRobin(Order):
     """
 
     citation: ClassVar[str] = GANDIVA
-    key: ClassVar[tuple[str, ...]] = ("last", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["round_robin"]
 
 
 @policy("ftf")
@@ -257,7 +264,7 @@ class FinishTimeRatio(Order):
     @property
     def terms(self) -> tuple[str, ...]:
         """The largest ratio first, unless the switch is on."""
-        return ("-priority", "finish_ratio" if self.ftf_smallest_first else "-finish_ratio", "arrival")
+        return ("-priority", *(("finish_ratio", "arrival") if self.ftf_smallest_first else ORDERS["ftf"]))
 
 
 @policy("drf")
@@ -269,7 +276,7 @@ class DominantShare(Order):
     """
 
     citation: ClassVar[str] = GHODSI
-    key: ClassVar[tuple[str, ...]] = ("dominant", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["drf"]
 
 
 @policy("tetris")
@@ -281,4 +288,4 @@ class Tetris(Order):
     """
 
     citation: ClassVar[str] = GRANDL
-    key: ClassVar[tuple[str, ...]] = ("packing", "arrival")
+    key: ClassVar[tuple[str, ...]] = ORDERS["tetris"]

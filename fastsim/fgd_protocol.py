@@ -1,8 +1,8 @@
 """The FGD protocol for one trace: shuffled pods tuned to 1.3 times the GPUs, nodes in a shuffled order, typical pods.
 
-A trace is generated, or read from a folder laid out as ``openb`` lists under ``data`` and recorded orders under
-``golden``. Where the orders of the published experiments are recorded they are used, so that published curves can
-be reproduced; elsewhere pods and nodes are shuffled and tuned with this package's own seeds.
+A trace is generated, or read from a folder: openb's lists stand in it, or in its ``data/openb``, and orders that were
+recorded from the published experiments in its ``golden/fgd``. Where an order is recorded it is used, so that published
+curves can be reproduced; elsewhere pods and nodes are shuffled and tuned with this package's own seeds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-import fastsim as fs
+from fastsim.cluster import Cluster
+from fastsim.errors import InputError
+from fastsim.typical import TypicalPods
+from fastsim.workload import Workload
 
 LOAD = 1.3
 """GPU demand offered, relative to the cluster's GPUs."""
@@ -25,6 +28,8 @@ PODS = 8152
 """Length of a generated trace, as of the openb list."""
 LIST = "openb_pod_list_"
 LISTS = Path("data/openb")
+SUFFIXES = (".parquet", ".csv", ".csv.gz")
+NODES = "openb_node_list_gpu_node"
 RECORDED = Path("golden/fgd")
 
 
@@ -32,25 +37,25 @@ class Trace(Protocol):
     """The pods of one trace and what a run of one seed is offered."""
 
     @property
-    def typical(self) -> fs.TypicalPods:
+    def typical(self) -> TypicalPods:
         """Typical pods of the untuned trace."""
 
-    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+    def offered(self, seed: int) -> tuple[Cluster, Workload]:
         """Nodes and pods in the orders of this seed."""
 
 
 class Shuffled:
     """Any pods on any cluster, shuffled and tuned with this package's own seeds."""
 
-    def __init__(self, pods: fs.Workload, cluster: fs.Cluster) -> None:
+    def __init__(self, pods: Workload, cluster: Cluster) -> None:
         self.pods, self.cluster = pods, cluster
 
     @cached_property
-    def typical(self) -> fs.TypicalPods:
+    def typical(self) -> TypicalPods:
         """Typical pods of the untuned trace."""
-        return fs.TypicalPods.of(self.pods)
+        return TypicalPods.of(self.pods)
 
-    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+    def offered(self, seed: int) -> tuple[Cluster, Workload]:
         """Nodes and pods in the orders of this seed."""
         return self.cluster.shuffled(seed), self.pods.shuffled(seed).tune(LOAD, self.cluster.total_gpu_milli, seed)
 
@@ -70,9 +75,9 @@ class Recorded:
         return frame.select(whole, small, models).to_arrow(compat_level=pl.CompatLevel.oldest())
 
     @cached_property
-    def typical(self) -> fs.TypicalPods:
+    def typical(self) -> TypicalPods:
         """Typical pods of the untuned trace."""
-        return fs.TypicalPods.of(_one_a_second(self.pods, self.name))
+        return TypicalPods.of(_one_a_second(self.pods, self.name))
 
     @cached_property
     def order(self) -> pl.DataFrame:
@@ -87,7 +92,7 @@ class Recorded:
         perm = pl.read_parquet(self.folder / "inputs/orders/node_perm.parquet")
         return perm.filter(pl.col("trace").cast(pl.String) == self.name).select(columns).sort("node_idx")
 
-    def offered(self, seed: int) -> tuple[fs.Cluster, fs.Workload]:
+    def offered(self, seed: int) -> tuple[Cluster, Workload]:
         """Nodes and pods in the recorded orders of this seed."""
         rows = self.order.filter(pl.col("seed") == seed)["csv_row"]
         order = np.argsort(self.prefixes.filter(pl.col("seed") == seed)["prefix"].to_numpy(), kind="stable")
@@ -99,42 +104,63 @@ def trace_names(data: Path | None) -> tuple[str, ...]:
     """Traces of a folder, or those that are generated."""
     if data is None:
         return GENERATED
-    return tuple(sorted(path.stem.removeprefix(LIST) for path in (data / LISTS).glob(f"{LIST}*.parquet")))
+    listed = {path.name[len(LIST) :].split(".")[0] for path in _lists(data).glob(f"{LIST}*")}
+    recorded = {path.stem for path in (data / RECORDED / "inputs/orders").glob("*.parquet")} - {"node_perm"}
+    if not listed | recorded:
+        raise InputError(str(data), f"no {LIST}*.csv", "a folder with the pod and node lists of openb")
+    return tuple(sorted(listed | recorded))
+
+
+def is_recorded(data: Path | None, name: str) -> bool:
+    """Whether the orders of the published experiments are known for this trace."""
+    return data is not None and (data / RECORDED / "inputs/orders" / f"{name}.parquet").exists()
+
+
+def _lists(data: Path) -> Path:
+    return data / LISTS if (data / LISTS).is_dir() else data
+
+
+def _list(data: Path, stem: str) -> Path:
+    for suffix in SUFFIXES:
+        path = _lists(data) / f"{stem}{suffix}"
+        if path.is_file():
+            return path
+    raise InputError(str(_lists(data)), f"no {stem}.csv", "this list of openb (CSV, CSV.gz or Parquet)")
 
 
 @lru_cache(maxsize=2)
 def trace(data: Path | None, name: str) -> Trace:
     """A trace by its name; the last ones are kept."""
     if data is None:
-        pods = fs.Workload.synth("openb", pods=PODS, seed=GENERATED.index(name) + 1)
-        return Shuffled(fs.Workload.from_arrow(pods.table(), name=name), _preset())
-    if (data / RECORDED / "inputs/orders" / f"{name}.parquet").exists():
+        pods = Workload.synth("openb", pods=PODS, seed=GENERATED.index(name) + 1)
+        return Shuffled(Workload.from_arrow(pods.table(), name=name), _preset())
+    if is_recorded(data, name):
         return Recorded(data / RECORDED, name)
-    return Shuffled(fs.Workload.from_openb(data / LISTS / f"{LIST}{name}.parquet"), _listed_cluster(data))
+    return Shuffled(Workload.from_openb(_list(data, f"{LIST}{name}")), _listed_cluster(data))
 
 
 @lru_cache(maxsize=1)
-def recorded_cluster(folder: Path) -> fs.Cluster:
+def recorded_cluster(folder: Path) -> Cluster:
     """The nodes of the recorded experiments by their number."""
     nodes = pl.read_parquet(sorted(folder.glob("inputs/*/nodes.parquet"))[0]).sort("node_idx")
     columns = nodes.select(
         pl.col("orig_name").alias("name"), "cpu_milli", (pl.col("memory_bytes") // 2**20).alias("memory_mib"),
         "num_gpu", "gpu_model", "max_pods",
     )  # fmt: skip
-    return fs.Cluster(columns.to_arrow(), name="openb")
+    return Cluster(columns.to_arrow(), name="openb")
 
 
 @lru_cache(maxsize=1)
-def _preset() -> fs.Cluster:
-    return fs.Cluster.preset("openb")
+def _preset() -> Cluster:
+    return Cluster.preset("openb")
 
 
 @lru_cache(maxsize=1)
-def _listed_cluster(data: Path) -> fs.Cluster:
-    return fs.Cluster.from_openb(data / LISTS / "openb_node_list_gpu_node.parquet")
+def _listed_cluster(data: Path) -> Cluster:
+    return Cluster.from_openb(_list(data, NODES))
 
 
-def _one_a_second(pods: pa.Table, name: str) -> fs.Workload:
+def _one_a_second(pods: pa.Table, name: str) -> Workload:
     turn = np.arange(len(pods))
     table = pods.append_column("pod_id", pa.array(turn)).append_column("submit_s", pa.array(turn.astype(np.float64)))
-    return fs.Workload.from_arrow(table.combine_chunks(), name=name)
+    return Workload.from_arrow(table.combine_chunks(), name=name)

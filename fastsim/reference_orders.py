@@ -1,0 +1,79 @@
+"""Sort keys once more, in plain Python: what `fastsim_ext.claim` says, for jobs in rounds and for pods that wait."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a job that stands in line asks for and has had; seconds, milli-CPU, MiB."""
+
+    submit_s: float
+    left_s: float
+    total_s: float
+    gpus: float
+    cpu_milli: float = 0.0
+    memory_mib: float = 0.0
+    attained_s: float = 0.0
+    last_s: float = 0.0
+    weight: float = 1.0
+    priority: int = 0
+
+    def parts(self, yard: Yard) -> list[float]:
+        """Of the cluster's GPUs, CPUs and memory."""
+        pairs = (self.gpus, yard.gpus), (self.cpu_milli, yard.cpu_milli), (self.memory_mib, yard.memory_mib)
+        return [part / whole if whole else 0.0 for part, whole in pairs]
+
+
+@dataclass(frozen=True)
+class Yard:
+    """Now, and all there is."""
+
+    now_s: float
+    gpus: float
+    cpu_milli: float
+    memory_mib: float
+
+
+def finish_ratio(claim: Claim, yard: Yard) -> float:
+    """How much later than alone it will end."""
+    if not claim.total_s > 0:
+        return math.inf
+    return 1.0 if claim.total_s == math.inf else (yard.now_s - claim.submit_s + claim.left_s) / claim.total_s
+
+
+def packing(claim: Claim, yard: Yard) -> float:
+    """Small and short; what asks for nothing is smallest."""
+    gpus, cpu, memory = claim.parts(yard)
+    return (gpus + cpu + memory) * claim.left_s if gpus + cpu + memory else 0.0
+
+
+TERM: dict[str, Callable[[Claim, Yard], float]] = {
+    "arrival": lambda claim, yard: claim.submit_s,
+    "priority": lambda claim, yard: claim.priority,
+    "remaining": lambda claim, yard: claim.left_s,
+    "service": lambda claim, yard: claim.attained_s * claim.gpus,
+    "attained": lambda claim, yard: claim.attained_s,
+    "finish_ratio": finish_ratio,
+    "dominant": lambda claim, yard: max(claim.parts(yard)),
+    "packing": packing,
+    "service_left": lambda claim, yard: claim.left_s * claim.gpus if claim.gpus else 0.0,
+    "weight": lambda claim, yard: claim.weight,
+    "gpus": lambda claim, yard: claim.gpus,
+    "last": lambda claim, yard: claim.last_s,
+}
+"""Every term but the one that has steps."""
+
+
+def key(order: Sequence[str], claim: Claim, yard: Yard, level_s: Sequence[float]) -> list[float]:
+    """The sort key of a claim; ``level_s`` are GPU seconds."""
+    found = []
+    for text in order:
+        term = text.removeprefix("-")
+        level = float(sum(claim.attained_s * claim.gpus >= step for step in level_s))
+        value = level if term == "level" else TERM[term](claim, yard)
+        found.append(-value if text.startswith("-") else value)
+    return found

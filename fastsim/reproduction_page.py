@@ -1,0 +1,91 @@
+"""The page of a reproduction: one HTML file that needs no network, with a table of all cells and its charts."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import FastsimError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.reproduction import Reproduction
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8884; --good: #2a7d3f; --bad: #b3261e; --dim: #777; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
+th:nth-child(-n+4), td:nth-child(-n+4), th:last-child, td:last-child { text-align: left; }
+.same, .within { color: var(--good); } .outside { color: var(--bad); font-weight: 600; }
+.indicative, .no-reference { color: var(--dim); } pre { overflow-x: auto; font-size: 12px; }
+.charts { background: #fff; overflow-x: auto; }
+"""
+HEADS = {
+    "figure": "figure", "case": "case", "policy": "policy", "quantity": "quantity", "at": "at", "unit": "unit",
+    "published": "published", "original": "original, run", "ours": "ours", "deviation": "deviation", "bar": "bar",
+    "verdict": "verdict",
+}  # fmt: skip
+EMBED = '{"actions": false}'
+
+
+def page(made: Reproduction) -> str:
+    """HTML with verdicts, charts (where the report extra is installed) and every cell."""
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    scripts, body = _charts(made.curves)
+    return "".join((
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(made.title)}</title>',
+        f"<style>{STYLE}</style>{scripts}</head><body><h1>{escape(made.title)}</h1>",
+        f"<p>{escape(made.verdict)}.</p><p>{escape(made.source)}. {made.runs:,} runs, {made.wall_s:,.1f} s.</p>",
+        body,
+        f'<h2>Every cell</h2><div class="wide">{_table(made.cells)}</div>',
+        f"<h2>Please cite</h2><pre>{escape(made.citation)}</pre></body></html>\n",
+    ))  # fmt: skip
+
+
+def _table(cells: pl.DataFrame) -> str:
+    rows = ["<table><thead><tr>", *(f"<th>{escape(text)}</th>" for text in HEADS.values()), "</tr></thead><tbody>"]
+    for row in cells.iter_rows(named=True):
+        kind = str(row["verdict"]).replace(" ", "-")
+        rows.append("<tr>" + "".join(f"<td>{escape(figure_text(row[name]))}</td>" for name in list(HEADS)[:-1]))
+        rows.append(f'<td class="{kind}">{escape(row["verdict"])}</td></tr>')
+    return "".join([*rows, "</tbody></table>"])
+
+
+def figure_text(value: Any) -> str:
+    """A figure as the papers print them."""
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}" if abs(value) < 10 else f"{value:,.2f}"
+
+
+def _charts(curves: pl.DataFrame) -> tuple[str, str]:
+    """The scripts of the charts and where they stand; nothing without the report extra."""
+    import polars as pl
+
+    from fastsim.drawing import charting, picturing
+    from fastsim.plots import HEIGHT, WIDTH
+
+    try:
+        altair, scripts = charting(), picturing().javascript_bundle()
+    except FastsimError:
+        return "", "<p>Charts need the report extra.</p>"
+    drawn = []
+    for name, part in curves.partition_by("chart", as_dict=True, maintain_order=True).items():
+        x_title, y_title = part["x_title"][0], part["y_title"][0]
+        data = part.select("policy", "x", "y").to_arrow(compat_level=pl.CompatLevel.oldest())
+        order = part["policy"].unique(maintain_order=True).to_list()
+        encoded = altair.Chart(data).encode(
+            x=altair.X("x:Q", title=x_title, scale=altair.Scale(nice=False)),
+            y=altair.Y("y:Q", title=y_title, scale=altair.Scale(zero=False)),
+            color=altair.Color("policy:N", title=None, sort=order, legend=altair.Legend(labelLimit=320)),
+            tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
+        )  # fmt: skip
+        drawn.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), width=WIDTH, height=HEIGHT))
+    told = altair.concat(*drawn, columns=2).to_json(indent=None).replace("<", "\\u003c")
+    body = f'<div class="charts" id="charts"></div><script>vegaEmbed("#charts", {told}, {EMBED})</script>'
+    return f"<script>{scripts}</script>", body

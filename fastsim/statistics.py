@@ -1,0 +1,192 @@
+"""Means with confidence intervals, paired comparisons across seeds, and who wins.
+
+Repetitions that differ in their seed alone meet the same luck under every policy, so policies are compared pair by
+pair: the differences vary far less than the figures do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastsim.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+METHODS = ("t", "bootstrap")
+DRAWS = 10_000
+"""Resamples of a bootstrap, and signs drawn where there are too many to try all."""
+EXACT = 13
+"""Pairs up to which all signs are tried."""
+
+Floats = Sequence[float] | Any
+
+
+class Interval(NamedTuple):
+    """A mean and the interval that holds the true one with the wanted confidence; NaN where one value says nothing."""
+
+    mean: float
+    low: float
+    high: float
+    sd: float
+    n: int
+
+
+class Comparison(NamedTuple):
+    """Mean difference of pairs with its interval, and the probability of such a one by chance alone."""
+
+    difference: Interval
+    p_value: float
+
+
+def interval(values: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> Interval:
+    """Mean and confidence interval of some values: Student's t, or percentiles of a seeded bootstrap."""
+    _check(level, method)
+    numbers = np.asarray(values, np.float64)
+    count = len(numbers)
+    if not count:
+        raise ScenarioError("interval", "no values", "at least one")
+    mean = float(numbers.mean())
+    if count == 1:
+        return Interval(mean, math.nan, math.nan, math.nan, 1)
+    sd = float(numbers.std(ddof=1))
+    if method == "bootstrap":
+        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, count, (DRAWS, count))
+        low, high = np.quantile(numbers[drawn].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+        return Interval(mean, float(low), float(high), sd, count)
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(count - 1, (1 + level) / 2)) * sd / math.sqrt(count)
+    return Interval(mean, mean - half, mean + half, sd, count)
+
+
+def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> Comparison:
+    """How ``ours`` differ from ``theirs``, pair by pair: Student's t, or signs of the differences turned at random."""
+    one, two = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if one.shape != two.shape:
+        raise ScenarioError("paired", f"{len(one)} and {len(two)} values", "pairs")
+    difference = one - two
+    found = interval(difference, level, method, seed)
+    return Comparison(found, _by_signs(difference, seed) if method == "bootstrap" else _by_t(found))
+
+
+def _by_t(found: Interval) -> float:
+    """Two-sided p-value of a mean difference."""
+    if found.n < 2:
+        return math.nan
+    if not found.sd > 0:
+        return 1.0 if found.mean == 0 else 0.0
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(found.n - 1, -abs(found.mean) / found.sd * math.sqrt(found.n)))
+
+
+def _by_signs(difference: Any, seed: int) -> float:
+    """Part of the ways to sign the differences with which their mean is as far from 0 as it is."""
+    count = len(difference)
+    if count < 2:
+        return math.nan
+    if count <= EXACT:
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=count)))
+    else:
+        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (DRAWS - 1, count)) * 2.0 - 1
+        signs = np.vstack([np.ones(count), drawn])  # what was seen is one of them
+    sums = np.abs(signs @ difference)
+    slack = 1e-12 * np.abs(difference).sum()  # sums of the same numbers in another order are the same
+    return float((sums >= abs(difference.sum()) - slack).mean())
+
+
+def holm(p_values: Floats) -> list[float]:
+    """P-values corrected for their number (Holm); NaN stays NaN and counts for nothing."""
+    numbers = np.asarray(p_values, np.float64)
+    corrected = np.full(len(numbers), np.nan)
+    order = [int(k) for k in np.argsort(numbers) if not np.isnan(numbers[k])]
+    largest = 0.0
+    for rank, k in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * float(numbers[k])))
+        corrected[k] = largest
+    return [float(value) for value in corrected]
+
+
+def winners(
+    table: pl.DataFrame, metric: str, *, over: str = "policy", pairs: str | Sequence[str] = "seed",
+    by: Sequence[str] = (), higher: bool = False, level: float = 0.95, method: str = "t", seed: int = 0,
+) -> pl.DataFrame:  # fmt: skip
+    """Candidates (values of ``over``) in the order of their mean ``metric``, the best first, for each case of ``by``.
+
+    ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
+    corrected for the number of candidates. ``verdict``: ``best``; ``tie``, with the best not told apart; ``worse``;
+    ``unknown`` with less than two pairs.
+    """
+    import polars as pl
+
+    _check(level, method)
+    keys = [pairs] if isinstance(pairs, str) else list(pairs)
+    for name in (metric, over, *keys, *by):
+        if name not in table.columns:
+            raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}")
+    kept = table.drop_nulls(metric)
+    rows: list[dict[str, Any]] = []
+    cases = kept.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): kept}
+    for case, part in cases.items():
+        found = _ranked(part, metric, over, keys, higher, (level, method, seed))
+        rows += [dict(zip(by, case, strict=True)) | row for row in found]
+    if not rows:
+        raise ScenarioError("winners", f"no value of {metric}", "at least one")
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _ranked(
+    part: pl.DataFrame, metric: str, over: str, keys: list[str], higher: bool, how: tuple[float, str, int]
+) -> list[dict[str, Any]]:
+    level = how[0]
+    parts = {name[0]: rows for name, rows in part.partition_by(over, maintain_order=True, as_dict=True).items()}
+    found = {name: interval(rows[metric].to_numpy(), *how) for name, rows in parts.items()}
+    order = sorted(found, key=lambda name: -found[name].mean if higher else found[name].mean)
+    compared = [_compared(parts[name], parts[order[0]], metric, keys, how) for name in order[1:]]
+    p_values = holm([one.p_value for one in compared])
+    rows = []
+    for rank, name in enumerate(order):
+        mean = found[name]
+        row = {over: name, "rank": rank + 1, "n": mean.n, "mean": mean.mean, "low": _known(mean.low)}
+        row |= {"high": _known(mean.high), "sd": _known(mean.sd)}
+        far = compared[rank - 1].difference if rank else None
+        p_value = p_values[rank - 1] if rank else math.nan
+        row |= {"difference": None if far is None else _known(far.mean)}
+        row |= {"difference_low": None if far is None else _known(far.low)}
+        row |= {"difference_high": None if far is None else _known(far.high), "p_value": _known(p_value)}
+        rows.append(row | {"verdict": _verdict(rank, p_value, level)})
+    return rows
+
+
+def _compared(
+    mine: pl.DataFrame, best: pl.DataFrame, metric: str, keys: list[str], how: tuple[float, str, int]
+) -> Comparison:
+    both = mine.select(*keys, metric).join(best.select(*keys, metric), on=keys, maintain_order="left")
+    if both.is_empty():
+        return Comparison(Interval(math.nan, math.nan, math.nan, math.nan, 0), math.nan)
+    return paired(both[metric].to_numpy(), both[f"{metric}_right"].to_numpy(), *how)
+
+
+def _verdict(rank: int, p_value: float, level: float) -> str:
+    if not rank:
+        return "best"
+    if math.isnan(p_value):
+        return "unknown"
+    return "worse" if p_value <= 1 - level else "tie"
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _check(level: float, method: str) -> None:
+    if not 0 < level < 1:
+        raise ScenarioError("level", repr(level), "a part between 0 and 1")
+    if method not in METHODS:
+        raise ScenarioError("method", repr(method), f"one of {', '.join(METHODS)}")

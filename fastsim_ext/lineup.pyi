@@ -1,0 +1,11 @@
+"""The waiting line of pods in an order: who joins stands behind all that do not come after him."""
+
+from collections.abc import Sequence
+from typing import Any
+
+class Lineup:
+    """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
+
+    def __init__(
+        self, nodes: Any, work: Any, roster: Any, terms: Sequence[tuple[int, float]], level_s: Any
+    ) -> None: ...

@@ -1,0 +1,49 @@
+"""The verb serve-extender, asked as a scheduler asks."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.cli.terminal import COMMAND, attentive, environment, fastsim
+from tests.unit.test_extender import THREE, pod
+
+
+def test_a_scheduler_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*THREE, {"kind": "Service"}]}))
+    words = [*COMMAND, "serve-extender", "--snapshot", str(tmp_path / "live.json"), "--listen", "127.0.0.1:0",
+             "--policy", "0.9*fgd + 0.1*pwr", "--limit-mib", "1"]  # fmt: skip
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=attentive) as live:  # fmt: skip
+        assert live.stdout is not None
+        line = live.stdout.readline()
+        assert "filter and prioritize by 0.9*fgd + 0.1*pwr, 3 nodes with 1 pods" in line
+        connection = http.client.HTTPConnection("127.0.0.1", int(line.split(": ")[0].rpartition(":")[2]), timeout=30)
+        body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2", "n3"]})
+        found = []
+        for path in ("/filter", "/prioritize"):
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            found.append(json.loads(connection.getresponse().read()))
+        connection.request("POST", "/filter", "x" * ((1 << 20) + 1))
+        refused = connection.getresponse().status
+        connection.close()
+        live.send_signal(signal.SIGINT)
+        out, err = live.communicate(timeout=20)
+    assert refused == 413
+    assert found[0]["NodeNames"] == ["n1", "n2"] and sorted(item["Score"] for item in found[1]) == [0, 0, 10]
+    assert (live.returncode, out, err) == (0, "ended after 2 answers\n", "not honoured: objects of kind Service (1)\n")
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "live.json").write_text('{"kind": "List", "items": [')
+    for words, found in (
+        (["--snapshot", tmp_path / "live.json"], "expected JSON"),
+        (["--snapshot", tmp_path / "none.json"], "none.json: found"),
+        (["--snapshot", "http://127.0.0.1:9"], "a complete answer of a Kubernetes API server"),
+        (["--snapshot", tmp_path, "--policy", "fdg"], "fgd"),
+    ):
+        told = fastsim("serve-extender", *words)
+        assert told.code == 2 and found in told.line

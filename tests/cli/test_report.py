@@ -1,0 +1,125 @@
+"""`fastsim report` as a user meets it, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fastsim.cli import exit_code
+from tests import reports
+from tests.browser import Page, browser
+
+pytest.importorskip("vl_convert")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Saved runs: of jobs, of pods that go, of pods that stay."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, result in (("jobs", reports.jobs()), ("pods", reports.passing()), ("hand", reports.by_hand())):
+        result.save(folder / name)
+    return folder
+
+
+def test_files_are_written_and_their_sizes_told(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ["--html", "r.html", "--markdown", "r.md", "--svg", "pictures", "--trace", "t.json"]
+    wanted = [text if text.startswith("--") else str(tmp_path / text) for text in wanted]
+    assert exit_code(["report", str(folders / "jobs"), *wanted, "--window", "0:7200"]) == 0
+    told = capsys.readouterr().out
+    assert "MB): 1 runs" in told or "1 runs, 1" in told
+    assert "r.md (" in told and "kB)" in told and "ui.perfetto.dev" in told
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert "(<pictures/jct.svg>)" in (tmp_path / "r.md").read_text()
+    assert exit_code(["report", str(folders)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5  # a table of three runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["missing"], "missing: found no readable run.json"),
+        (["jobs", "--window", "a:b"], "two numbers of seconds"),
+        (["jobs", "pods", "--trace", "t.json"], "the folder of one run"),
+        (["jobs", "--chart", "jtc"], "did you mean 'jct'"),
+        (["jobs", "--name", "a", "--name", "b"], "1, one for each result"),
+    ],
+)
+def test_mistakes_are_one_line(
+    folders: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folders)
+    assert exit_code(["report", *arguments]) in (1, 2)
+    captured = capsys.readouterr()
+    assert told in captured.err and captured.err.count("\n") == 1 and not captured.out
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser with an empty page."""
+    program = browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    found = Page(program, tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+READY = (
+    "[...document.querySelectorAll('.chart')].every((chart) => chart.dataset.ready && chart.querySelector('canvas'))"
+)
+FIRST = "[...document.querySelectorAll('#summary tbody tr')].map((row) => row.cells[0].textContent).join()"
+
+
+def opened(page: Page, file: Path, width: int, dark: bool = False) -> None:
+    """Show a report and draw all of it."""
+    page.open(file, width, dark=dark)
+    page.say("Emulation.setDeviceMetricsOverride", width=width, height=page.value("document.body.scrollHeight"),
+             deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
+    page.wait(READY)
+
+
+def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> None:
+    file = tmp_path / "report.html"
+    arguments = [str(folders / name) for name in ("jobs", "pods")]
+    assert exit_code(["report", *arguments, "--html", str(file), "--name", "b-jobs", "--name", "a-pods"]) == 0
+    opened(page, file, 1200)
+    assert page.value("document.querySelectorAll('.chart').length") >= 8
+    # Sorting by the keyboard: the first heading, then again for the other way around.
+    page.value("document.querySelector('thead button').focus()")
+    page.press("Enter", "\r")
+    assert page.value(FIRST) == "a-pods,b-jobs"
+    page.press("Enter", "\r")
+    assert page.value(FIRST) == "b-jobs,a-pods"
+    assert page.value("document.querySelector('thead th').getAttribute('aria-sort')") == "descending"
+    # The switch of colours, and a run that is not shown.
+    before = page.value("getComputedStyle(document.body).backgroundColor")
+    page.value("document.getElementById('theme').click()")
+    assert page.value("getComputedStyle(document.body).backgroundColor") != before
+    page.value("document.querySelector('[data-run]').click(); document.getElementById('chosen').selectedIndex = 1; "
+               "document.getElementById('chosen').dispatchEvent(new Event('change'))")  # fmt: skip
+    page.wait("document.querySelector('#chart-shares.empty') !== null")  # pods tell no application
+    page.wait("[...document.querySelectorAll('.chart')].every((one) => one.dataset.ready)")
+    page.value("document.querySelector('[data-all=no]').click()")
+    assert page.value("document.querySelectorAll('#chart-power.empty, #chart-jct.empty').length") == 2
+    page.value("document.querySelector('[data-all=yes]').click()")
+    assert page.value("document.querySelectorAll('#chart-power.empty, #chart-jct.empty').length") == 0
+    assert page.complaints == [] and {url.partition(":")[0] for url in page.requests} <= {"file", "data", "blob"}
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (390, False), (1200, True)])
+def test_dark_and_narrow(folders: Path, tmp_path: Path, page: Page, width: int, dark: bool) -> None:
+    file = tmp_path / "report.html"
+    assert exit_code(["report", str(folders / "jobs"), "--html", str(file)]) == 0
+    opened(page, file, width, dark)
+    assert page.value("document.documentElement.scrollWidth") <= width
+    ground = page.value("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(18, 22, 29)" if dark else "rgb(255, 255, 255)")
+    widest = page.value("Math.max(...[...document.querySelectorAll('canvas')].map((one) => one.clientWidth))")
+    assert 200 < widest < width
+    page.picture(tmp_path / "seen.png")
+    assert (tmp_path / "seen.png").stat().st_size > 20_000 and page.complaints == []
