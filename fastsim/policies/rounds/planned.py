@@ -32,6 +32,8 @@ class Planned(RoundRule):
     citation: ClassVar[str] = SHOCKWAVE
     adaptive: ClassVar[bool] = True
     """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    held: ClassVar[bool] = True
+    """Its jobs have the GPUs they ask for, or none."""
 
     ahead: int = field(default=5, metadata=about("how many rounds a plan is for"))
     makespan: float = field(default=1.0, metadata=about("what the end of the last job counts"))

@@ -27,6 +27,8 @@ class Rotation(RoundRule):
 
     adaptive: ClassVar[bool] = True
     """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    held: ClassVar[bool] = True
+    """Its jobs have the GPUs they ask for, or none."""
 
     shares: str = field(default="max_sum_throughput", metadata=about("the program that says shares", choices=PROGRAMS))
 

@@ -27,6 +27,8 @@ class Served(RoundRule):
 
     adaptive: ClassVar[bool] = True
     """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    held: ClassVar[bool] = True
+    """Its jobs have the GPUs they ask for, or none."""
 
     order: str = field(default="tiresias", metadata=about("who comes first", choices=ORDERS))
     first_h: float = field(default=1.0, metadata=about("end of the first queue of tiresias", unit="GPU hours"))

@@ -1,0 +1,62 @@
+"""Finish-time fairness: fair parts, runs alone, what is between two sizes, what cannot run."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.adaptive_plan import AdaptiveJob, NodeGroup
+from fastsim.errors import ScenarioError
+from fastsim.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, sizes_of
+from fastsim.policies.rounds.rotation import Rotation
+from fastsim.policies.rounds.sia import Sia
+from tests.adaptive import adaptive_setting
+
+JOB = AdaptiveJob(30.0, "cifar10", 2, 1024)
+
+
+def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
+    scenario = fs.Scenario("sia:1:1:0", "synth:sia?jobs=4&seed=3&rate_per_hour=2", "sia")
+    (result,) = fs.simulate_many([scenario], workers=1)
+    seen: list[int] = []
+    ratios = finish_time_ratios(scenario, result, seen.append)
+    assert seen == [1, 2, 3, 4] and ratios["pod_id"].to_list() == [0, 1, 2, 3]
+    assert (ratios["rho"] > 0).all() and (ratios["share_gpus"] <= 12).all()
+    said = fairness(ratios)
+    assert said["rho_max"] == ratios["rho"].max() and 0 <= said["unfair_part"] <= 1
+
+
+def test_between_two_sizes_times_lie_on_a_line() -> None:
+    runs = IsolatedRuns(adaptive_setting(2, 0, 0), Sia())
+    two, four, six = (runs.seconds(JOB, gpus) for gpus in (2.0, 4.0, 6.0))
+    assert runs.seconds(JOB, 3.5) == pytest.approx((runs.seconds(JOB, 3.0) + four) / 2)
+    assert six == pytest.approx((four + runs.seconds(JOB, 8.0)) / 2)
+    assert two > four
+    assert runs.seconds(JOB, 0.5) == 2 * runs.seconds(JOB, 1.0)
+
+
+def test_who_is_held_to_its_gpus_waits_for_its_part_of_the_time() -> None:
+    runs = IsolatedRuns(adaptive_setting(2, 0, 0, 360.0), Rotation())
+    assert runs.seconds(JOB, 1.0) == 2 * runs.seconds(JOB, 2.0) == 2 * runs.seconds(JOB, 8.0)
+    assert math.isnan(runs.seconds(JOB._replace(num_gpu=64), 2.0))
+
+
+def test_models_count_by_their_gpus() -> None:
+    both, aws, dgx = (IsolatedRuns(adaptive_setting(*nodes), Sia()) for nodes in ((2, 1, 0), (2, 0, 0), (0, 1, 0)))
+    assert both.seconds(JOB, 4.0) == pytest.approx((aws.seconds(JOB, 4.0) + dgx.seconds(JOB, 4.0)) / 2)
+
+
+def test_sizes_are_parts_of_a_node_or_whole_ones() -> None:
+    assert sizes_of(NodeGroup("aws", (4, 4, 4), (0, 1, 2))) == [1, 2, 3, 4, 8, 12]
+
+
+def test_other_policies_are_refused() -> None:
+    scenario = fs.Scenario("sia:1:1:0", "synth:sia?jobs=1&seed=3", "sia")
+    (result,) = fs.simulate_many([scenario], workers=1)
+    with pytest.raises(ScenarioError, match="adaptive"):
+        finish_time_ratios(fs.Scenario("sia:1:1:0", "synth:gavel?jobs=1", "gandiva"), result)
+    empty = finish_time_ratios(scenario, result).clear()
+    assert math.isnan(fairness(empty)["rho_max"]) and isinstance(empty, pl.DataFrame)
