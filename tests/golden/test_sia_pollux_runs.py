@@ -6,8 +6,8 @@ where the last bits of its slopes let it, decides a tie otherwise. From there on
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,6 @@ def setting(round_s: float, seed: int = 0) -> AdaptiveSetting:
     return AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
 
 
-@cache
 def played(workload: str, policy: Any, round_s: float, seed: int = 0) -> AdaptiveRun:
     """A recorded workload under a policy of ours."""
     jobs = recorded()[workload][0].jobs()
@@ -95,18 +94,22 @@ def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     assert same >= FIRST_ROUNDS
 
 
-@pytest.mark.parametrize("workload", sorted(recorded()))
-def test_means_over_seeds(workload: str) -> None:
+def chosen() -> list[str]:
+    """Every recorded workload with FASTSIM_GOLDEN=full, else the one that takes least to play."""
+    found = recorded()
+    if os.environ.get("FASTSIM_GOLDEN") == "full" or not found:
+        return sorted(found)
+    return [min(found, key=lambda name: (found[name][0].summary["avg_jct_h"] * len(found[name][0].jobs()), name))]
+
+
+@pytest.mark.parametrize("workload", chosen())
+def test_means_over_seeds_and_who_is_faster(workload: str) -> None:
     ours = [mean_jct_h(played(workload, Pollux(), 60.0, seed)) for seed in range(SEEDS)]
-    theirs = [run.summary["avg_jct_h"] for run in recorded()[workload]]
-    off = np.mean(ours) / np.mean(theirs) - 1
-    print(f"{workload}: {np.mean(ours):.4f} h ({min(ours):.3f} to {max(ours):.3f}), {off:+.1%} of {len(theirs)} runs")
-    assert abs(off) <= MEAN_BAR
-
-
-@pytest.mark.parametrize("workload", sorted(recorded()))
-def test_sia_is_faster_and_gavel_is_slower(workload: str) -> None:
-    pollux = np.mean([mean_jct_h(played(workload, Pollux(), 60.0, seed)) for seed in range(SEEDS)])
     sia, gavel = mean_jct_h(played(workload, Sia(), 60.0)), mean_jct_h(played(workload, Rotation(), 360.0))
-    print(f"{workload}: Sia {sia:.4f}, Pollux {pollux:.4f}, Gavel {gavel:.4f} h")
+    theirs = [run.summary["avg_jct_h"] for run in recorded()[workload]]
+    pollux = float(np.mean(ours))
+    off = pollux / np.mean(theirs) - 1
+    print(f"{workload}: {pollux:.4f} h ({min(ours):.3f} to {max(ours):.3f}), {off:+.1%} of {len(theirs)} runs; "
+          f"Sia {sia:.4f}, Gavel {gavel:.4f} h")  # fmt: skip
+    assert abs(off) <= MEAN_BAR
     assert sia < pollux < gavel
