@@ -39,8 +39,10 @@ DETERMINISTIC = ("dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fg
 """Kernels whose raw scores depend on nothing but node and pod."""
 KERNELS = (*DETERMINISTIC, "random")
 """All kernels but the user's own."""
-PLAIN_QUEUES = tuple(rule for rule in QUEUES if rule != "drf" and rule not in BACKFILL)
-"""Queue rules that look at neither tenants nor durations."""
+PLAIN_QUEUES = tuple(
+    rule for rule in QUEUES if rule not in ("drf", *BACKFILL) and rule.removesuffix("_skip") not in SERVED
+)
+"""Queue rules that look at neither tenants nor durations nor what pods have had."""
 SECONDS = st.integers(0, 12).map(float)
 """Few distinct times, so that many events happen at once."""
 POD_SCHEMA: dict[str, Any] = {
