@@ -91,10 +91,10 @@ def _policy(text: str) -> Any:
 def _refuse_mismatch(scenario: Scenario) -> None:
     """Refuse options that the engine of this policy would have to ignore."""
     from fastsim.adaptive_simulation import is_adaptive, refuse_options
-    from fastsim.sockets import is_round_policy, refuse_foreign_fields
+    from fastsim.sockets import refuse_foreign_fields
 
     policy = _policy(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    refuse_foreign_fields(scenario, is_round_policy(policy))
+    refuse_foreign_fields(scenario, policy)
     if is_adaptive(policy):
         refuse_options(scenario)
 

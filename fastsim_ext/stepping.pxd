@@ -13,7 +13,7 @@ cdef class Stepping(Online):
     cdef int64_t most_cpu, most_mem      # of any node
     cdef int64_t kept                    # typical count that fragmentation is measured in
     cdef int halt(self) except -1 nogil
-    cdef double act(self, int node) except? -1e300 nogil
+    cdef int act(self, int node, double* reward) except -1 nogil
     cdef double value(self) noexcept nogil
     cdef double worth(self, int term) noexcept nogil
     cdef void look(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil

@@ -48,7 +48,7 @@ cdef class Stepping(Online):
         cdef double reward
         if not -1 <= node < self.nodes.count:
             raise IndexError(f"node {node} of {self.nodes.count}")
-        reward = self.act(node)
+        self.act(node, &reward)
         more = self.halt() == 1
         if more:
             self.look(node__nf, pod__f, fits__n)
@@ -136,13 +136,14 @@ cdef class Stepping(Online):
         self.stale__n[self.work.slots[slot].node] = 1
         return Online.release(self, slot, reason)
 
-    cdef double act(self, int node) except? -1e300 nogil:
-        """Let the pod arrive and go to the node; what it is worth."""
+    cdef int act(self, int node, double* reward) except -1 nogil:
+        """Let the pod arrive and go to the node, which is worth ``reward``."""
         cdef double before = self.value()
         self.action = node
         self.loop(1)
         self.action = ASK
-        return self.value() - before
+        reward[0] = self.value() - before
+        return 0
 
     cdef double value(self) noexcept nogil:
         """What the present state is worth, by the weights of the reward."""
@@ -206,7 +207,7 @@ def stepped(list episodes, const int64_t[::1] node__e, float[:, :, ::1] nodes__e
         episode = episodes[e]
         if not -1 <= node__e[e] < episode.nodes.count:
             raise IndexError(f"node {node__e[e]} of {episode.nodes.count}")
-        reward__e[e] = episode.act(<int> node__e[e])
+        episode.act(<int> node__e[e], &reward__e[e])
         over__e[e] = episode.halt() == 0
         if over__e[e]:
             episode.restart()
