@@ -29,7 +29,7 @@ PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
 """What else is in a working folder: journals, waiting times, a state that was being written."""
 WAITS = ("wait", "jct", "lost")
 """Values that a run keeps beside its tables, eight bytes each."""
-VERSION = 2
+VERSION = 3
 """Layout of the state file; another one is refused."""
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fastsim.regime import Regime
     from fastsim.workload import Workload
 
-NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "tags", "present")
+NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "mig_used", "tags", "present")
 """Columns that say what is free on a node; everything else about nodes follows from them."""
 BATCH_ROWS = 16_384
 """Rows of a batch: a checkpoint can be taken between two of them, or when nothing arrives any more."""

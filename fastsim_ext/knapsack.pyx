@@ -21,7 +21,7 @@ cdef enum:
     SIDE = MOST_KINDS + 1              # of the basis: a row for each kind, and one for the plans' sum
     STEPS = 400                        # of the climb to the best prices
     SLOTS = 1 << 16                    # of the states that are remembered
-    ROOM = SLOTS // 2
+    ROOM = 1 << 15                     # half of them, so that a search for a free one is short
 
 cdef double SAME = 1e-9                # costs that differ by less are equal
 cdef double PIVOT = 1e-10

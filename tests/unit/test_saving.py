@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -198,3 +199,15 @@ def test_a_checkpoint_follows_the_pods_in_the_system(tmp_path: Path) -> None:
     assert state.meta["loop"]["arrived"] == 3000 and len(state.arrays["in_system"]) < 300
     assert (tmp_path / "run.checkpoint" / "state.npz").stat().st_size < 100_000
     assert np.isin(state.arrays["in_system"], np.arange(3000)).all()
+
+
+def test_instances_in_use_are_there_again_after_a_stop(tmp_path: Path) -> None:
+    cluster = fs.Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2g.20gb+2g.20gb")
+    asked = {"cpu_milli": 1000, "memory_mib": 10, "num_gpu": 0, "gpu_milli": 0}
+    rows = [asked | {"pod_id": k, "submit_s": float(k), "duration_s": 9.0, "mig": "2g.20gb"} for k in range(6)]
+    workload = Workload.from_arrow(pl.DataFrame(rows))
+    whole = fs.simulate(cluster, workload, "best_fit", out=tmp_path / "whole")
+    fs.simulate(cluster, workload, "best_fit", out=tmp_path / "kept", checkpoint_pods=2, keep_checkpoint=True)
+    other = fs.fork(tmp_path / "kept", tmp_path / "other", at_s=5.5, cluster=cluster, workload=workload)
+    assert other.timeline.equals(whole.timeline)
+    assert other.timeline["gpu_milli_alloc"].max() == 570
