@@ -34,10 +34,13 @@ def test_new_jobs_get_one_gpu_each() -> None:
     assert [len(places[number].nodes) for number in (0, 1)] == [1, 1]
 
 
-def test_a_job_doubles_at_most_and_stands_on_one_model() -> None:
-    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": dict.fromkeys(range(3), Belief(PERF, 2))}
-    (place,) = decider().decide(AdaptiveView(60.0, [job(0, age_s=9000.0, **known)])).values()
-    assert 1 < len(place.nodes) <= 4
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_a_lone_job_doubles_and_no_more_on_nodes_of_one_model(gpus: int) -> None:
+    setting = adaptive_setting()
+    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": dict.fromkeys(range(3), Belief(PERF, gpus))}
+    (place,) = decider(setting).decide(AdaptiveView(60.0, [job(0, age_s=9000.0, **known)])).values()
+    assert len(place.nodes) == 2 * gpus
+    assert set(place.nodes) <= set(range(len(setting.groups[place.group].gpus__n)))
 
 
 def test_rigid_jobs_and_untuned_ones_get_what_they_ask_for() -> None:
