@@ -31,9 +31,9 @@ def reproduce(
     from fastsim.progress import progress_bar
 
     folder = out or Path(f"reproduced-{paper}")
-    with progress_bar("runs", papers.run_count(paper, data, quick)) as progress:
+    count = papers.run_count(paper, data, quick)
+    with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
         made = papers.reproduce(paper, data, quick=quick, workers=workers, progress=progress)
-    with held(folder, overwrite=out is None):
         made.write(folder)
     if as_json:
         click.echo(show.table_json(made.cells))
