@@ -69,5 +69,8 @@ def fastsim_here(*arguments: object, cwd: Path) -> Outcome:
     """Run one command in this process: quick, and what a test has patched holds."""
     out, err = io.StringIO(), io.StringIO()
     with chdir(cwd), redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, COLUMNS="100"):
-        code = exit_code([*map(str, arguments)])
+        try:
+            code = exit_code([*map(str, arguments)])
+        except SystemExit as left:
+            code = int(left.code or 0)
     return Outcome(code, out.getvalue(), err.getvalue())
