@@ -9,7 +9,9 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -52,7 +54,8 @@ def bench_two_workers(benchmark: BenchmarkFixture, on: str) -> None:
     seconds(sweep(100, 2), "serial", 1)  # what this process loads, it has loaded
     alone_s, alone_cpu_s = min(seconds(runs, "serial", 1) for _ in range(2))
     found = list[tuple[float, float]]()
-    benchmark.pedantic(lambda: found.append(seconds(runs, on, WORKERS)), rounds=2, iterations=1)
+    pedantic: Callable[..., Any] = benchmark.pedantic
+    pedantic(lambda: found.append(seconds(runs, on, WORKERS)), rounds=2, iterations=1)
     wall_s, cpu_s = min(found)
     efficiency = alone_s / (WORKERS * wall_s)
     told = {"run_s": round(alone_s / RUNS, 2), "efficiency": round(efficiency, 3),
