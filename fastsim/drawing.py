@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,13 @@ def picturing() -> Any:
     except ImportError:
         raise FastsimError('pictures need the report extra: pip install "fastsim-gpu[report]"') from None
     return vl_convert
+
+
+@cache
+def page_scripts() -> str:
+    """What draws charts in a page, as JavaScript; putting it together takes seconds, so a process does it once."""
+    made: str = picturing().javascript_bundle()
+    return made
 
 
 def written_file(path: str | os.PathLike[str], content: bytes) -> Path:

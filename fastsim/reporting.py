@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fastsim.drawing import picturing, written_file
+from fastsim.drawing import page_scripts, picturing, written_file
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.occupancy import Window
 from fastsim.page import provenance_rows, report_page
@@ -76,7 +76,7 @@ class Report:
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """The page: table, charts, provenance and citations in one file."""
-        scripts = picturing().javascript_bundle() if self.figures else ""
+        scripts = page_scripts() if self.figures else ""
         return written_file(path, report_page(self, scripts).encode())
 
     def to_markdown(self, path: str | os.PathLike[str], pictures: Sequence[str | os.PathLike[str]] = ()) -> Path:

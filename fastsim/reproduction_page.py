@@ -67,11 +67,11 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
     """The scripts of the charts and where they stand; nothing without the report extra."""
     import polars as pl
 
-    from fastsim.drawing import charting, picturing
+    from fastsim.drawing import charting, page_scripts
     from fastsim.plots import HEIGHT, WIDTH
 
     try:
-        altair, scripts = charting(), picturing().javascript_bundle()
+        altair, scripts = charting(), page_scripts()
     except FastsimError:
         return "", "<p>Charts need the report extra.</p>"
     drawn = []

@@ -66,16 +66,29 @@
     }
   }
 
-  // Charts are drawn when they are about to be seen, so that many of them open as fast as few.
+  // Charts are drawn when they are about to be seen, so that many of them open as fast as few; one after the other, so
+  // that the first is there early and the page answers meanwhile.
   const charts = [...document.querySelectorAll(".chart")];
+  const waiting = [];
+  let drawing = false;
+  async function drawAll() {
+    if (drawing) return;
+    drawing = true;
+    while (waiting.length) {
+      await new Promise((done) => setTimeout(done));
+      await draw(waiting.shift()).catch((problem) => console.error(problem));
+    }
+    drawing = false;
+  }
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (entry.isIntersecting && !drawn.has(entry.target)) {
         drawn.set(entry.target, null);
-        draw(entry.target);
+        waiting.push(entry.target);
       }
     }
-  }, { rootMargin: "400px" });
+    drawAll();
+  }, { rootMargin: "200px" });
   charts.forEach((chart) => watch.observe(chart));
   addEventListener("beforeprint", () => charts.forEach((chart) => drawn.get(chart) || draw(chart)));
 

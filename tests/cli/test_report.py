@@ -111,6 +111,20 @@ def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> Non
     assert page.complaints == [] and {url.partition(":")[0] for url in page.requests} <= {"file", "data", "blob"}
 
 
+def test_charts_are_drawn_when_they_are_about_to_be_seen(folders: Path, tmp_path: Path, page: Page) -> None:
+    file = tmp_path / "report.html"
+    assert exit_code(["report", *(str(folders / name) for name in ("jobs", "pods")), "--html", str(file)]) == 0
+    page.open(file, 1200, 500)
+    page.wait("document.querySelector('.chart[data-ready]') !== null")
+    drawn = "document.querySelectorAll('.chart[data-ready]').length"
+    last = "[...document.querySelectorAll('.chart')].at(-1)"
+    assert 0 < page.value(drawn) < page.value("document.querySelectorAll('.chart').length")
+    assert page.value(f"{last}.dataset.ready === undefined")
+    page.value(f"{last}.scrollIntoView()")
+    page.wait(f"{last}.dataset.ready !== undefined")
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (390, False), (1200, True)])
 def test_dark_and_narrow(folders: Path, tmp_path: Path, page: Page, width: int, dark: bool) -> None:
     file = tmp_path / "report.html"
