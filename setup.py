@@ -47,6 +47,7 @@ setup(
     ext_modules=cythonize(
         MODULES,
         build_dir=BUILD,
+        annotate=not CHECKED,  # pages in build/release that show where a line still talks to Python
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
     ),
