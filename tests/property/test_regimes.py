@@ -22,7 +22,7 @@ from fastsim.reference_nodes import WHOLE
 from fastsim.regime import OFF
 from fastsim.result import Result
 from fastsim.workload import Workload
-from tests.property.test_runs import Rows, holding, intervals
+from tests.property.test_runs import Rows, fullest, holding, intervals
 from tests.strategies import Scenario, ruled
 
 some = settings(max_examples=40, suppress_health_check=list(HealthCheck))
@@ -56,21 +56,18 @@ def gpu_asked(row: dict[str, Any]) -> int:
 @some
 @given(ruled())
 def test_no_resource_of_any_kind_is_ever_over_allocated(scenario: Scenario) -> None:
-    held = intervals(scenario, run(scenario))
     nodes = [row | {"mig": None} for row in scenario.cluster.offered.to_pylist()]
-    for t_s in instants(held):
-        now = holding(held, t_s)
-        for position, node in enumerate(nodes):
-            here = [row for row in now if row["node_id"] == position]
-            assert sum(row["cpu_milli"] for row in here) <= node["cpu_milli"]
-            assert sum(row["memory_mib"] for row in here) <= node["memory_mib"]
-            assert node["max_pods"] is None or len(here) <= node["max_pods"]
-            assert summed(here) <= summed([node])
-            for device in range(node["num_gpu"]):
-                on = [row for row in here if device in row["gpu_ids"]]
-                assert sum(row["gpu_milli"] for row in on) <= WHOLE
-                memory = sum(row.get("gpu_memory_mib") or 0 for row in on)
-                assert node["gpu_memory_mib"] is None or memory <= node["gpu_memory_mib"]
+    for position, here in fullest(intervals(scenario, run(scenario))):
+        node = nodes[position]
+        assert sum(row["cpu_milli"] for row in here) <= node["cpu_milli"]
+        assert sum(row["memory_mib"] for row in here) <= node["memory_mib"]
+        assert node["max_pods"] is None or len(here) <= node["max_pods"]
+        assert summed(here) <= summed([node])
+        for device in range(node["num_gpu"]):
+            on = [row for row in here if device in row["gpu_ids"]]
+            assert sum(row["gpu_milli"] for row in on) <= WHOLE
+            memory = sum(row.get("gpu_memory_mib") or 0 for row in on)
+            assert node["gpu_memory_mib"] is None or memory <= node["gpu_memory_mib"]
 
 
 @some
