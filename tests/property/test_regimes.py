@@ -23,9 +23,9 @@ from fastsim.regime import OFF
 from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.property.test_runs import Rows, fullest, holding, intervals
-from tests.strategies import Scenario, ruled
+from tests.strategies import Scenario, ruled, scenarios_per_run
 
-some = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=scenarios_per_run(40), suppress_health_check=list(HealthCheck))
 LINES = tuple(queue for queue in QUEUES if queue != "drop")
 
 

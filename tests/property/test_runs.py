@@ -19,10 +19,10 @@ from fastsim.reference import ReferenceEngine
 from fastsim.reference_nodes import WHOLE
 from fastsim.result import Result
 from fastsim.workload import Workload
-from tests.strategies import Scenario, scenarios
+from tests.strategies import Scenario, scenarios, scenarios_per_run
 
 Rows = list[dict[str, Any]]
-some = settings(max_examples=40)
+some = settings(max_examples=scenarios_per_run(40))
 """Random runs for each property; the differential tests add hundreds of the same kind."""
 
 
