@@ -27,7 +27,7 @@ from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_r
 
 SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
-SPELLINGS = scenarios_per_run(2000)
+SPELLINGS = scenarios_per_run(1000)
 """And those in which only the two spellings are compared."""
 
 
