@@ -9,7 +9,7 @@ import click
 
 
 @click.command()
-@click.argument("paper", metavar="fgd|pwr|gavel")
+@click.argument("paper", metavar="fgd|pwr|gavel|monitor")
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with openb's lists.")
 @click.option("--quick", is_flag=True, help="The first trace, load and seeds only.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")

@@ -13,7 +13,7 @@ from fastsim.spelling import suggestion
 if TYPE_CHECKING:
     from fastsim.reproduction import Reproduction
 
-PAPERS = ("fgd", "pwr", "gavel")
+PAPERS = ("fgd", "pwr", "gavel", "monitor")
 
 
 def reproduce(
@@ -31,6 +31,10 @@ def reproduce(
         from fastsim.gavel_reproduction import gavel_reproduction
 
         return gavel_reproduction(folder, quick, workers, progress)
+    if paper == "monitor":
+        from fastsim.monitor_reproduction import monitor_reproduction
+
+        return monitor_reproduction(folder, quick, workers, progress)
     from fastsim.placement_reproductions import fgd_reproduction, pwr_reproduction
 
     return {"fgd": fgd_reproduction, "pwr": pwr_reproduction}[paper](folder, quick, workers, progress)
@@ -43,6 +47,10 @@ def run_count(paper: str, data: str | os.PathLike[str] | None = None, quick: boo
         from fastsim import gavel_reproduction
 
         return gavel_reproduction.run_count(quick)
+    if paper == "monitor":
+        from fastsim import monitor_reproduction
+
+        return monitor_reproduction.run_count(quick)
     from fastsim import placement_reproductions
 
     return placement_reproductions.run_count(folder, paper, quick)
