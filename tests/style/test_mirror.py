@@ -57,6 +57,7 @@ SHARED = {
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/cli_statistics.py": "tests/cli/test_sweep.py",
+    "fastsim/cli_trace.py": "tests/cli/test_trace.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
