@@ -9,7 +9,7 @@ import click
 
 
 @click.command()
-@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux")
+@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with the paper's lists of pods or jobs."
 )

@@ -18,6 +18,7 @@ MAKERS = {
     "fgd": ("placement_reproductions", "fgd_reproduction"), "pwr": ("placement_reproductions", "pwr_reproduction"),
     "gavel": ("gavel_reproduction", "gavel_reproduction"), "synergy": ("synergy_reproduction", "synergy_reproduction"),
     "sia": ("sia_reproduction", "sia_reproduction"), "pollux": ("sia_reproduction", "pollux_reproduction"),
+    "monitor": ("monitor_reproduction", "monitor_reproduction"),
 }  # fmt: skip
 """Module and function that make each paper's figures."""
 PAPERS = tuple(MAKERS)
