@@ -16,12 +16,12 @@ STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a7d3f; --bad: #b3261e; --dim: #777; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .55rem; text-align: right; border-bottom: 1px solid var(--line); }
 th:nth-child(-n+4), td:nth-child(-n+4), th:last-child, td:last-child { text-align: left; }
 .same, .within { color: var(--good); } .outside { color: var(--bad); font-weight: 600; }
 .indicative, .no-reference { color: var(--dim); } pre { overflow-x: auto; font-size: 12px; }
-.charts { background: #fff; overflow-x: auto; }
+.charts { background: #fff; }
 """
 HEADS = {
     "figure": "figure", "case": "case", "policy": "policy", "quantity": "quantity", "at": "at", "unit": "unit",
@@ -87,5 +87,6 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
         )  # fmt: skip
         drawn.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), width=WIDTH, height=HEIGHT))
     told = altair.concat(*drawn, columns=2).to_json(indent=None).replace("<", "\\u003c")
-    body = f'<div class="charts" id="charts"></div><script>vegaEmbed("#charts", {told}, {EMBED})</script>'
+    body = '<div class="wide"><div class="charts" id="charts"></div></div>'
+    body += f'<script>vegaEmbed("#charts", {told}, {EMBED})</script>'
     return f"<script>{scripts}</script>", body

@@ -30,9 +30,9 @@ CHECK_SEED, SEEDS = 42, (42, 0, 1, 2, 3, 4)
 SPLIT = "20:70:10"
 RATE = 9.0
 """Jobs an hour where a figure has one load."""
-JCT = Measure("check value", "jct_mean_h", "h", 0.01)
+JCT = Measure("check value", "mean completion time", "h", 0.01)
 CHECKED = {
-    "jct_mean_h": JCT, "jct_p99_h": Measure("check value", "jct_p99_h", "h", 0.1),
+    "jct_mean_h": JCT, "jct_p99_h": Measure("check value", "99th percentile", "h", 0.1),
     "speedup": Measure("check value", "speedup of tuned over fair shares", "x", 0.01),
 }  # fmt: skip
 MECHANISMS = ("fair", "tune")
@@ -217,6 +217,8 @@ def _curves(made: Iterable[tuple[Point, Result]]) -> pl.DataFrame:
             at = drawn.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
     for (figure, policy), pairs in drawn.items():
+        if len(pairs) == 1:  # a point is no line
+            continue
         x_title = "CPUs for each GPU" if figure.startswith("CPUs") else "load (jobs/h)"
         lines.append(points(f"Figure {figure}" if figure[0].isdigit() else figure, x_title, title, policy,
                             [x for x, _ in pairs], [y for _, y in pairs]))  # fmt: skip
