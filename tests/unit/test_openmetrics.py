@@ -71,6 +71,8 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
         ('dcgm_fb_used{gpu="0"} much 1\n# EOF\n', "a value and a time"),
         ('{gpu="0"} 5 1\n', "a name"),
         ('dcgm_fb_used{gpu="0"} 5 inf\n# EOF\n', "a value and a time"),
+        (GOOD + 'dcgm_fb_used{gpu="0"} 5\n# EOF\n', "a.om:2"),
+        ('dcgm_fb_used{pod="0} q"}5 1\ndcgm_fb_used{pod="0} 5 2\n# EOF\n', "a.om:2: found"),
     ],
 )
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path, text: str, found: str) -> None:
