@@ -29,7 +29,8 @@ def table() -> pa.Table:
     cells = itertools.product(("copy_pct", "power_w", "temperature_c", "util_pct"), range(DEVICES), range(MOMENTS))
     rows = [
         {"ts": 1_704_067_200_000 + 15_000 * moment, "node": f"n{device // 8}", "gpu_uuid": f"GPU-{device}",
-         "gpu_index": device % 8, "model": "V100", "pod": f"p{device}", "metric": metric, "value": round(100 * value, 3)}
+         "gpu_index": device % 8, "model": "V100", "pod": f"p{device}", "metric": metric,
+         "value": round(100 * value, 3)}
         for (metric, device, moment), value in zip(cells, values.tolist(), strict=True)
     ]  # fmt: skip
     return ordered(pa.Table.from_pylist(rows, schema=SCHEMA))

@@ -57,7 +57,7 @@ RECORDED = "golden/k8s-gpu/runs.csv"
 Known = Mapping[tuple[int, str], Mapping[str, float]]
 
 
-def run_count(quick: bool) -> int:
+def run_count(_data: Path | None, _paper: str, quick: bool) -> int:
     """How many runs a reproduction makes."""
     return len(_points(quick))
 
