@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
@@ -41,6 +41,7 @@ def test_the_text(tmp_path: Path) -> None:
     assert "# UNIT" not in text and "\n\n" not in text
 
 
+@settings(max_examples=25)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), st.floats(0, 1e12))
 def test_any_label_and_any_number_come_back(tmp_path_factory: pytest.TempPathFactory, pod: str, value: float) -> None:
     made = table({"power_w": [(1, value)]}, pod=pod, node=None)
