@@ -1,4 +1,4 @@
-"""Verbs about readings of GPUs: monitor serve, export, import, plot, dashboard."""
+"""Verbs about readings of GPUs: monitor serve, export, import, plot, jobs, dashboard."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
     """
     from fastsim.http_service import Service, address_of
     from fastsim.live_metrics import Pace, Record, routes
-    from fastsim.telemetry_files import readings_of
+    from fastsim.telemetry_files import scanned
 
     host, port = address_of(listen)
-    record = Record(readings_of(sources, names), profile=profile, names=names)
+    record = Record(scanned(sources, names), profile=profile, names=names)
     pace = Pace(record.length_s, speed, at_end)
     service = Service(routes(record, pace), host, port)
     what = f"{record.series:,} series, {record.length_s:,.0f} s of readings at {speed:g} times their pace"
@@ -74,10 +74,13 @@ def export(
     sources: tuple[str, ...], output: Path, form: str, epoch: str | None, slice_s: int, profile: str, names: Path | None
 ) -> None:  # fmt: skip
     """Write readings for `promtool tsdb create-blocks-from openmetrics`, or as CSV."""
-    from fastsim.openmetrics import write_files
-    from fastsim.telemetry_files import readings_of, write_csv_files
+    import polars as pl
 
-    table = readings_of(sources, names)
+    from fastsim.openmetrics import write_files
+    from fastsim.telemetry_files import scanned, write_csv_files
+    from fastsim.telemetry_table import looked
+
+    table = scanned(sources, names)
     _refuse_existing(output)
     with _whole_folder(output) as folder:
         if form == "csv":
@@ -85,7 +88,8 @@ def export(
         else:
             written = write_files(table, folder, profile=profile, epoch_s=_epoch_s(table, epoch), slice_s=slice_s,
                                   names=names)  # fmt: skip
-    click.echo(f"{output}: {len(table):,} readings in {len(written):,} files")
+    count = looked(table.select(pl.len())).item()
+    click.echo(f"{output}: {count:,} readings in {len(written):,} files")
 
 
 @monitor.command("import")
@@ -108,7 +112,7 @@ def import_(
 
     from fastsim.errors import InputError, ScenarioError
     from fastsim.prometheus import Prometheus
-    from fastsim.telemetry_files import readings_of
+    from fastsim.telemetry_files import collected
     from fastsim.telemetry_table import write
 
     unknown: Counter[str] = Counter()
@@ -119,7 +123,7 @@ def import_(
     elif where or step or any(value is not None for value in window.values()):
         raise ScenarioError("SRC", repr(sources[0]), "the address of a server, to which these options belong")
     else:
-        table = readings_of(sources, names, unknown)
+        table = collected(sources, names, unknown)
     if not len(table):
         raise InputError(sources[0], "no readings of GPUs", "series under names of `fastsim monitor import --names`")
     rows = write(table, output, sources)
@@ -159,6 +163,23 @@ def plot(
         called = labels or distinct_names([Path(source).stem for source in sources])
         chart = comparison_chart(dict(zip(called, tables, strict=True)), chosen, pod=pod, apart=apart)
     click.echo(f"{written_chart(chart, output)}: {len(chosen)} quantities of {len(tables)} runs")
+
+
+@monitor.command()
+@_sources
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet.")
+@click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="What each did to its GPUs, CSV.")
+@_names
+def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
+    """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""
+    from fastsim.telemetry_files import readings_of
+    from fastsim.telemetry_jobs import jobs_of, write_profiles_csv
+
+    found = jobs_of(readings_of(sources, names))
+    click.echo(f"{output}: {found.pods.write(output):,} pods")
+    if profiles is not None:
+        write_profiles_csv(found.profiles, profiles)
+        click.echo(f"{profiles}: {len(found.profiles):,} profiles")
 
 
 @monitor.command()
@@ -202,15 +223,17 @@ def _asked(
 
 def _epoch_s(table: Any, epoch: str | None) -> int:
     """Seconds that are added to all times; readings of a simulation, whose second 0 would be 1970, need some."""
-    import pyarrow.compute as pc
+    import polars as pl
 
     from fastsim.errors import ScenarioError
+    from fastsim.telemetry_table import looked
     from fastsim.workload.kubernetes_pods import unix_s
 
     found = unix_s(epoch, "--epoch")
     if found is not None:
         return int(found)
-    if len(table) and pc.min(table["ts"]).as_py().year > 1990:
+    first = looked(table.select(pl.col("ts").min())).item()
+    if first is not None and first.year > 1990:
         return 0
     raise ScenarioError(
         "--epoch", "nothing, and readings of 1970", "the time of second 0, such as 2024-01-01T00:00:00Z"

@@ -24,12 +24,14 @@ from fastsim.http_service import Answer, Reply, Request, json_reply
 from fastsim.metric_names import LABELS, Metric, metrics
 from fastsim.openmetrics import label_text
 from fastsim.sample_and_hold import STALE_S
-from fastsim.telemetry_table import KEYS, ordered
+from fastsim.telemetry_table import KEYS, lazily, looked, ordered_rows
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 """Type of the text that every Prometheus reads."""
 AT_END = ("stop", "hold", "repeat")
 """What comes after the last reading: nothing, the last one for ever, or the first one again."""
+MOST_GAPS = 1_000_000
+"""Readings whose distances tell how far they usually are apart."""
 DEVICE = ("metric", "node", "gpu_uuid", "gpu_index")
 """What tells the readings of one device from those of another."""
 
@@ -67,27 +69,44 @@ class Record:
     """A table of readings, ready to be asked what is known at a second after its first."""
 
     def __init__(
-        self, table: pa.Table, *, profile: str = "dcgm2", names: str | os.PathLike[str] | None = None,
+        self, table: pa.Table | pl.LazyFrame, *, profile: str = "dcgm2", names: str | os.PathLike[str] | None = None,
         hold_s: float | None = None,
     ) -> None:  # fmt: skip
-        rows = pl.DataFrame(pl.from_arrow(ordered(table)))
-        if rows.is_empty():
+        source = lazily(table)
+        ms = pl.col("ts").dt.epoch("ms")
+        span = looked(source.select(low=ms.min(), high=ms.max())).row(0)
+        if span[0] is None:
             raise InputError("telemetry", "no readings", "one at least")
+        self.begin_ms, self.end_ms = (int(end) for end in span)
+        self._span = self.end_ms - self.begin_ms + 1
         known = {metric.quantity: metric for metric in metrics(profile, names)}
-        left_out = sorted(set(rows["metric"]) - known.keys())
+        kinds = sorted(looked(source.select(pl.col("metric").unique())).to_series().to_list())
+        left_out = sorted(set(kinds) - known.keys())
         if left_out:
             raise InputError("telemetry: metric", repr(left_out[0]), f"one of {', '.join(known)}")
-        rows = rows.with_columns(
-            ms=pl.col("ts").dt.epoch("ms"), device=pl.struct(DEVICE).rle_id(), series=pl.struct(KEYS).rle_id()
-        ).sort("device", "ms", "series")
-        self.begin_ms, self.end_ms = int(rows["ms"].min()), int(rows["ms"].max())  # type: ignore[arg-type]
-        self._texts(rows, known, profile)
-        self._ms = rows["ms"].to_numpy() - self.begin_ms
-        self._span = self.end_ms - self.begin_ms + 1
-        self._devices = int(rows["device"].max()) + 1  # type: ignore[arg-type]
-        self._keys = rows["device"].to_numpy().astype(np.int64) * self._span + self._ms
-        self._series, self._values = rows["series"].to_numpy(), rows["value"].to_numpy()
+        self._names: list[Metric] = []
+        self._labels: list[str] = []
+        self._nodes: list[str | None] = []
+        self._devices = 0
+        # One quantity at a time is held as a table; of all of them numbers are kept, 20 bytes of a reading.
+        parts = [self._part(source.filter(pl.col("metric") == kind), known[kind], profile) for kind in kinds]
+        self._keys, self._series, self._values = (np.concatenate(column) for column in zip(*parts, strict=True))
         self.hold_s = max(STALE_S, 2 * self._usual_gap_s()) if hold_s is None else hold_s
+
+    def _part(self, source: pl.LazyFrame, metric: Metric, profile: str) -> tuple[Any, Any, Any]:
+        """Places in the record (devices one after another), series and values of one quantity, in this order."""
+        rows = ordered_rows(looked(source)).with_columns(
+            ms=pl.col("ts").dt.epoch("ms") - self.begin_ms, device=pl.struct(DEVICE).rle_id() + self._devices,
+            series=pl.struct(KEYS).rle_id() + len(self._names),
+        )  # fmt: skip
+        self._devices = int(rows["device"].max()) + 1  # type: ignore[arg-type]
+        for row in rows.unique("series", keep="first", maintain_order=True).iter_rows(named=True):
+            self._names.append(metric)
+            self._labels.append(label_text(row, LABELS[profile]))
+            self._nodes.append(row["node"])
+        rows = rows.select("device", "ms", "series", "value").sort("device", "ms", "series")
+        keys = rows["device"].to_numpy().astype(np.int64) * self._span + rows["ms"].to_numpy()
+        return keys, rows["series"].to_numpy().astype(np.int32), rows["value"].to_numpy()
 
     @property
     def length_s(self) -> float:
@@ -125,18 +144,13 @@ class Record:
         last = np.searchsorted(self._keys, starts + place, side="right")
         first = np.searchsorted(self._keys, np.where(last > 0, self._keys[last - 1], 0), side="left")
         good = (last > 0) & (self._keys[last - 1] >= starts)
-        good &= place - self._ms[last - 1] <= 1000 * self.hold_s
+        good &= starts + place - self._keys[last - 1] <= 1000 * self.hold_s
         if not good.any():
             return np.zeros(0, np.int64)
         return np.concatenate([np.arange(a, b) for a, b in zip(first[good], last[good], strict=True)])
 
-    def _texts(self, rows: pl.DataFrame, known: dict[str, Metric], profile: str) -> None:
-        each = rows.unique("series", keep="first", maintain_order=True).sort("series").iter_rows(named=True)
-        found = [(known[row["metric"]], label_text(row, LABELS[profile]), row["node"]) for row in each]
-        self._names, self._labels, self._nodes = (list(column) for column in zip(*found, strict=True))
-
     def _usual_gap_s(self) -> float:
-        gaps = np.diff(self._keys)
+        gaps = np.diff(self._keys[:MOST_GAPS])
         gaps = gaps[(gaps > 0) & (gaps < self._span)]
         return float(np.median(gaps)) / 1000 if len(gaps) else 0.0
 

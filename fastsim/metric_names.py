@@ -38,6 +38,8 @@ class Metric(NamedTuple):
 
         So a reading with no more digits does not change there and back, whatever the unit.
         """
+        if self.per == 1.0:
+            return value
         plain = value / self.per
         if not math.isfinite(plain):
             return plain

@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.metric_names import LABELS, Labels, Metric, by_name, metrics
 from fastsim.tabular import replacing
-from fastsim.telemetry_table import KEYS, Sample, ordered, table_of
+from fastsim.telemetry_table import KEYS, PIECE_ROWS, Sample, lazily, looked, ordered_rows, table_of
 
 DAY_S = 86_400
 """Longest time that one file covers, seconds."""
@@ -32,52 +35,58 @@ _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 
 def write_files(
-    table: pa.Table, folder: str | os.PathLike[str], *, profile: str = "dcgm2", epoch_s: int = 0, slice_s: int = DAY_S,
-    names: str | os.PathLike[str] | None = None,
+    rows: pa.Table | pl.LazyFrame, folder: str | os.PathLike[str], *, profile: str = "dcgm2", epoch_s: int = 0,
+    slice_s: int = DAY_S, names: str | os.PathLike[str] | None = None,
 ) -> list[Path]:  # fmt: skip
     """One file for each day, or `slice_s`, that has readings; `epoch_s` is added to all times, Unix seconds.
 
     A simulation begins at second 0, which would be 1970. Each file is complete or not there; their names sort by time.
+    One quantity of one slice is held in memory at a time, if `rows` are in a file.
     """
     if not 1 <= slice_s <= DAY_S:
         raise ScenarioError("openmetrics: slice_s", slice_s, f"1 to {DAY_S} s")
-    rows = pl.DataFrame(pl.from_arrow(ordered(table))).with_columns(ms=pl.col("ts").dt.epoch("ms") + 1000 * epoch_s)
-    if len(rows) and rows.select(pl.col("ms").min()).item() < 0:
-        raise InputError("openmetrics: ts", "a time before 1970", "a later one", "give another epoch_s")
     known = {metric.quantity: metric for metric in metrics(profile, names)}
-    for quantity in rows["metric"].unique():
+    moved = lazily(rows).with_columns(ms=pl.col("ts").dt.epoch("ms") + 1000 * epoch_s)
+    moved = moved.with_columns(part=pl.col("ms") // (1000 * slice_s))
+    pieces = looked(moved.select("part", "metric").unique()).sort("part", "metric").rows()
+    if pieces and pieces[0][0] < 0:
+        raise InputError("openmetrics: ts", "a time before 1970", "a later one", "give another epoch_s")
+    for _, quantity in pieces:
         if quantity not in known:
             raise InputError("openmetrics: metric", repr(quantity), f"one of {', '.join(known)}")
     Path(folder).mkdir(parents=True, exist_ok=True)
     written = []
-    parts = rows.with_columns(part=pl.col("ms") // (1000 * slice_s)).partition_by("part", as_dict=True)
-    for (part,), piece in sorted(parts.items()):
-        path = Path(folder) / f"{int(part) * slice_s:012}.om"
+    for part, group in groupby(pieces, key=itemgetter(0)):
+        path = Path(folder) / f"{part * slice_s:012}.om"
         with replacing(path) as partial, open(partial, "w", encoding="utf-8", newline="\n") as text:
-            for line in lines(piece, known, LABELS[profile]):
-                text.write(f"{line}\n")
+            for _, quantity in group:
+                piece = looked(moved.filter(pl.col("part") == part, pl.col("metric") == quantity).drop("part"))
+                text.writelines(family_texts(ordered_rows(piece), known[quantity], LABELS[profile]))
+            text.write(f"{END}\n")
         written.append(path)
     return written
 
 
-def lines(rows: pl.DataFrame, known: Mapping[str, Metric], labels: Labels) -> Iterator[str]:
-    """The text of sorted readings with the column `ms`, line by line.
+def family_texts(rows: pl.DataFrame, metric: Metric, labels: Labels) -> Iterator[str]:
+    """The text of sorted readings of one quantity with the column `ms`, many lines at a time.
 
     Devices that have equal labels there are one series: readings that agree are told once, others are an InputError.
     """
     told = ["metric", *(column for column, label in labels._asdict().items() if label)]
-    fewer = rows.select(*told, "ms", "value")
     if len(told) < len(KEYS):
-        fewer = fewer.unique(maintain_order=True).sort([*(key for key in KEYS if key in told), "ms"], nulls_last=False)
-        _refuse_two(fewer, told)
-    for (quantity,), family in fewer.partition_by("metric", as_dict=True, maintain_order=True).items():
-        metric = known[str(quantity)]
-        yield f"# TYPE {metric.name} {metric.type}"
-        for _, series in family.partition_by(told, as_dict=True, maintain_order=True).items():
-            pairs = label_text(series.row(0, named=True), labels)
-            for ms, value in series.select("ms", "value").iter_rows():
-                yield f"{metric.name}{{{pairs}}} {metric.theirs(value)!r} {ms // 1000}.{ms % 1000:03}"
-    yield END
+        rows = rows.select(*told, "ms", "value").unique(maintain_order=True)
+        rows = rows.sort([*(key for key in KEYS if key in told), "ms"], nulls_last=False)
+        _refuse_two(rows, told)
+    yield f"# TYPE {metric.name} {metric.type}\n"
+    rows = rows.with_columns(series=pl.struct(told).rle_id())
+    firsts = rows.unique("series", keep="first", maintain_order=True).iter_rows(named=True)
+    heads = pl.Series([f"{metric.name}{{{label_text(row, labels)}}} " for row in firsts], dtype=pl.String)
+    for piece in rows.iter_slices(PIECE_ROWS):
+        # Floats become the shortest texts that are them again.
+        value, ms = (pl.col("value") * metric.per).cast(pl.String), pl.col("ms")
+        time = (pl.lit(" "), (ms // 1000).cast(pl.String), pl.lit("."), (ms % 1000).cast(pl.String).str.zfill(3))
+        lines = piece.select(pl.concat_str(heads.gather(piece["series"]), value, *time, pl.lit("\n"))).to_series()
+        yield "".join(lines)
 
 
 def _refuse_two(rows: pl.DataFrame, told: Sequence[str]) -> None:
@@ -104,33 +113,74 @@ def read_files(
     *paths: str | os.PathLike[str], names: str | os.PathLike[str] | None = None, unknown: Counter[str] | None = None
 ) -> pa.Table:
     """The readings of OpenMetrics files (``.om``), or of what `promtool tsdb dump` printed, of any generation."""
-    known = by_name(names)
-    return table_of((sample for path in paths for sample in _samples(str(path))), known, unknown)
+    return table_of(file_samples(paths), by_name(names), unknown)
+
+
+def file_samples(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Sample]:
+    """The samples of such files."""
+    return (sample for path in paths for sample in _samples(str(path)))
 
 
 def _samples(path: str) -> Iterator[Sample]:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", newline="\n") as text:
+            yield from _parsed(path, text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(path, " ".join(str(error).split()), "OpenMetrics text or a dump of promtool") from None
-    # A dump begins with a label set and has milliseconds; it does not say where it ends.
-    dump, ended = text.startswith("{"), False
-    before: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if ended and (line or number <= text.count("\n")):
+
+
+def _parsed(path: str, text: Iterable[str]) -> Iterator[Sample]:
+    """The samples of lines; what stands before value and time is the same in many of them, and looked at once."""
+    ms_per, ended = 1000, False
+    heads: dict[str, Series] = {}
+    series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
+    for number, whole in enumerate(text, start=1):
+        line = whole.removesuffix("\n")
+        if number == 1 and line.startswith("{"):  # a dump has milliseconds, and does not say where it ends
+            ms_per = 1
+        if ended:
             raise InputError(f"{path}:{number}", repr(line[:60]), f"nothing after {END}")
         if line == END:
             ended = True
-        elif line and not line.startswith("#"):
-            sample = _sample(line, f"{path}:{number}", 1 if dump else 1000)
+            continue
+        if not line or line.startswith("#"):
+            continue
+        head, _, rest = line.rpartition("} ")
+        known = heads.get(head) if head else None
+        sample = None if known is None else _quick(known, rest, ms_per)
+        if sample is None:
+            sample = _sample(line, f"{path}:{number}", ms_per)
             key = sample.name, frozenset(sample.labels.items())
-            if before.get(key, sample.ts_ms - 1) >= sample.ts_ms:
-                expected = "samples of a series in order of time"
-                raise InputError(f"{path}:{number}", f"{sample.ts_ms} ms after {before[key]} ms", expected)
-            before[key] = sample.ts_ms
-            yield sample
-    if not (dump or ended):
+            known = series.setdefault(key, Series(sample.name, sample.labels))
+            if head and _quick(known, rest, ms_per) is not None:  # a label may have "} " in it
+                heads[head] = known
+            sample = Sample(known.name, known.labels, sample.ts_ms, sample.value)
+        assert known is not None
+        if known.last_ms is not None and known.last_ms >= sample.ts_ms:
+            expected = "samples of a series in order of time"
+            raise InputError(f"{path}:{number}", f"{sample.ts_ms} ms after {known.last_ms} ms", expected)
+        known.last_ms = sample.ts_ms
+        yield sample
+    if not (ms_per == 1 or ended):
         raise InputError(path, "an end without a last line", f"{END}, which says that nothing is missing")
+
+
+@dataclass
+class Series:
+    """A series of a file, and the time of its last sample."""
+
+    name: str
+    labels: Mapping[str, str]
+    last_ms: int | None = None
+
+
+def _quick(series: Series, rest: str, ms_per: int) -> Sample | None:
+    """The sample of a line whose beginning is known, if nothing but a value and a time follows."""
+    try:
+        value, time = rest.split()
+        return Sample(series.name, series.labels, round(float(time) * ms_per), float(value))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _sample(line: str, where: str, ms_per: int) -> Sample:

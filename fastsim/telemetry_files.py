@@ -10,22 +10,22 @@ anything else          OpenMetrics text, or what ``promtool tsdb dump`` printed
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.metric_names import by_name
-from fastsim.openmetrics import read_files
+from fastsim.openmetrics import file_samples, read_files
 from fastsim.prometheus import saved_samples
-from fastsim.tabular import one_line, parquet_table
-from fastsim.telemetry_table import KEYS, SCHEMA, ordered, table_of
+from fastsim.tabular import one_line, open_parquet, parquet_table
+from fastsim.telemetry_table import KEYS, SCHEMA, Gathered, gathered, lazily, looked, ordered, ordered_rows, table_of
 
 OF_A_RUN = "telemetry.parquet"
 """Readings in the folder of a run."""
@@ -37,6 +37,33 @@ def readings_of(
 ) -> pa.Table:  # fmt: skip
     """All readings of these files; what stands in several of them counts once."""
     return ordered(pa.concat_tables([_readings(Path(path), names, unknown) for path in paths]))
+
+
+def collected(
+    paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
+    unknown: Counter[str] | None = None,
+) -> pa.Table | Gathered:  # fmt: skip
+    """The same, as numbers while that is all that is needed: text tells one reading after another."""
+    if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
+        return readings_of(paths, names, unknown)
+    return gathered(file_samples(paths), by_name(names), unknown)
+
+
+def scanned(
+    paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
+    unknown: Counter[str] | None = None,
+) -> pl.LazyFrame:  # fmt: skip
+    """The same, not in order and not read before they are looked at, if they are Parquet tables of readings."""
+    return pl.concat([_scanned(Path(path), names, unknown) for path in paths])
+
+
+def _scanned(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pl.LazyFrame:
+    file = path / OF_A_RUN if path.is_dir() else path
+    if file.suffix == ".parquet" and file.is_file():
+        with open_parquet(file) as found:
+            if found.schema_arrow.remove_metadata().equals(SCHEMA):
+                return pl.scan_parquet(file)
+    return lazily(_readings(path, names, unknown))
 
 
 def _readings(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pa.Table:
@@ -62,26 +89,30 @@ def _parquet(path: Path) -> pa.Table:
         raise InputError(str(path), one_line(error), "columns of the types of a table of readings") from None
 
 
-def write_csv_files(table: pa.Table, folder: str | os.PathLike[str]) -> list[Path]:
+def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[str]) -> list[Path]:
     """One file for each series, ``t_rel`` (seconds after the first reading of all) and ``value``; the paths.
 
     Names are made of node, device, pod and metric.
     """
-    rows = pl.DataFrame(pl.from_arrow(ordered(table))).with_columns(ms=pl.col("ts").dt.epoch("ms"))
-    rows = rows.with_columns(t_rel=(pl.col("ms") - pl.col("ms").min()) / 1000)
+    moved = lazily(table).with_columns(ms=pl.col("ts").dt.epoch("ms"))
+    first = looked(moved.select(pl.col("ms").min())).item()
+    kinds = looked(moved.select(pl.col("metric").unique())).to_series().sort().to_list()
     Path(folder).mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     taken: Counter[str] = Counter()
-    for _, series in rows.partition_by(list(KEYS), as_dict=True, maintain_order=True).items():
-        row = series.row(0, named=True)
-        parts = (row["node"], row["gpu_uuid"] if row["gpu_index"] is None else row["gpu_index"], row["pod"])
-        told = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
-        name = "-".join(told)
-        taken[name] += 1
-        path = Path(folder) / f"{name}{'' if taken[name] == 1 else f'-{taken[name]}'}.csv"
-        with open(path, "w", encoding="utf-8", newline="") as text:
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(["t_rel", "value"])
-            writer.writerows(series.select("t_rel", "value").iter_rows())
-        written.append(path)
+    for kind in kinds:  # one quantity at a time is held in memory
+        rows = ordered_rows(looked(moved.filter(pl.col("metric") == kind)))
+        rows = rows.with_columns(t_rel=(pl.col("ms") - first) / 1000)
+        for series in rows.partition_by(list(KEYS), maintain_order=True):
+            name = _series_name(series.row(0, named=True))
+            taken[name] += 1
+            path = Path(folder) / f"{name}{'' if taken[name] == 1 else f'-{taken[name]}'}.csv"
+            series.select("t_rel", "value").write_csv(path)
+            written.append(path)
     return written
+
+
+def _series_name(row: dict[str, Any]) -> str:
+    parts = (row["node"], row["gpu_uuid"] if row["gpu_index"] is None else row["gpu_index"], row["pod"])
+    told = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
+    return "-".join(told)

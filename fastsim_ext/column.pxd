@@ -1,7 +1,7 @@
 # What every node is worth to one pod class, kept for many classes and corrected node by node.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.grouped cimport View
-from fastsim_ext.memo cimport Memo
+from fastsim_ext.memo cimport Key, Memo
 from fastsim_ext.needs cimport TERMS, Needs
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.tally cimport Tally
@@ -38,22 +38,22 @@ cdef class ColumnTable:
     cdef int32_t* raw            # raw points, also by term
     cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
+    cdef bint kept               # whether the memo keeps any term
     cdef bint straight, narrow   # whether each column's figures stand at its own number; whether totals take one byte
     cdef int32_t state(self, int n) except -1 nogil
+    cdef int32_t number(self, int n, const Key* key) except -1 nogil
     cdef void expect(self, int n) noexcept nogil
-    cdef int changed(self, int n) except -1 nogil
+    cdef int changed(self, const int32_t* nodes, int count) except -1 nogil
     cdef int revalue(self, int n, int first, int last) except -1 nogil
     cdef int survey(self, int n, int c) except -1 nogil
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
     cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil
-    cdef void add_up(self, int first, int last) noexcept nogil
-    cdef void note(self, int term, int n, int first, int last) noexcept nogil
-    cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil
+    cdef void add_up(self, int n, int first, int last) noexcept nogil
     cdef void enter(self, int n, int first, int last) noexcept nogil
-    cdef int64_t stretched_total(self, const Column* column, int64_t place) noexcept nogil
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil
     cdef void stretch_again(self, int32_t c) noexcept nogil
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil
+    cdef int plant(self, int32_t c) except -1 nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil

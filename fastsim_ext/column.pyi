@@ -6,6 +6,9 @@ from typing import Any
 from fastsim_ext.memo import Memo
 from fastsim_ext.nodes import NodeTable
 
+def stretches(plan: Mapping[str, Any]) -> bool:
+    """Whether totals depend on extremes over the nodes; ``plan`` as in a Selector."""
+
 class ColumnTable:
     """The columns of one run; ``memo`` keeps points by node state, ``kind`` numbers equal nodes."""
 

@@ -11,7 +11,7 @@ from array import array
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.grouped cimport View, grouped_offers
-from fastsim_ext.memo cimport UNKNOWN, Memo, memo_keep, memo_spread
+from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
     ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan,
     needs_set,
@@ -19,25 +19,26 @@ from fastsim_ext.needs cimport (
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.power cimport power_savings
-from fastsim_ext.tally cimport KINDS, Tally, tally_add, tally_clear, tally_remove
 from fastsim_ext.tree cimport (
-    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_leaf, tree_of, tree_place, tree_plant, tree_put,
-    tree_put_row, tree_sound, tree_sum_up, tree_write,
+    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_leaf, tree_of, tree_plant, tree_put, tree_put_row,
+    tree_sound, tree_sum_up, tree_write,
 )
-from fastsim_ext.types cimport FGD, GPU_PACKING, MIN_MAX_100, NORM_NONE, PWR, Node, Pod
+from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
 
 ONE = array("q", [1])
 
 cdef enum:
     FAMILIES = 128               # most families
+    ABREAST = 4                  # nodes whose states are looked up at the same time
 
 
-cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalise) noexcept nogil:
-    """Points stretched to 0..100 between the extremes over the feasible nodes."""
-    if low == high:
-        return 100 if normalise == MIN_MAX_100 else 0
-    return (raw - low) * 100 // (high - low)
+def stretches(plan):
+    """Whether totals depend on extremes over the nodes; ``plan`` as in a Selector."""
+    # One term alone has its largest total where its points are largest, however they are stretched; its smallest
+    # points may become equal.
+    alone = len(plan["kernel"]) == 1 and plan["weight"][0] >= 0
+    return not alone and any(normalise != NORM_NONE for normalise in plan["normalise"])
 
 
 cdef class ColumnTable:
@@ -67,12 +68,9 @@ cdef class ColumnTable:
                 or self.raw == NULL or self.total == NULL or self.needs == NULL):
             raise MemoryError()
         needs_plan(self.needs, max(nodes.model, default=-1) + 1)
-        self.bounded, self.dear = True, -1
+        self.bounded, self.dear, self.stretched = True, -1, stretches(plan)
+        self.kept = any(figure >= 0 for figure in self.figure)
         for term in range(self.n_terms):
-            # One term alone has its largest total where its points are largest, however they are stretched;
-            # its smallest points may become equal.
-            alone = self.n_terms == 1 and self.weight[term] >= 0
-            self.stretched = self.stretched or (not alone and self.normalise[term] != NORM_NONE)
             self.bounded = self.bounded and points_bounded(self.kernel[term]) and self.weight[term] >= 0
             if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
                 self.dear = term
@@ -122,9 +120,15 @@ cdef class ColumnTable:
     cdef int32_t state(self, int n) except -1 nogil:
         """The number of the state that node ``n`` is in."""
         cdef int32_t found = self.state_of[n]
+        cdef Key key
         if found >= 0 and self.generation == self.memo.generation:
             return found
-        found = self.memo.state(self.kind[n], &self.nodes.records[n])
+        self.memo.describe(self.kind[n], &self.nodes.records[n], &key)
+        return self.number(n, &key)
+
+    cdef int32_t number(self, int n, const Key* key) except -1 nogil:
+        """The number of the state that node ``n`` is in, which has this key."""
+        cdef int32_t found = self.memo.state(key)
         if self.generation != self.memo.generation:    # numbers given before it forgot mean nothing now
             self.generation = self.memo.generation
             self.state_of[:] = -1
@@ -137,11 +141,28 @@ cdef class ColumnTable:
         for g in range((self.n_columns + ROW - 1) // ROW):
             tree_expect(&self.groves[g], n)
 
-    cdef int changed(self, int n) except -1 nogil:
-        """Node ``n`` is not as it was: correct every column."""
-        self.state_of[n] = -1
-        if self.n_used > 0:
-            self.revalue(n, 0, self.n_columns)
+    cdef int changed(self, const int32_t* nodes, int count) except -1 nogil:
+        """Some nodes are not as they were: correct every column.
+
+        What the memo knows of a few of them at a time is on its way while others are corrected.
+        """
+        cdef Key[ABREAST] key
+        cdef int i, few
+        cdef int first = 0
+        for i in range(count):
+            self.state_of[nodes[i]] = -1
+        while first < count and self.n_used > 0:
+            few = min(count - first, ABREAST)
+            if self.kept:
+                for i in range(few):
+                    self.memo.describe(self.kind[nodes[first + i]], &self.nodes.records[nodes[first + i]], &key[i])
+                for i in range(few):
+                    self.memo.expect(&key[i])
+            for i in range(few):
+                if self.kept and self.nodes.present[nodes[first + i]]:
+                    self.number(nodes[first + i], &key[i])
+                self.revalue(nodes[first + i], 0, self.n_columns)
+            first += few
         return 0
 
     cdef int revalue(self, int n, int first, int last) except -1 nogil:
@@ -158,10 +179,7 @@ cdef class ColumnTable:
         else:
             for c in range(first, last):
                 self.verdict[c] = self.unfit + NO_NODE
-        if self.stretched:
-            self.add_up_stretched(n, first, last)
-        elif self.nodes.present[n]:
-            self.add_up(first, last)
+        self.add_up(n, first, last)
         self.enter(n, first, last)
         return 0
 
@@ -179,10 +197,7 @@ cdef class ColumnTable:
             view.groups, view.node = NULL, node
             for term in range(self.n_terms):
                 self.value(term, n, c, c + 1, &view)
-        if self.stretched:
-            self.add_up_stretched(n, c, c + 1)
-        elif self.verdict[c] == 0:
-            self.add_up(c, c + 1)
+        self.add_up(n, c, c + 1)
         tree_write(&self.trees[c], n, self.verdict[c])
         return 0
 
@@ -240,8 +255,8 @@ cdef class ColumnTable:
         return <int32_t> points_viewed(self.kernel[term], &column.pod, &self.nodes.target.typical, self.dim[term],
                                        self.norm[term], view)
 
-    cdef void add_up(self, int first, int last) noexcept nogil:
-        """Totals of the columns that fit."""
+    cdef void add_up(self, int n, int first, int last) noexcept nogil:
+        """Totals of the columns that node ``n`` fits."""
         cdef int term, c
         cdef int32_t weight, stage, fits
         cdef int32_t* verdict = self.verdict
@@ -258,45 +273,6 @@ cdef class ColumnTable:
             stage, fits = verdict[c], total[c]       # both are read, so that compilers need no branch
             verdict[c] = fits if stage == 0 else stage
 
-    cdef void note(self, int term, int n, int first, int last) noexcept nogil:
-        """Keep raw points of a term that may be stretched, and count them."""
-        cdef const int32_t* raws = self.raw + term * ROOM
-        cdef const Column* column
-        cdef bint counted = self.normalise[term] != NORM_NONE
-        cdef int64_t place = tree_place(n, ROW)
-        cdef int32_t raw
-        cdef int32_t* kept
-        cdef int c
-        for c in range(first, last):
-            column = &self.columns[c]
-            kept = &column.points[term][place]
-            raw = raws[c] if self.verdict[c] == 0 else UNFIT
-            if kept[0] == raw:
-                continue
-            self.fresh[c] = 1
-            if counted:
-                if kept[0] > WORST:
-                    tally_remove(&column.tallies[term], kept[0])
-                if raw > WORST:
-                    tally_add(&column.tallies[term], raw)
-            kept[0] = raw
-
-    cdef void add_up_stretched(self, int n, int first, int last) noexcept nogil:
-        """The same where totals depend on extremes: those the column was last stretched with."""
-        cdef int64_t place = tree_place(n, ROW)
-        cdef int term, c
-        for term in range(self.n_terms):
-            self.note(term, n, first, last)
-        for c in range(first, last):
-            if self.verdict[c] == 0:
-                if self.columns[c].most_cpu >= 0:
-                    self.verdict[c] = 0              # such a bound tells of the dear term only
-                elif self.fresh[c]:
-                    self.verdict[c] = <int32_t> self.stretched_total(&self.columns[c], place)
-                else:
-                    self.verdict[c] = tree_leaf(&self.trees[c], n)
-            self.fresh[c] = 0
-
     cdef void enter(self, int n, int first, int last) noexcept nogil:
         """Put what node ``n`` is worth in its places."""
         cdef int grove
@@ -307,72 +283,23 @@ cdef class ColumnTable:
             first = grove * ROW
             tree_put_row(&self.groves[grove], n, self.verdict + first)
 
-    cdef int64_t stretched_total(self, const Column* column, int64_t place) noexcept nogil:
-        """The total of a node that fits, between the extremes the column was last stretched with."""
-        cdef int term
-        cdef int64_t raw
-        cdef int64_t total = 0
-        for term in range(self.n_terms):
-            raw = column.points[term][place]
-            if self.normalise[term] != NORM_NONE:
-                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
-                raw = min(max(raw, column.least[term]), column.most[term])
-                raw = stretch(raw, column.least[term], column.most[term], self.normalise[term])
-            total += self.weight[term] * raw
-        return total
-
     cdef void stretch_again(self, int32_t c) noexcept nogil:
-        """Make the totals true for the extremes of now."""
-        cdef Column* column = &self.columns[c]
-        cdef Tree* tree = &self.trees[c]
-        cdef const Tally* tally
-        cdef int term, n
-        cdef bint same = True
-        cdef int32_t least, most
-        cdef int64_t place
-        for term in range(self.n_terms):
-            if self.normalise[term] == NORM_NONE:
-                continue
-            tally = &column.tallies[term]
-            if tally.kinds == 0:
-                return
-            if tally.kinds <= KINDS:
-                least, most = tally.value[0], tally.value[tally.kinds - 1]
-            else:
-                least, most = -WORST, WORST
-                for n in range(self.nodes.count):
-                    place = tree_place(n, tree.step)
-                    if column.points[term][place] > WORST:
-                        least = min(least, column.points[term][place])
-                        most = max(most, column.points[term][place])
-                if most == WORST:
-                    return
-            same = same and column.most[term] == most and column.least[term] == least
-            column.most[term], column.least[term] = most, least
-        if same:
-            return
-        for n in range(self.nodes.count):
-            if tree_leaf(tree, n) > WORST:
-                tree_write(tree, n, <int32_t> self.stretched_total(column, tree_place(n, tree.step)))
-        tree_sum_up(tree)
+        """Make the totals true for the extremes of now: here none depend on any."""
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
-        """A column whose raw points of the dear term a pod exceeds by at most one where they are above WORST, or -1.
+        """A column that bounds a pod's points of the dear term where totals are stretched; here none."""
+        return -1
 
-        They are those of a class that asks for the same devices, less CPU and no other models: more CPU taken
-        leaves more requests unsatisfied. The one point is what the order of summation can decide.
-        """
-        cdef int family = self.family_of(pod.num_gpu, pod.milli)
-        cdef int32_t c = self.families[family].first if family >= 0 and self.stretched else -1
-        cdef int32_t found = -1
-        cdef const Pod* other
-        while c >= 0:
-            other = &self.columns[c].pod
-            if (other.cpu <= pod.cpu and other.models in (0, pod.models) and (pod.num_gpu > 0 or other.cpu > 0)
-                    and (found < 0 or other.cpu > self.columns[found].pod.cpu)):
-                found = c
-            c = self.columns[c].after
-        return found
+    cdef int plant(self, int32_t c) except -1 nogil:
+        """Memory of a column, without values."""
+        cdef int grove, g
+        for grove in range(c // ROW + 1):    # changes go through all of them
+            if self.groves[grove].cells == NULL:
+                tree_plant(&self.groves[grove], self.nodes.count, ROW, 0, self.narrow)
+                for g in range(ROW):
+                    self.trees[grove * ROW + g] = tree_of(&self.groves[grove], g)
+        tree_clear(&self.trees[c])
+        return 0
 
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
         """A column with the value of every node, or -1 if there is no room for one."""
@@ -394,7 +321,7 @@ cdef class ColumnTable:
         for n in range(self.n_terms):
             self.place[n * ROOM + c] = lane * self.memo.each + max(self.figure[n], 0)
         needs_set(self.needs, c, pod)
-        plant(self, c)
+        self.plant(c)
         for n in range(self.nodes.count):
             self.survey(n, c)
         tree_sum_up(&self.trees[c])
@@ -434,7 +361,7 @@ cdef class ColumnTable:
         cdef int32_t kept
         cdef View view
         for n in range(self.nodes.n_changed):
-            self.changed(self.nodes.changed[n])
+            self.changed(&self.nodes.changed[n], 1)
         for c in range(self.n_columns):
             if not self.columns[c].used:
                 continue
@@ -449,41 +376,3 @@ cdef class ColumnTable:
                     raw = self.worked_out(term, c, n, &view)
                     assert self.raw[term * ROOM + c] == raw, f"column {c}, node {n}, term {term}: not {raw}"
         return 0
-
-
-cdef int plant(ColumnTable table, int32_t c) except -1 nogil:
-    """Memory of a column, without values."""
-    cdef Column* column = &table.columns[c]
-    cdef int grove, term
-    cdef Tree points
-    for grove in range(c // ROW + 1):    # changes go through all of them
-        plant_grove(table, grove)
-    tree_clear(&table.trees[c])
-    if not table.stretched:
-        return 0
-    if column.tallies == NULL:
-        column.tallies = <Tally*> calloc(table.n_terms, sizeof(Tally))
-        if column.tallies == NULL:
-            with gil:
-                raise MemoryError()
-    for term in range(table.n_terms):
-        points = tree_of(&table.points[c // ROW * TERMS + term], c % ROW)
-        tree_clear(&points)
-        column.most[term] = column.least[term] = 0
-        tally_clear(&column.tallies[term])
-    return 0
-
-
-cdef int plant_grove(ColumnTable table, int grove) except -1 nogil:
-    """Memory of columns that lie side by side."""
-    cdef int c, term
-    if table.groves[grove].cells != NULL:
-        return 0
-    tree_plant(&table.groves[grove], table.nodes.count, ROW, 0, table.narrow)
-    for c in range(ROW):
-        table.trees[grove * ROW + c] = tree_of(&table.groves[grove], c)
-    for term in range(table.n_terms if table.stretched else 0):
-        tree_plant(&table.points[grove * TERMS + term], table.nodes.count, ROW, 1, False)
-        for c in range(ROW):
-            table.columns[grove * ROW + c].points[term] = <int32_t*> table.points[grove * TERMS + term].cells + c
-    return 0

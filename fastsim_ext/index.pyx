@@ -9,6 +9,7 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport ColumnTable
+from fastsim_ext.column import stretches
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
@@ -16,6 +17,7 @@ from fastsim_ext.needs cimport WORST
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
+from fastsim_ext.stretched cimport StretchedTable
 from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
@@ -35,7 +37,8 @@ cdef class Indexed(Selector):
         cdef int n
         habits = plan["habits"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
-        self.table = ColumnTable(nodes, plan, plan["memo"], plan["kind"], plan["state"])
+        table = StretchedTable if stretches(plan) else ColumnTable
+        self.table = table(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
         if self.bounds == NULL:
             raise MemoryError()
@@ -135,11 +138,11 @@ cdef class Indexed(Selector):
 
     cdef int settle(self) except -1 nogil:
         """Correct every column for the nodes that changed since the last time."""
-        cdef int i, n
+        cdef int i
         for i in range(self.nodes.n_changed):
-            n = self.nodes.changed[i]
-            self.nodes.listed[n] = 0
-            self.table.changed(n)
+            self.nodes.listed[self.nodes.changed[i]] = 0
+        if self.nodes.n_changed > 0:
+            self.table.changed(&self.nodes.changed[0], self.nodes.n_changed)
         self.changes += self.nodes.n_changed
         self.nodes.n_changed = 0
         if self.changes >= self.next_sweep:

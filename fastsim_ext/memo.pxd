@@ -1,12 +1,12 @@
 # What was worked out about a node's state, kept for whoever meets that state again.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
-from fastsim_ext.types cimport MAX_GPUS, Node, Pod
+from fastsim_ext.types cimport Node, Pod
 
 cdef enum:
     UNKNOWN = -32768         # a figure nobody has worked out yet; what does not fit its bits is never kept
     SMALL_UNKNOWN = -128     # the same in a row of bytes
-    STRIP = 7                # marks are found by strips of 128 milli-CPU
-    STRIPS = 1024            # the last one has no end
+    STRIP = 7, STRIPS = 1024  # marks are found by strips of 128 milli-CPU; the last one has no end
+    WORDS = 18               # most words of a state, 2 + MAX_GPUS // 4
 
 cdef inline int32_t memo_figure(const char* row, int64_t at, bint small) noexcept nogil:
     """A figure of a row, or UNKNOWN."""
@@ -20,32 +20,34 @@ cdef inline void memo_keep(char* row, int64_t at, bint small, int32_t points) no
     elif not small and UNKNOWN < points < -UNKNOWN:
         (<int16_t*> row)[at] = <int16_t> points
 
+cdef struct Key:         # a state before it has a number
+    uint64_t[WORDS] words                # kind, CPU left, milli of four devices each
+    uint64_t mix         # of all of them: where to begin to look, and in its upper half what to look for
+
 cdef bint memo_spread(const char* row, bint small, const int32_t* at__c, const int32_t* skip__c, int first, int last,
                       int32_t* out__c) noexcept nogil
 
 cdef class Memo:
-    cdef readonly int words      # 64-bit words of a state: kind, CPU left, milli of four devices each
-    cdef readonly int width      # devices
+    cdef readonly int words, width       # 64-bit words of a state; devices
     cdef bint coarse             # whether states are told apart only as far as fragmentation does; figures are bytes
     cdef const int64_t[::1] cpus         # CPU requests of the target workload
     cdef int64_t* marks                  # where CPU left begins to satisfy more, rising
-    cdef int64_t n_marks
     cdef int64_t[STRIPS + 2] strip_start   # marks below each strip
-    cdef readonly int each       # figures of one pod class
-    cdef readonly int n_lanes    # pod classes
+    cdef readonly int each, n_lanes      # figures of one pod class; pod classes
     cdef int lane_room
     cdef Pod* lanes
     cdef readonly int64_t n_states, forgotten, most_bytes
     cdef readonly int64_t generation     # counts how often numbers of states lost their meaning
-    cdef int64_t state_room, mask
+    cdef int64_t n_marks, state_room, mask
     cdef uint64_t* keys                  # n_states rows of words
     cdef char* rows                      # n_states rows of each * lane_room figures, two bytes each unless coarse
-    cdef int32_t* table                  # open addressing: state + 1, or 0
+    cdef uint64_t* table                 # open addressing: upper half of the key's mix, and state + 1; or 0
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1
-    cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil
+    cdef void describe(self, int32_t kind, const Node* node, Key* key) noexcept nogil
+    cdef void expect(self, const Key* key) noexcept nogil
+    cdef int32_t state(self, const Key* key) except -1 nogil
     cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil
     cdef int mark(self, int64_t taken) except -1 nogil
-    cdef void expect(self, int32_t state) noexcept nogil
     cdef int32_t lane(self, const Pod* pod) except -2 nogil
     cdef int64_t row_bytes(self, int lanes) noexcept nogil
     cdef char* row(self, int64_t state) noexcept nogil

@@ -9,7 +9,7 @@ When the rows would take more memory than allowed, everything is forgotten and c
 is kept is what was met lately.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 from fastsim_ext.ahead cimport ahead, ahead_pages
@@ -116,18 +116,20 @@ cdef class Memo:
     @property
     def bytes(self):
         """Memory of keys, rows and table, in bytes."""
-        return self.state_room * (8 * self.words + self.row_bytes(self.lane_room) + 8)
+        return self.state_room * (8 * self.words + self.row_bytes(self.lane_room) + 16)
 
     def number(self, int32_t kind, int64_t cpu_left, gpu_left):
         """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
         cdef Node node
+        cdef Key key
         cdef int32_t[MAX_GPUS] left
         if len(gpu_left) != self.width:
             raise ValueError(f"a state has {self.width} devices")
         for i in range(len(gpu_left)):
             left[i] = gpu_left[i]
         node.cpu_left, node.gpu_left, node.num_gpu = cpu_left, &left[0], self.width
-        return self.state(kind, &node)
+        self.describe(kind, &node, &key)
+        return self.state(&key)
 
     def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
         """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
@@ -151,42 +153,54 @@ cdef class Memo:
             raise IndexError(f"no figure for state {state}, place {place}, term {term}")
         return 0
 
-    cdef int32_t state(self, int32_t kind, const Node* node) except -1 nogil:
-        """The number of the state a node is in, new or known."""
-        cdef uint64_t* key
+    cdef void describe(self, int32_t kind, const Node* node, Key* key) noexcept nogil:
+        """The key of the state a node is in; where it stands in the table is on its way then."""
         cdef int16_t[MAX_GPUS] left
-        cdef int64_t at
         cdef int g
-        cdef int64_t cpu = self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
+        for g in range(self.width):
+            left[g] = <int16_t> node.gpu_left[g]
+        if self.coarse:
+            sort(&left[0], node.num_gpu)
+        key.words[self.words - 1] = 0
+        key.words[0], key.words[1] = kind, self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
+        memcpy(&key.words[2], &left[0], self.width * sizeof(int16_t))
+        key.mix = mixed(&key.words[0], self.words)
+        ahead(&self.table[<int64_t> (key.mix & <uint64_t> self.mask)])
+
+    cdef void expect(self, const Key* key) noexcept nogil:
+        """The figures of a state will be asked for: if it is known, they are on their way then."""
+        cdef int64_t at = <int64_t> (key.mix & <uint64_t> self.mask)
+        cdef int64_t state, i
+        cdef const char* row
+        while self.table[at] != 0:
+            if self.table[at] >> 32 == key.mix >> 32:
+                state = <int64_t> <uint32_t> self.table[at] - 1
+                ahead(self.keys + state * self.words)
+                row = self.row(state)
+                for i in range(self.row_bytes(self.n_lanes) // LINE + 1):
+                    ahead(row + i * LINE)
+                return
+            at = (at + 1) & self.mask
+
+    cdef int32_t state(self, const Key* key) except -1 nogil:
+        """The number of a state, new or known."""
+        cdef int64_t state, at
         if self.n_states == self.state_room:
             if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
                 self.reserve(2 * self.state_room)
             else:
                 self.forget()
-        key = self.keys + self.n_states * self.words
-        for g in range(self.width):
-            left[g] = <int16_t> node.gpu_left[g]
-        if self.coarse:
-            sort(&left[0], node.num_gpu)
-        key[self.words - 1] = 0
-        key[0], key[1] = kind, cpu
-        memcpy(&key[2], &left[0], self.width * sizeof(int16_t))
-        at = <int64_t> (mixed(key, self.words) & <uint64_t> self.mask)
+        at = <int64_t> (key.mix & <uint64_t> self.mask)
         while self.table[at] != 0:
-            self.expect(self.table[at] - 1)
-            if equal(self.keys + <int64_t> (self.table[at] - 1) * self.words, key, self.words):
-                return self.table[at] - 1
+            if self.table[at] >> 32 == key.mix >> 32:
+                state = <int64_t> <uint32_t> self.table[at] - 1
+                if equal(self.keys + state * self.words, &key.words[0], self.words):
+                    return <int32_t> state
             at = (at + 1) & self.mask
+        memcpy(self.keys + self.n_states * self.words, &key.words[0], self.words * sizeof(uint64_t))
         self.n_states += 1
-        self.table[at] = <int32_t> self.n_states
+        self.table[at] = (key.mix >> 32 << 32) | <uint64_t> self.n_states
         return <int32_t> (self.n_states - 1)
-
-    cdef void expect(self, int32_t state) noexcept nogil:
-        """The figures of a state will be asked for."""
-        cdef const char* row = self.row(state)
-        cdef int64_t i
-        for i in range(self.row_bytes(self.n_lanes) // LINE + 1):
-            ahead(row + i * LINE)
 
     cdef int32_t lane(self, const Pod* pod) except -2 nogil:
         """The place of a pod class in every row, new or known; -1 if there is none left."""
@@ -287,22 +301,24 @@ cdef class Memo:
     cdef int reserve(self, int64_t room) except -1 nogil:
         """Room for so many states, a power of two, and no fewer than are known."""
         cdef int64_t i, at
+        cdef uint64_t mix
         cdef uint64_t* keys = <uint64_t*> realloc(self.keys, room * self.words * sizeof(uint64_t))
         if keys != NULL:
             self.keys = keys
         free(self.table)
-        self.table = <int32_t*> calloc(2 * room, sizeof(int32_t))
+        self.table = <uint64_t*> calloc(2 * room, sizeof(uint64_t))
         if keys == NULL or self.table == NULL:
             with gil:
                 raise MemoryError()
         ahead_pages(self.keys, room * self.words * sizeof(uint64_t))
-        ahead_pages(self.table, 2 * room * sizeof(int32_t))
+        ahead_pages(self.table, 2 * room * sizeof(uint64_t))
         self.mask = 2 * room - 1
         for i in range(self.n_states):
-            at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
+            mix = mixed(self.keys + i * self.words, self.words)
+            at = <int64_t> (mix & <uint64_t> self.mask)
             while self.table[at] != 0:
                 at = (at + 1) & self.mask
-            self.table[at] = <int32_t> (i + 1)
+            self.table[at] = (mix >> 32 << 32) | <uint64_t> (i + 1)
         self.resize_rows(room, self.lane_room)
         return 0
 
@@ -340,7 +356,7 @@ cdef class Memo:
     cdef void forget(self) noexcept nogil:
         """Forget every state; pod classes keep their places."""
         cdef int64_t i
-        memset(self.table, 0, (self.mask + 1) * sizeof(int32_t))
+        memset(self.table, 0, (self.mask + 1) * sizeof(uint64_t))
         for i in range(self.n_states):
             self.blank(i, 0, self.lane_room * self.each)
         self.forgotten += self.n_states
@@ -349,12 +365,15 @@ cdef class Memo:
 
     cpdef int verify(self) except -1:
         """Every state is found where its key says, and no two are equal."""
-        cdef int64_t i, at
+        cdef int64_t i, at, other
+        cdef uint64_t mix
         for i in range(self.n_states):
-            at = <int64_t> (mixed(self.keys + i * self.words, self.words) & <uint64_t> self.mask)
-            while self.table[at] != i + 1:
+            mix = mixed(self.keys + i * self.words, self.words)
+            at = <int64_t> (mix & <uint64_t> self.mask)
+            while self.table[at] != (mix >> 32 << 32) | <uint64_t> (i + 1):
                 assert self.table[at] != 0, f"state {i} cannot be found"
-                assert not equal(self.keys + <int64_t> (self.table[at] - 1) * self.words, self.keys + i * self.words,
-                                 self.words), f"states {i} and {self.table[at] - 1} are equal"
+                other = <int64_t> <uint32_t> self.table[at] - 1
+                assert not equal(self.keys + other * self.words, self.keys + i * self.words, self.words), (
+                    f"states {i} and {other} are equal")
                 at = (at + 1) & self.mask
         return 0

@@ -9,4 +9,4 @@ class Counted:
     def remove(self, value: int) -> None:
         """One less of a number that is there."""
     def ends(self) -> tuple[int, int] | None:
-        """(smallest, largest) number, or None if there is none; KINDS + 1 distinct ones are too many."""
+        """(smallest, largest) number, or None if there is none; one outside the span hides them."""

@@ -1,10 +1,11 @@
 """How often each number occurs in a changing collection: the largest and the smallest of them.
 
-Raw points of one class over the nodes take few distinct values, so both ends are kept by counting.
+Raw points of one class over the nodes take few distinct values in a known range, so each is counted where it
+stands; an end that vanished is looked for when it is asked for.
 """
 
 from libc.stdint cimport int32_t
-from libc.string cimport memmove
+from libc.string cimport memset
 
 
 cdef class Counted:
@@ -24,55 +25,34 @@ cdef class Counted:
         tally_remove(&self.tally, value)
 
     def ends(self):
-        """(smallest, largest) number, or None if there is none; KINDS + 1 distinct ones are too many."""
-        if self.tally.kinds > KINDS:
-            raise OverflowError(f"more than {KINDS} distinct numbers")
-        return (self.tally.value[0], self.tally.value[self.tally.kinds - 1]) if self.tally.kinds > 0 else None
+        """(smallest, largest) number, or None if there is none; one outside the span hides them."""
+        cdef int32_t least, most
+        if self.tally.beyond:
+            raise OverflowError(f"found {self.tally.beyond} numbers beyond {LOWEST} to {LOWEST + SPAN - 1}")
+        return (least, most) if tally_ends(&self.tally, &least, &most) else None
 
 
 cdef void tally_clear(Tally* tally) noexcept nogil:
     """Forget all."""
-    tally.kinds = 0
+    memset(tally, 0, sizeof(Tally))
+    tally.low = SPAN - 1
 
 
-cdef inline int place_of(const Tally* tally, int32_t value) noexcept nogil:
-    """Where a number is, or where it belongs."""
-    cdef int low = 0
-    cdef int high = tally.kinds
-    cdef int middle
-    while low < high:
-        middle = (low + high) // 2
-        if tally.value[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef void tally_add(Tally* tally, int32_t value) noexcept nogil:
-    """One more of a number."""
-    cdef int at
-    if tally.kinds > KINDS:
-        return
-    at = place_of(tally, value)
-    if at < tally.kinds and tally.value[at] == value:
-        tally.count[at] += 1
-        return
-    if tally.kinds < KINDS:
-        memmove(&tally.value[at + 1], &tally.value[at], (tally.kinds - at) * sizeof(int32_t))
-        memmove(&tally.count[at + 1], &tally.count[at], (tally.kinds - at) * sizeof(int32_t))
-        tally.value[at], tally.count[at] = value, 1
-    tally.kinds += 1
-
-
-cdef void tally_remove(Tally* tally, int32_t value) noexcept nogil:
-    """One less of a number that is there."""
-    cdef int at
-    if tally.kinds > KINDS:
-        return
-    at = place_of(tally, value)
-    tally.count[at] -= 1
-    if tally.count[at] == 0:
-        tally.kinds -= 1
-        memmove(&tally.value[at], &tally.value[at + 1], (tally.kinds - at) * sizeof(int32_t))
-        memmove(&tally.count[at], &tally.count[at + 1], (tally.kinds - at) * sizeof(int32_t))
+cdef bint tally_ends(Tally* tally, int32_t* least, int32_t* most) noexcept nogil:
+    """The smallest and the largest number within the span; False if there is none."""
+    cdef int32_t low = tally.low
+    cdef int32_t high = tally.high
+    while low < SPAN and tally.count[low] == 0:
+        low += 1
+        while low & ((1 << BLOCK) - 1) == 0 and low < SPAN and tally.block[low >> BLOCK] == 0:
+            low += 1 << BLOCK
+    if low >= SPAN:
+        tally.low, tally.high = SPAN - 1, 0
+        return False
+    while tally.count[high] == 0:
+        high -= 1
+        while (high + 1) & ((1 << BLOCK) - 1) == 0 and tally.block[high >> BLOCK] == 0:
+            high -= 1 << BLOCK
+    tally.low, tally.high = low, high
+    least[0], most[0] = low + LOWEST, high + LOWEST
+    return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
@@ -99,6 +99,7 @@ def test_one_node_of_several() -> None:
 POINTS = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 30))
 
 
+@settings(max_examples=40)
 @given(st.lists(POINTS, min_size=1, max_size=40, unique=True), st.integers(0, 31))
 def test_what_is_known_is_what_a_plain_search_finds(points: list[tuple[int, int, int]], second: int) -> None:
     readings = [

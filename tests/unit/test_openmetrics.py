@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
@@ -41,6 +41,7 @@ def test_the_text(tmp_path: Path) -> None:
     assert "# UNIT" not in text and "\n\n" not in text
 
 
+@settings(max_examples=25)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), st.floats(0, 1e12))
 def test_any_label_and_any_number_come_back(tmp_path_factory: pytest.TempPathFactory, pod: str, value: float) -> None:
     made = table({"power_w": [(1, value)]}, pod=pod, node=None)
@@ -71,6 +72,8 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
         ('dcgm_fb_used{gpu="0"} much 1\n# EOF\n', "a value and a time"),
         ('{gpu="0"} 5 1\n', "a name"),
         ('dcgm_fb_used{gpu="0"} 5 inf\n# EOF\n', "a value and a time"),
+        (GOOD + 'dcgm_fb_used{gpu="0"} 5\n# EOF\n', "a.om:2"),
+        ('dcgm_fb_used{pod="0} q"}5 1\ndcgm_fb_used{pod="0} 5 2\n# EOF\n', "a.om:2: found"),
     ],
 )
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path, text: str, found: str) -> None:

@@ -180,3 +180,15 @@ def test_other_jobs_than_before_are_refused(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match="as when the checkpoint was written"):
         fs.resume(tmp_path / "run", workload=fs.Workload.synth("gavel", jobs=60, rate_per_hour=6, seed=2))
     assert len(fs.resume(tmp_path / "run", workload=pods).jobs) == 60
+
+
+def test_readings_of_a_run_that_goes_on_are_the_same(tmp_path: Path) -> None:
+    """Telemetry follows from the placements of the whole run, so what was stopped has it, too."""
+    few = "synth:gavel?jobs=12&rate_per_hour=40&seed=1"
+    whole = simulated(tmp_path / "whole", workload=few, telemetry=900)
+    with pytest.raises(KeyboardInterrupt):
+        simulated(tmp_path / "a", workload=few, telemetry=900, checkpoint_pods=2, progress=Stop(tmp_path / "a", 2))
+    fs.resume(tmp_path / "a")
+    assert len(whole.telemetry) and contents(tmp_path / "a") == contents(tmp_path / "whole")
+    readings = [(tmp_path / name / "telemetry.parquet").read_bytes() for name in ("a", "whole")]
+    assert readings[0] == readings[1]

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fastsim.errors import InputError
+from fastsim.live_metrics import Record
 from fastsim.openmetrics import write_files
-from fastsim.telemetry_files import OF_A_RUN, readings_of, write_csv_files
+from fastsim.telemetry_files import OF_A_RUN, readings_of, scanned, write_csv_files
 from fastsim.telemetry_table import ordered, write
 from tests.telemetry import table
 
@@ -43,6 +44,32 @@ def test_every_kind_tells_the_same(tmp_path: Path) -> None:
         assert readings_of([path], unknown=unknown) == MADE
     assert readings_of([tmp_path / "a.parquet", saved]) == MADE
     assert unknown == {"up": 1}
+
+
+def test_tables_are_not_read_before_they_are_looked_at(tmp_path: Path) -> None:
+    """Out of order, in two files that overlap: what is written is the same, and so is what an exporter tells."""
+    pq.write_table(MADE.take([2, 0]), tmp_path / "a.parquet")
+    pq.write_table(MADE.take([1, 0]), tmp_path / "b.parquet")
+    both = scanned([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+    texts = [
+        [path.read_text() for path in write_files(rows, tmp_path / f"om{place}", slice_s=2)]
+        for place, rows in enumerate((MADE, both))
+    ]
+    assert len(texts[0]) == 2 and texts[0] == texts[1]
+    csv = [
+        [path.read_text() for path in write_csv_files(rows, tmp_path / f"csv{place}")]
+        for place, rows in enumerate((MADE, both))
+    ]
+    assert csv[0] == csv[1] == ["t_rel,value\n0.0,1.5\n2.0,2.0\n", "t_rel,value\n0.0,3.0\n"]
+    assert [Record(both).text(place) for place in (0, 1.9, 2)] == [Record(MADE).text(place) for place in (0, 1.9, 2)]
+    pq.write_table(MADE.take([1]).set_column(9, "value", pa.array([7.0])).cast(MADE.schema), tmp_path / "b.parquet")
+    pq.write_table(MADE, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="found 2 and 7, expected one value"):
+        write_files(scanned([tmp_path / "a.parquet", tmp_path / "b.parquet"]), tmp_path / "om3")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(whole[:100] + bytes(len(whole) // 3) + whole[100 + len(whole) // 3 :])
+    with pytest.raises(InputError):
+        write_files(scanned([tmp_path / "a.parquet"]), tmp_path / "om4")
 
 
 def test_small_tables_for_each_series(tmp_path: Path) -> None:
