@@ -133,7 +133,10 @@ def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:
     """The jobs of a workload: applications, batch sizes, and as `task_role` what may change."""
     for name in (s.WORKLOAD, s.BATCH_SIZE):
         if name not in workload.columns:
-            expected = "an application and a batch size for every job, such as those of synth:sia"
+            expected = (
+                "an application and a batch size for every job, such as those of synth:sia: "
+                "a rate alone does not say how a job fares with other GPUs and batch sizes"
+            )
             raise InputError(f"{workload.name}: {name}", "no such column", expected)
     table = workload.table()
     roles = table[s.TASK_ROLE].to_pylist() if s.TASK_ROLE in table.column_names else [None] * len(table)

@@ -10,22 +10,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan
 from fastsim.adaptive_run import AdaptiveRun, run_adaptive
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
+from fastsim.policies.rounds.optimus import Optimus
+from fastsim.policies.rounds.planned import Planned
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
+from fastsim.policies.rounds.served import ORDERS, Served
 from fastsim.policies.rounds.sia import Sia
 from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim_ext.gauge import Gauge
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 
-POLICIES = (Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS))
+POLICIES = (
+    Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS), *map(Served, ORDERS),
+    Planned(), Optimus(),
+)  # fmt: skip
 SETTING = adaptive_setting()
 
 
@@ -39,7 +45,7 @@ def gauge() -> Gauge:
     )  # fmt: skip
 
 
-def played(policy: Any, jobs: list[AdaptiveJob], until_s: float = 9_000.0, **more: Any) -> AdaptiveRun:
+def played(policy: Any, jobs: list[AdaptiveJob], until_s: float = 6_000.0, **more: Any) -> AdaptiveRun:
     given: dict[str, Any] = {"record_tasks": True, "gauge": gauge()} | more
     return run_adaptive(told_of(SETTING), SETTING, policy.begin(SETTING), jobs, until_s=until_s, **given)
 
@@ -55,6 +61,7 @@ def assert_same(found: AdaptiveRun, expected: AdaptiveRun) -> None:
 
 
 @settings(max_examples=scenarios_per_run(12), deadline=None)
+@example(Rotation("finish_time_fairness"), 2, 4_294_967_294, 10)  # a job with nothing left
 @given(st.sampled_from(POLICIES), st.integers(1, 5), st.integers(0, 2**32), st.integers(10, 90))
 def test_a_resumed_run_is_the_whole_run(policy: Any, count: int, seed: int, rounds: int) -> None:
     jobs = random_jobs(random.Random(seed), count)

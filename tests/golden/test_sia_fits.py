@@ -54,7 +54,9 @@ def test_losses(name: str, shared: Callable[[str], Path]) -> None:
     rows = fits(shared("golden/sia/functions") / name)
     excess = np.array([loss(observed, fitted(observed)) - loss(observed, perf) for observed, perf in rows])
     assert np.percentile(excess, 99) <= 1e-5  # the recordings' own bars
-    assert (excess > 1e-3).sum() <= len(rows) / 1000  # they say none: one of 1,806 stops elsewhere with today's SciPy
+    # They say none above 1e-3. One of 1,806 is 1.2e-3 above: where that search stops is not its own doing. With slopes
+    # that are wrong in their last bit, 200 times, it ends from 1.7e-3 below the recorded loss to 2.9e-3 above it.
+    assert (excess > 1e-3).sum() <= len(rows) / 1000
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -61,6 +61,12 @@ def test_what_makes_no_sense_is_one_error(options: dict[str, Any], complaint: st
         result(**options)
 
 
+@pytest.mark.parametrize("policy", ["sia", "pollux", "rotation"])
+def test_jobs_that_only_have_rates_are_refused_with_the_reason(policy: str) -> None:
+    with pytest.raises(FastsimError, match=r"synth:gavel: batch_size: .*: a rate alone does not say how a job fares"):
+        result(workload="synth:gavel?jobs=3", policy=policy)
+
+
 def test_other_rates_are_refused() -> None:
     with pytest.raises(ScenarioError, match=r"rates: found 'rates.json'"):
         applications_from("rates.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.apps.application import fixed_split
@@ -37,6 +38,15 @@ class HeldDecider:
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
         """The group of each job that runs."""
         raise NotImplementedError
+
+    def kept(self) -> dict[str, Any]:
+        """Who stands where; rates are found again."""
+        return {"places": [[job, *at] for job, at in self.places.items()], "solver_s": self.solver_s}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.places = {job: (group, tuple(gpus)) for job, group, gpus in kept["places"]}
+        self.solver_s = kept["solver_s"]
 
     def _placed(self, chosen: Mapping[int, int], sizes: Mapping[int, int]) -> dict[int, tuple[int, tuple[int, ...]]]:
         """GPUs of each job: large jobs first, within a size those that stay where they are."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.apps.application import Application, fixed_split
@@ -55,6 +56,16 @@ class OptimusDecider:
             found = {job.id: size for job, size in zip(here, sizes, strict=True)}
         self.sizes = found
         return self.places()
+
+    def kept(self) -> dict[str, Any]:
+        """Sizes, and when they are chosen anew; speeds are found again."""
+        sizes = [[job, *size] for job, size in self.sizes.items()]
+        return {"sizes": sizes, "next_s": self.next_s if math.isfinite(self.next_s) else None}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.sizes = {job: Size(*size) for job, *size in kept["sizes"]}
+        self.next_s = -math.inf if kept["next_s"] is None else kept["next_s"]
 
     # ------------------------------------------------------------------ sizes
 

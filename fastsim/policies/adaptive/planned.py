@@ -132,6 +132,17 @@ class PlannedDecider(HeldDecider):
                 free[chosen[job.id]] -= job.job.num_gpu
         return chosen
 
+    def kept(self) -> dict[str, Any]:
+        """Besides who stands where, what is left of the plan."""
+        plan = [[job, *at] for job, at in self.plan.items()]
+        return super().kept() | {"plan": plan, "rounds_left": self.rounds_left}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        super().restored(kept)
+        self.plan = {job: (group, rounds) for job, group, rounds in kept["plan"]}
+        self.rounds_left = kept["rounds_left"]
+
     def _plan(self, jobs: Sequence[JobView]) -> None:
         start_s = time.thread_time()
         gpus = [group.gpus for group in self.setting.groups]

@@ -55,22 +55,20 @@ class RotationDecider(HeldDecider):
 
     def kept(self) -> dict[str, Any]:
         """The time that jobs have had, where they stand, and their shares; what the program remembers."""
-        return {
+        return super().kept() | {
             "received": [[job, seconds.tolist()] for job, seconds in self.received.items()],
-            "total": self.total__g.tolist(), "places": [[job, *at] for job, at in self.places.items()],
-            "shares": [self.shares[0], self.shares[1].tolist()], "solver_s": self.solver_s,
+            "total": self.total__g.tolist(), "shares": [self.shares[0], self.shares[1].tolist()],
             "program": self.allocator.kept(),
         }  # fmt: skip
 
     def restored(self, kept: Mapping[str, Any]) -> None:
         """Take it back."""
+        super().restored(kept)
         groups = len(self.setting.groups)
         self.received = {job: np.array(seconds) for job, seconds in kept["received"]}
         self.total__g = np.array(kept["total"])
-        self.places = {job: (group, tuple(gpus)) for job, group, gpus in kept["places"]}
         ids, shares = kept["shares"]
         self.shares = tuple(ids), np.array(shares).reshape(len(ids), groups)
-        self.solver_s = kept["solver_s"]
         self.allocator.restored(kept["program"])
 
     # ------------------------------------------------------------------ turns

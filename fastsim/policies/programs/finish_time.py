@@ -95,7 +95,7 @@ class FinishTime(Forgetful):
 
 
 class Bound:
-    """What a bound on the ratio asks of every job; jobs that run nowhere are not asked."""
+    """What a bound on the ratio asks of every job; jobs that run nowhere, or have nothing left, are not asked."""
 
     def __init__(self, shares: Shares, age_s: Floats, left: Floats, fair_s: Floats) -> None:
         self.shares, self.age_s, self.left, self.fair_s = shares, age_s, left, fair_s
@@ -103,14 +103,15 @@ class Bound:
         best = np.zeros(groups.classes)
         np.maximum.at(best, groups.first__r, groups.rate__rg.max(axis=1))
         np.maximum.at(best, groups.second__r[groups.mixed :], groups.partner_rate__rg[groups.mixed :].max(axis=1))
-        self.counts = (groups.rate__rg[: groups.classes].max(axis=1) > 0) & (fair_s > 0)
+        self.counts = (groups.rate__rg[: groups.classes].max(axis=1) > 0) & (fair_s > 0) & (left > 0)
         # Nobody is faster than on the best model all the time.
         least = (age_s + left * inverse(best)) * inverse(fair_s)
         self.floor = float(least[self.counts].max(initial=0.0))
 
     def scale(self, rho: float) -> Floats:
         """One over the rate that each job needs, s/step."""
-        return np.where(self.counts, (rho * self.fair_s - self.age_s) / self.left, 0.0)
+        slack = rho * self.fair_s - self.age_s
+        return np.divide(slack, self.left, out=np.zeros(len(slack)), where=self.counts)
 
     def raised(self, rho: float, found: Solution) -> float:
         """The bound at which the weighted sum of needed rates is no larger than the largest there is."""
