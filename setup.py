@@ -1,5 +1,6 @@
 """Configures the compiled extension and nothing else; all metadata is in pyproject.toml."""
 
+import multiprocessing
 import os
 import platform
 import sys
@@ -37,6 +38,10 @@ DIRECTIVES = {
     "freethreading_compatible": True,
 }
 
+CORES = os.cpu_count() or 1
+# Where a new process would begin by running this file again, translation stays in one.
+TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
+
 SOURCES = {f"fastsim_ext.{path.stem}": path.as_posix() for path in sorted(Path("fastsim_ext").glob("*.pyx"))}
 MODULES = [
     Extension(name, [source], extra_compile_args=FLAGS, define_macros=MACROS)
@@ -47,8 +52,10 @@ setup(
     ext_modules=cythonize(
         MODULES,
         build_dir=BUILD,
+        nthreads=TRANSLATORS,
+        annotate=not CHECKED,  # pages in build/release that show where a line still talks to Python
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
     ),
-    options={"build": {"build_base": BUILD}},
+    options={"build": {"build_base": BUILD}, "build_ext": {"parallel": CORES}},
 )

@@ -65,7 +65,7 @@ def bench_generation(timed: Timed) -> None:
     jobs, nodes, node_gpus = 16, 16, 4
     _, key, used, *_ = np.random.RandomState(1).get_state()
     breeder = Breeder(jobs, nodes, node_gpus, np.array(key, np.uint32), int(used))
-    state = np.zeros((POPULATION, jobs, nodes), np.int32)
+    state = np.zeros((POPULATION, jobs, nodes), np.int8)
     base, speedup = state[0].copy(), np.random.RandomState(2).random_sample((jobs, 2, nodes * node_gpus + 1))
     most, least = np.full(jobs, 16, np.int32), np.zeros(jobs, np.int32)
     mean, utility = np.empty(POPULATION), np.empty(POPULATION)

@@ -25,6 +25,7 @@ from fastsim.cli_report import report
 from fastsim.cli_reproduce import reproduce
 from fastsim.cli_run import compare, demo, fork, resume, run
 from fastsim.cli_sweep import sweep
+from fastsim.cli_trace import trace
 from fastsim.errors import FastsimError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -32,7 +33,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, import_, synth,
-    profile, monitor, plan, export, serve_extender, list_, describe,
+    trace, profile, monitor, plan, export, serve_extender, list_, describe,
     new_policy,
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Verbs about readings of GPUs: monitor serve, export, import, plot, dashboard."""
+"""Verbs about readings of GPUs: monitor serve, export, import, plot, jobs, dashboard."""
 
 from __future__ import annotations
 
@@ -159,6 +159,23 @@ def plot(
         called = labels or distinct_names([Path(source).stem for source in sources])
         chart = comparison_chart(dict(zip(called, tables, strict=True)), chosen, pod=pod, apart=apart)
     click.echo(f"{written_chart(chart, output)}: {len(chosen)} quantities of {len(tables)} runs")
+
+
+@monitor.command()
+@_sources
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet.")
+@click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="What each did to its GPUs, CSV.")
+@_names
+def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
+    """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""
+    from fastsim.telemetry_files import readings_of
+    from fastsim.telemetry_jobs import jobs_of, write_profiles_csv
+
+    found = jobs_of(readings_of(sources, names))
+    click.echo(f"{output}: {found.pods.write(output):,} pods")
+    if profiles is not None:
+        write_profiles_csv(found.profiles, profiles)
+        click.echo(f"{profiles}: {len(found.profiles):,} profiles")
 
 
 @monitor.command()

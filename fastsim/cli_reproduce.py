@@ -9,8 +9,10 @@ import click
 
 
 @click.command()
-@click.argument("paper", metavar="fgd|pwr|gavel")
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with openb's lists.")
+@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor")
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with the paper's lists of pods or jobs."
+)
 @click.option("--quick", is_flag=True, help="The first trace, load and seeds only.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="[default: reproduced-PAPER]")
@@ -21,7 +23,7 @@ def reproduce(
 ) -> None:  # fmt: skip
     """Make the figures of a paper again, ours beside the published ones: a page and Parquet tables.
 
-    fgd and pwr play openb's pods from --data, or generated ones (said so on the page) without it.
+    With --data they are of the original lists and recorded runs there, without it of generated ones (the page says so).
     """
     import polars as pl
 
@@ -31,9 +33,9 @@ def reproduce(
     from fastsim.progress import progress_bar
 
     folder = out or Path(f"reproduced-{paper}")
-    with progress_bar("runs", papers.run_count(paper, data, quick)) as progress:
+    count = papers.run_count(paper, data, quick)
+    with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
         made = papers.reproduce(paper, data, quick=quick, workers=workers, progress=progress)
-    with held(folder, overwrite=out is None):
         made.write(folder)
     if as_json:
         click.echo(show.table_json(made.cells))

@@ -36,7 +36,7 @@ class Container:
     lost_s: float = 0.0
     phase: int = 0
     kib: int = 0
-    cut_mib: float = math.nan
+    cut_mib: float = math.inf
     restarts: int = 0
     turn: int = 0
     over: bool = False
@@ -135,7 +135,7 @@ class Containers:
     def _start(self, time: float, container: Container) -> None:
         gpu = self.gpus[container.gpu]
         self._work(time, gpu)
-        container.started_s, container.done_s, container.phase, container.cut_mib = time, 0.0, 0, math.nan
+        container.started_s, container.done_s, container.phase, container.cut_mib = time, 0.0, 0, math.inf
         gpu.running[container.pod] = container
         self._enter_phase(time, container)
         self._plan_ends(time, gpu)
@@ -145,15 +145,17 @@ class Containers:
         self._enter_phase(time, container)
 
     def _enter_phase(self, time: float, container: Container) -> None:
-        """Ask for the memory of a phase; who asks for what is not there dies."""
+        """Ask for the memory of a phase; who asks for what is not there dies, or keeps to less from now on."""
         gpu, phases = self.gpus[container.gpu], container.profile.phases
-        asked, least = round(phases[container.phase].memory_mib * KIB), phases[container.phase].least_mib * KIB
+        phase = phases[container.phase]
+        asked = round(min(phase.memory_mib, container.cut_mib) * KIB)
         room = round((gpu.device.memory_mib - gpu.device.kept_mib) * KIB) - gpu.kib + container.kib
-        if asked > room and least > room:
-            self._kill(time, container)
-            return
         if asked > room:
-            asked, container.cut_mib = room, room / KIB
+            less = max((mib for mib in phase.less_mib if round(mib * KIB) <= room), default=None)
+            if less is None:
+                self._kill(time, container)
+                return
+            asked, container.cut_mib = round(less * KIB), less
         gpu.kib += asked - container.kib
         container.kib = asked
         if container.phase + 1 < len(phases):
@@ -198,6 +200,6 @@ class Containers:
 def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
     """The stay of a container that ends now, or has no end yet; its profile is that of the memory it really got."""
     name = container.profile.name
-    if not math.isnan(container.cut_mib):
+    if math.isfinite(container.cut_mib):
         name = container.profile.cut(container.cut_mib).name
     return Stay(container, container.restarts, container.started_s, end_s, killed, container.lost_s, name)

@@ -61,8 +61,8 @@ class Device:
 
 
 V100 = Device(
-    32_510, 27.0, 300.0, kept_mib=11.0, util_pct=(0.0, 4.0, 35.0, 64.0, 81.0), power_w=(27.0, 38.9, 47.2, 50.5, 52.5),
-    slowdown=(1.0, 1.0, 1.0, 1.0, 1.12, 1.21, 1.29),
+    32_510, 27.0, 300.0, kept_mib=11.0, util_pct=(0.0, 4.0, 35.0, 64.0, 81.0, 93.0, 97.0),
+    power_w=(27.0, 38.9, 47.2, 50.5, 52.5, 53.3, 54.6), slowdown=(1.0, 1.0, 1.0, 1.0, 1.12, 1.21, 1.29),
 )  # fmt: skip
 """A V100 with 32 GB that detectors share: the published medians, and how long they took, by the number of them."""
 
@@ -108,8 +108,7 @@ def readings(residents: Sequence[Resident], device: Device, begin_s: float = 0.0
     last = np.append(np.flatnonzero(np.diff(times)), len(times) - 1)
     memory, computing, holding, extra, spare = changes.cumsum(axis=0)[last].T
     computing, holding = np.rint(computing).astype(np.int64), np.rint(holding).astype(np.int64)
-    # Sums of differences leave rounding errors where nothing is left.
-    memory = np.where(holding > 0, np.rint(memory * 1024) / 1024 + device.kept_mib, 0.0)
+    memory = np.where(holding > 0, memory + device.kept_mib, 0.0)
     memory = np.minimum(memory, device.memory_mib)
     util = _by_count(device.util_pct, computing)
     if util is None:
@@ -139,9 +138,8 @@ def _edges(residents: Sequence[Resident]) -> list[tuple[float, ...]]:
             if time >= resident.end_s:
                 break
             spare = math.log(max(1 - phase.util_pct / 100, LEAST_SPARE))
-            level = np.array(
-                [phase.memory_mib, float(phase.util_pct > 0), float(phase.memory_mib > 0), phase.power_w, spare]
-            )
+            held_mib = round(phase.memory_mib * 1024) / 1024  # whole units for each pod, so that their sums are exact
+            level = np.array([held_mib, float(phase.util_pct > 0), float(phase.memory_mib > 0), phase.power_w, spare])
             edges.append((time, *(level - before)))
             before = level
         edges.append((resident.end_s, *-before))

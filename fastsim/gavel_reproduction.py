@@ -35,7 +35,7 @@ class Point(NamedTuple):
     seed: int
 
 
-def run_count(quick: bool) -> int:
+def run_count(_data: Path | None, _paper: str, quick: bool) -> int:
     """How many runs a reproduction makes."""
     return len(_points(quick))
 

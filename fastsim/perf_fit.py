@@ -68,12 +68,17 @@ def _fitted(observed: tuple[Observation, ...]) -> Perf:
     for index, value in _pinned(observed).items():
         start[index] = low[index] = high[index] = value
 
-    def loss_and_slope(perf: Floats) -> tuple[float, Floats]:
-        slope = np.empty(len(perf))
-        return kernel.loss(perf, slope), slope
+    unused = np.empty(len(start))
+
+    def slope(perf: Floats) -> Floats:  # computed twice: what SciPy does to remember it takes longer
+        found = np.empty(len(perf))
+        kernel.loss(perf, found)
+        return found
 
     bounds = Bounds(low, high, keep_feasible=True)
-    found = minimize(loss_and_slope, start, jac=True, bounds=bounds, method="L-BFGS-B", tol=STOP)
+    found = minimize(
+        lambda perf: kernel.loss(perf, unused), start, jac=slope, bounds=bounds, method="L-BFGS-B", tol=STOP
+    )
     perf = Perf(*found.x.tolist())  # wherever it ended: a search that gave up has come closer too
     if max(at.nodes for at in observed) == 1:
         perf = perf._replace(

@@ -18,7 +18,7 @@ from fastsim.placement_figures import LIMITS, MIXES, POLICIES, Published, Run, l
 from fastsim.policies import FGD, PWR
 from fastsim.reproduction import Cell, Measure, Reproduction, cell, cell_table, points, published_table
 
-SEEDS = 10
+SEEDS, QUICK_SEEDS = 10, 2
 TRACES = (
     "default", "cpu050", "cpu100", "cpu200", "cpu250", "gpushare40", "gpushare60", "gpushare80", "gpushare100",
     "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33", "multigpu20", "multigpu30", "multigpu40", "multigpu50",
@@ -43,7 +43,7 @@ Tell = Callable[[int], None] | None
 
 def fgd_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = None) -> Reproduction:
     """The FGD paper's evaluation: allocation at 100 and 130 per cent of arrived demand, and whole curves."""
-    names, seeds, began = _traces(data, "fgd", quick), 2 if quick else SEEDS, time.perf_counter()
+    names, seeds, began = _traces(data, "fgd", quick), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
     runs = _played(data, names, seeds, tuple(POLICIES), workers, tell)
     known, cells = published(data), list[Cell]()
     for (name, policy), mine in _grouped(runs).items():
@@ -61,7 +61,7 @@ def fgd_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = 
 
 def pwr_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = None) -> Reproduction:
     """The PWR paper's evaluation: power saved against FGD, GRAR, power at capacity and failed pods."""
-    names, seeds, began = _traces(data, "pwr", quick), 2 if quick else SEEDS, time.perf_counter()
+    names, seeds, began = _traces(data, "pwr", quick), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
     runs = _played(data, names, seeds, (*POLICIES, *MIXES), workers, tell)
     groups, cells = _grouped(runs), list[Cell]()
     for (name, policy), mine in groups.items():
@@ -103,7 +103,7 @@ def _played(
 def run_count(data: Path | None, name: str, quick: bool) -> int:
     """How many runs a reproduction makes."""
     policies = len(POLICIES) + (len(MIXES) if name == "pwr" else 0)
-    return len(_traces(data, name, quick)) * (2 if quick else SEEDS) * policies
+    return len(_traces(data, name, quick)) * (QUICK_SEEDS if quick else SEEDS) * policies
 
 
 def _grouped(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:

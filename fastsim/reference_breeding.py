@@ -7,20 +7,21 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+States = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 RARE = 0.1
 LEAST = 1e-3
 
 
-def crossed(random: np.random.RandomState, first__mjn: Counts, second__mjn: Counts) -> tuple[Counts, Counts]:
+def crossed(random: np.random.RandomState, first__mjn: States, second__mjn: States) -> tuple[States, States]:
     """Couples after an exchange of the rows above a drawn cut."""
     matings, jobs, _ = first__mjn.shape
     swap = (np.arange(jobs) < random.randint(jobs, size=(matings, 1)))[:, :, None]
     return np.where(swap, second__mjn, first__mjn), np.where(swap, first__mjn, second__mjn)
 
 
-def mutated(random: np.random.RandomState, state__pjn: Counts, base__jn: Counts, node_gpus: int) -> Counts:
+def mutated(random: np.random.RandomState, state__pjn: States, base__jn: States, node_gpus: int) -> States:
     """States after rows were reset, thinned out, and free GPUs given away."""
     rows = (*state__pjn.shape[:2], 1)
     state = np.where(random.random_sample(rows) < RARE, base__jn, state__pjn)
@@ -32,19 +33,19 @@ def mutated(random: np.random.RandomState, state__pjn: Counts, base__jn: Counts,
     known = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
     chosen = random.random_sample(state.shape) < any_job + known - any_job * known
     grown = random.randint(state, np.full(state.shape, node_gpus + 1))
-    return np.where(chosen, grown, state).astype(np.int32)
+    return np.where(chosen, grown, state).astype(np.int8)
 
 
 def repaired(
-    random: np.random.RandomState, state__pjn: Counts, most__j: Counts, least__j: Counts, node_gpus: int
-) -> Counts:
+    random: np.random.RandomState, state__pjn: States, most__j: Counts, least__j: Counts, node_gpus: int
+) -> States:
     """States in which nobody has, and no node gives, more than there is."""
     spread = (state__pjn > 0).sum(axis=2, keepdims=True) > 1
     state = np.where(((state__pjn > 0) & spread).cumsum(axis=1) > 1, 0, state__pjn)
     order = np.argsort(random.random_sample(state.shape), axis=2)
     state = _capped(np.take_along_axis(state, order, axis=2), most__j[:, None], 2)
     state = _capped(np.take_along_axis(state, np.argsort(order, axis=2), axis=2), node_gpus, 1)
-    return np.where(state.sum(axis=2, keepdims=True) < least__j[:, None], 0, state).astype(np.int32)
+    return np.where(state.sum(axis=2, keepdims=True) < least__j[:, None], 0, state).astype(np.int8)
 
 
 def _capped(state: npt.NDArray[np.int64], most: Counts | int, axis: int) -> npt.NDArray[np.int64]:
@@ -54,7 +55,7 @@ def _capped(state: npt.NDArray[np.int64], most: Counts | int, axis: int) -> npt.
 
 
 def fitness(
-    state__jn: Counts, base__jn: Counts, speedup__jsk: Floats, keeping__j: Floats, share__j: Floats,
+    state__jn: States, base__jn: States, speedup__jsk: Floats, keeping__j: Floats, share__j: Floats,
     node_gpus: int, power: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Mean speedup and utility of one state."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastsim.reference_breeding import Counts, crossed, mutated, repaired
+from fastsim.reference_breeding import Counts, States, crossed, mutated, repaired
 
 MEETING = 0.9
 """Chance of two parents to exchange rows."""
@@ -27,7 +27,7 @@ Losses = Sequence[tuple[float, float]]
 class Herd:
     """States with what is known of them; ``rank`` counts fronts."""
 
-    states: list[Counts]
+    states: list[States]
     losses: list[tuple[float, float]]
     ranks: list[int]
     crowding: list[float]
@@ -37,14 +37,14 @@ class Herd:
 class Search:
     """What a search is about: what jobs have, how good states are, most and least GPUs of each job."""
 
-    base__jn: Counts
-    loss: Callable[[Counts], tuple[float, float]]
+    base__jn: States
+    loss: Callable[[States], tuple[float, float]]
     most__j: Counts
     least__j: Counts
     node_gpus: int
     size: int = 100
 
-    def front(self, random: np.random.RandomState, states: Sequence[Counts], generations: int) -> Herd:
+    def front(self, random: np.random.RandomState, states: Sequence[States], generations: int) -> Herd:
         """The first front after some generations."""
         random.seed(random.randint(0, LARGEST_SEED))
         begun = repaired(random, np.array(states), self.most__j, self.least__j, self.node_gpus)
@@ -60,12 +60,12 @@ class Search:
             )  # fmt: skip
         return _some(herd, [p for p, rank in enumerate(herd.ranks) if rank == 0])
 
-    def _judged(self, states: list[Counts]) -> Herd:
+    def _judged(self, states: list[States]) -> Herd:
         return Herd(states, [self.loss(state) for state in states], [], [])
 
-    def _children(self, random: np.random.RandomState, herd: Herd) -> list[Counts]:
+    def _children(self, random: np.random.RandomState, herd: Herd) -> list[States]:
         """New states until there are as many as live on, or nothing new comes any more."""
-        found: list[Counts] = []
+        found: list[States] = []
         for _ in range(LITTERS):
             couples = math.ceil((self.size - len(found)) / 2)
             states = np.array([herd.states[winner] for winner in winners(random, herd, 2 * couples)])
@@ -183,7 +183,7 @@ def quicksorted(values: Sequence[float]) -> list[int]:
     return index
 
 
-def _unseen(states: Counts, seen: Sequence[Counts]) -> list[Counts]:
+def _unseen(states: States, seen: Sequence[States]) -> list[States]:
     known, found = {state.tobytes() for state in seen}, []
     for state in states:
         if state.tobytes() not in known:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim import report_specs as specs
+from fastsim import report_telemetry
 from fastsim.frames import FRAG_COLUMNS
 from fastsim.occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, stays
 from fastsim.report_curves import (
@@ -76,6 +77,7 @@ KEYS = (
     "shares",
     "nodes",
     "window",
+    *report_telemetry.KEYS,
 )
 """Names of all charts."""
 
@@ -89,6 +91,7 @@ def figures(series: Sequence[Series], window: Window | None = None, wanted: Sequ
     chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in wanted] if wanted else LINES
     found = list(_lines(drawn, by_time, chosen)) if drawn else []
     found += [*_distributions(series), *_classes(drawn[:DETAILED], by_time), *_details(series[:DETAILED], window)]
+    found += _readings(series, wanted)
     return [figure for figure in found if not wanted or figure.key in wanted]
 
 
@@ -153,6 +156,23 @@ def _classes(drawn: Sequence[tuple[Series, list[Timeline]]], by_time: bool) -> I
     spec = specs.areas(parts, title, "free GPU (% of capacity)", SHADES)
     note = "free GPUs by what a typical pod finds there; all but the last is fragmented"
     yield Figure("classes", "Free GPUs by class", note, spec, data.filter(pl.col("part").is_in(parts)), True)
+
+
+def _readings(series: Sequence[Series], wanted: Sequence[str]) -> Iterator[Figure]:
+    """What GPUs were read to do, if telemetry was recorded."""
+    labels = [run_label(one) for one in series[:DETAILED]]
+    names = [one.name for one in series]
+    several = any(len(one.runs) > 1 for one in series)
+    for reading, title, data, single in report_telemetry.charts(series, labels, wanted):
+        if single:
+            parts = data["part"].unique(maintain_order=True).to_list()
+            spec = specs.traces(parts, title, reading.axis, zero=reading.zero)
+            yield Figure(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
+            continue
+        data = data if several else data.drop("low", "high")
+        note = "mean of all GPUs over steps of time" + ("; shaded: from least to greatest of the seeds" * several)
+        spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero)
+        yield Figure(reading.key, reading.title, note, spec, data)
 
 
 def _details(series: Sequence[Series], window: Window | None) -> Iterator[Figure]:

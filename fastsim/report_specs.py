@@ -72,6 +72,21 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
     return _one([{"mark": {"type": "area", "interpolate": "step-before"}, "encoding": encoding}], [placed])
 
 
+def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
+    """A line for each part over ``x``, of the chosen run."""
+    colours = [COLOURS[place % len(COLOURS)] for place in range(len(parts))]
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", "title": x, "scale": {"nice": False, "zero": False},
+              "axis": {"labelFlush": True, "tickCount": 6}},
+        "y": {"field": "y", "type": "quantitative", "title": y, "scale": {"zero": zero}},
+        "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": colours},
+                  "legend": {"orient": "bottom", "columns": 3, "symbolType": "stroke", "labelLimit": 180}},
+        "tooltip": [_told("part", "part", "nominal"), _told("x", x), _told("y", y)],
+    }  # fmt: skip
+    mark = {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after", "clip": True}
+    return _one([{"mark": mark, "encoding": encoding}])
+
+
 def heat(x: str) -> Spec:
     """GPUs in use by node and time, of the chosen run."""
     # Cells reach a little under their neighbours, or seams would show between them.

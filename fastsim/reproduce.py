@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.spelling import suggestion
@@ -13,7 +14,14 @@ from fastsim.spelling import suggestion
 if TYPE_CHECKING:
     from fastsim.reproduction import Reproduction
 
-PAPERS = ("fgd", "pwr", "gavel")
+MAKERS = {
+    "fgd": ("placement_reproductions", "fgd_reproduction"), "pwr": ("placement_reproductions", "pwr_reproduction"),
+    "gavel": ("gavel_reproduction", "gavel_reproduction"), "synergy": ("synergy_reproduction", "synergy_reproduction"),
+    "sia": ("sia_reproduction", "sia_reproduction"), "pollux": ("sia_reproduction", "pollux_reproduction"),
+    "monitor": ("monitor_reproduction", "monitor_reproduction"),
+}  # fmt: skip
+"""Module and function that make each paper's figures."""
+PAPERS = tuple(MAKERS)
 
 
 def reproduce(
@@ -22,30 +30,24 @@ def reproduce(
 ) -> Reproduction:  # fmt: skip
     """The figures of a paper, one of ``PAPERS``.
 
-    ``data`` is a folder with openb's lists (``fgd``, ``pwr``), in which recorded orders and published curves are used
-    if they are there; without it pods are generated, and said to be. ``quick`` plays the first trace, load and seeds.
+    ``data`` is a folder with openb's lists (``fgd``, ``pwr``), recorded runs (``gavel``, ``synergy``) or lists of jobs
+    and measured applications (``sia``, ``pollux``): recorded orders and published curves are used if they are there.
+    Without it pods and jobs are generated, and said to be. ``quick`` plays the first trace, load and seeds.
     ``progress`` is told how many runs are done.
     """
-    folder = _folder(paper, data)
-    if paper == "gavel":
-        from fastsim.gavel_reproduction import gavel_reproduction
-
-        return gavel_reproduction(folder, quick, workers, progress)
-    from fastsim.placement_reproductions import fgd_reproduction, pwr_reproduction
-
-    return {"fgd": fgd_reproduction, "pwr": pwr_reproduction}[paper](folder, quick, workers, progress)
+    folder, maker = _folder(paper, data), MAKERS[paper][1]
+    made: Reproduction = getattr(_module(paper), maker)(folder, quick, workers, progress)
+    return made
 
 
 def run_count(paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False) -> int:
     """How many runs :func:`reproduce` makes."""
     folder = _folder(paper, data)
-    if paper == "gavel":
-        from fastsim import gavel_reproduction
+    return int(_module(paper).run_count(folder, paper, quick))
 
-        return gavel_reproduction.run_count(quick)
-    from fastsim import placement_reproductions
 
-    return placement_reproductions.run_count(folder, paper, quick)
+def _module(paper: str) -> Any:
+    return import_module(f"fastsim.{MAKERS[paper][0]}")
 
 
 def _folder(paper: str, data: str | os.PathLike[str] | None) -> Path | None:

@@ -22,14 +22,14 @@ class Phase:
     """A piece of the curve: seconds it lasts, MiB held, whether it computes, its utilisation alone, watts on top.
 
     ``duration_s`` is infinite in the last phase, which lasts until the pod ends. Where less memory is left than that,
-    a pod that can do with ``least_mib`` takes what there is; any other one dies.
+    a pod takes the largest of ``less_mib`` that is there and keeps to it; if none is, it dies.
     """
 
     duration_s: float
     memory_mib: float = 0.0
     util_pct: float = 0.0
     power_w: float = 0.0
-    least_mib: float = math.inf
+    less_mib: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,45 +66,58 @@ class Profile:
         if not full > 0:
             raise InputError(f"profile {self.name}: scaled", f"{full:g} MiB", "a last phase that holds memory")
         part = memory_mib / full
-        phases = (replace(p, memory_mib=p.memory_mib * part) for p in self.phases)
+        phases = (
+            replace(p, memory_mib=p.memory_mib * part, less_mib=tuple(part * less for less in p.less_mib))
+            for p in self.phases
+        )
         return Profile(f"{self.name} {memory_mib:g} MiB", tuple(phases))
 
 
 def ramp(
     name: str, loading: Sequence[Phase], *, memory_mib: float, util_pct: float, rush_w: float, rush_s: float,
-    least_mib: float = math.inf,
+    less_mib: tuple[float, ...] = (),
 ) -> Profile:  # fmt: skip
     """A program that loads in phases and then computes with all its memory, for the first `rush_s` with more power."""
-    working = [Phase(rush_s, memory_mib, util_pct, rush_w, least_mib),
-               Phase(math.inf, memory_mib, util_pct, 0.0, least_mib)]  # fmt: skip
+    working = [Phase(rush_s, memory_mib, util_pct, rush_w, less_mib),
+               Phase(math.inf, memory_mib, util_pct, 0.0, less_mib)]  # fmt: skip
     return Profile(name, (*loading, *working))
 
 
 DETECTOR = ramp(
     "detector", [Phase(17), Phase(7, 307), Phase(3, 700, 4)], memory_mib=6983, util_pct=4, rush_w=4, rush_s=27,
-    least_mib=3000,
+    less_mib=(2889, 839.5),
 )  # fmt: skip
 """One image detector on a V100: nothing for 17 s, a context, a little more, and all its memory after 27 s.
 
-That it works with less was seen: five of them filled a device on which four have all they want. How little is enough
-was not; 3,000 MiB is our guess."""
+Its memory grows by doubling: 839 MiB, 2 GiB more, 4 GiB more. Where the next piece is not left it works with those it
+has, so a fifth beside four takes 2,889 MiB, a sixth 839, and a seventh dies; all three were recorded."""
 PROFILES = {profile.name: profile for profile in (DETECTOR,)}
 """Built-in profiles by name."""
 
 
 def profiles_from_csv(path: str | os.PathLike[str]) -> dict[str, Profile]:
     """Profiles by name from a table with a row for each phase, in order: name, duration_s (nothing = until the pod
-    ends), memory_mib, util_pct and power_w."""
+    ends), memory_mib, util_pct, power_w and less_mib, amounts such as ``2889:839.5``."""
     import pyarrow as pa
 
     from fastsim.csv_table import csv_line, read_csv
 
     numbers = ("duration_s", "memory_mib", "util_pct", "power_w")
-    types = {"name": pa.string(), **dict.fromkeys(numbers, pa.float64())}
+    types = {"name": pa.string(), **dict.fromkeys(numbers, pa.float64()), "less_mib": pa.string()}
     phases: dict[str, list[Phase]] = {}
     for row, cells in enumerate(read_csv(path, types, ("name", "duration_s")).to_pylist()):
+        where = f"{path}:{csv_line(path, row)}"
         if not cells["name"]:
-            raise InputError(f"{path}:{csv_line(path, row)}: name", "nothing", "an application")
+            raise InputError(f"{where}: name", "nothing", "an application")
         lasts = math.inf if cells["duration_s"] is None else cells["duration_s"]
-        phases.setdefault(cells["name"], []).append(Phase(lasts, *(cells.get(name) or 0.0 for name in numbers[1:])))
+        memory, util, power = (cells.get(name) or 0.0 for name in numbers[1:])
+        less = _amounts(where, cells.get("less_mib") or "")
+        phases.setdefault(cells["name"], []).append(Phase(lasts, memory, util, power, less))
     return {name: Profile(name, tuple(found)) for name, found in phases.items()}
+
+
+def _amounts(where: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(":") if part)
+    except ValueError:
+        raise InputError(f"{where}: less_mib", repr(text), "MiB, such as 2889:839.5") from None

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int32]
+States = npt.NDArray[np.int8]
 
 def evaluated(
-    state__pjn: Counts,
-    base__jn: Counts,
+    state__pjn: States,
+    base__jn: States,
     speedup__jsk: Floats,
     keeping__j: Floats,
     share__j: Floats,

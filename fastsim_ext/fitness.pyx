@@ -10,7 +10,7 @@ compares values that often differ in their last bit only.
 
 cimport cython
 from libc.math cimport exp, log, pow
-from libc.stdint cimport int32_t
+from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, malloc
 
 cdef double LEAST = 1e-3
@@ -45,25 +45,26 @@ cdef inline double powered(double value, double power) noexcept nogil:
 
 
 @cython.cdivision(True)
-cdef void fitness_of(const Judge* judge, const int32_t* state__jn, FitnessRoom* room, double* mean,
+cdef void fitness_of(const Judge* judge, const int8_t* state__jn, FitnessRoom* room, double* mean,
                      double* utility) noexcept nogil:
     """Mean speedup and utility of one state."""
-    cdef const int32_t* row
-    cdef const int32_t* base
+    cdef const int8_t* row
+    cdef const int8_t* base
+    cdef int8_t* used__n = room.used__n
     cdef double speedup, scaled, total
     cdef int j, n, gpus, spread, busy = 0
-    cdef bint changed
+    cdef int8_t changed
     for n in range(judge.nodes):
         room.used__n[n] = 0
     for j in range(judge.jobs):
         row = state__jn + j * judge.nodes
         base = judge.base__jn + j * judge.nodes
-        gpus, spread, changed = 0, 0, False
+        gpus, spread, changed = 0, 0, 0
         for n in range(judge.nodes):
             gpus += row[n]
             spread += row[n] > 0
-            room.used__n[n] |= row[n]
-            changed |= row[n] != base[n]
+            used__n[n] |= row[n]
+            changed |= row[n] ^ base[n]
         speedup = judge.speedup__jsk[(2 * j + (spread > 1)) * (judge.most + 1) + min(gpus, judge.most)]
         scaled = speedup * judge.share__j[j] * judge.nodes
         if changed:
@@ -81,12 +82,12 @@ cdef void fitness_of(const Judge* judge, const int32_t* state__jn, FitnessRoom* 
 
 cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil:
     """Make room for states of this size; ``fitness_free`` gives it back."""
-    room.used__n = <int32_t*> malloc((nodes + jobs) * sizeof(int32_t))
+    room.used__n = <int8_t*> malloc(nodes)
+    room.gpus__j = <int32_t*> malloc(jobs * sizeof(int32_t))
     room.term__j = <double*> malloc(2 * jobs * sizeof(double))
-    if room.used__n == NULL or room.term__j == NULL:
+    if room.used__n == NULL or room.gpus__j == NULL or room.term__j == NULL:
         with gil:
             raise MemoryError
-    room.gpus__j = room.used__n + nodes
     room.each__j = room.term__j + jobs
     return 0
 
@@ -94,10 +95,11 @@ cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil
 cdef void fitness_free(FitnessRoom* room) noexcept nogil:
     """Give the room back."""
     free(room.used__n)
+    free(room.gpus__j)
     free(room.term__j)
 
 
-def evaluated(const int32_t[:, :, ::1] state__pjn, const int32_t[:, ::1] base__jn, const double[:, :, ::1] speedup__jsk,
+def evaluated(const int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn, const double[:, :, ::1] speedup__jsk,
               const double[::1] keeping__j, const double[::1] share__j, int node_gpus, double power,
               double[::1] mean__p, double[::1] utility__p):
     """Mean speedup and utility of each state; ``share`` is the part of the cluster that one replica takes."""

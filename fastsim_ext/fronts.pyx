@@ -13,7 +13,7 @@ cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 cdef enum:
     SHORT = 15           # ends that are not further apart enclose what is sorted by insertion
@@ -21,7 +21,7 @@ cdef enum:
 
 cdef int fronts_reserve(FrontRoom* room, int points) except -1 nogil:
     """Make room; ``fronts_free`` gives it back, also after a failure."""
-    room.order__p = <int32_t*> malloc(6 * points * sizeof(int32_t))
+    room.order__p = <int32_t*> malloc(7 * points * sizeof(int32_t))
     room.gap__p = <double*> malloc(points * sizeof(double))
     if room.order__p == NULL or room.gap__p == NULL:
         with gil:
@@ -29,8 +29,9 @@ cdef int fronts_reserve(FrontRoom* room, int points) except -1 nogil:
     room.end__f = room.order__p + points
     room.rank__p = room.end__f + points
     room.by_first__p = room.rank__p + points
-    room.by_second__p = room.by_first__p + points
-    room.spare__p = room.by_second__p + points
+    room.rising__p = room.by_first__p + points
+    room.falling__p = room.rising__p + points
+    room.spare__p = room.falling__p + points
     return 0
 
 
@@ -40,24 +41,31 @@ cdef void fronts_free(FrontRoom* room) noexcept nogil:
     free(room.gap__p)
 
 
-cdef void fronts_merged(const double* value, int32_t* index, int32_t* spare, int count) noexcept nogil:
-    """Sort indices by their values; equal ones stay in order."""
+cdef void fronts_merged(const double* value, const double* then, int32_t* index, int32_t* spare,
+                        int count) noexcept nogil:
+    """Sort indices by their values, and equal ones by a second value; those equal in both stay in order.
+
+    Choices are sums and not branches: nobody can foresee them.
+    """
     cdef int width = 1, low, middle, high, left, right, at
+    cdef int32_t one, other
+    cdef bint later
     while width < count:
         low = 0
         while low < count:
             middle, high = min(low + width, count), min(low + 2 * width, count)
-            left, right = low, middle
-            for at in range(low, high):
-                if left < middle and (right >= high or value[index[left]] <= value[index[right]]):
-                    spare[at] = index[left]
-                    left += 1
-                else:
-                    spare[at] = index[right]
-                    right += 1
+            left, right, at = low, middle, low
+            while left < middle and right < high:
+                one, other = index[left], index[right]
+                later = (value[other] < value[one]) | ((value[other] == value[one]) & (then[other] < then[one]))
+                spare[at] = one ^ ((one ^ other) & -<int32_t> later)
+                left += not later
+                right += later
+                at += 1
+            memcpy(spare + at, index + left, (middle - left) * sizeof(int32_t))
+            memcpy(spare + at + middle - left, index + right, (high - right) * sizeof(int32_t))
             low = high
-        for at in range(count):
-            index[at] = spare[at]
+        memcpy(index, spare, count * sizeof(int32_t))
         width *= 2
 
 
@@ -72,8 +80,7 @@ cdef int fronts_ranked(const double* first__p, const double* second__p, int poin
     cdef int32_t p, before = -1
     for p in range(points):
         order[p] = p
-    fronts_merged(second__p, order, room.spare__p, points)
-    fronts_merged(first__p, order, room.spare__p, points)
+    fronts_merged(first__p, second__p, order, room.spare__p, points)
     for at in range(points):
         p = order[at]
         if before >= 0 and first__p[p] == first__p[before] and second__p[p] == second__p[before]:
@@ -96,7 +103,8 @@ cdef int fronts_sorted(const double* first__p, const double* second__p, int poin
                        FrontRoom* room) noexcept nogil:
     """Fill ``order`` and ``end`` with fronts until they have ``enough`` points; how many fronts there are.
 
-    Points of a front stand in the order in which the last one that beats them stands in the front before.
+    Points of a front stand in the order in which the last one that beats them stands in the front before, and in
+    ``rising`` in that of their values.
     """
     cdef int fronts = fronts_ranked(first__p, second__p, points, room)
     cdef int front, start, stop, at, last
@@ -108,9 +116,13 @@ cdef int fronts_sorted(const double* first__p, const double* second__p, int poin
     for front in range(fronts):              # first where each front starts
         stop += room.end__f[front]
         room.end__f[front] = stop - room.end__f[front]
+        room.spare__p[front] = room.end__f[front]
     for p in range(points):
         room.order__p[room.end__f[room.rank__p[p]]] = p
         room.end__f[room.rank__p[p]] += 1
+        front = room.rank__p[room.by_first__p[p]]
+        room.rising__p[room.spare__p[front]] = room.by_first__p[p]
+        room.spare__p[front] += 1
     for front in range(fronts):
         start = room.end__f[front - 1] if front else 0
         stop = room.end__f[front]
@@ -121,7 +133,7 @@ cdef int fronts_sorted(const double* first__p, const double* second__p, int poin
                        or second__p[room.order__p[last]] > second__p[p]):
                     last -= 1
                 room.gap__p[p] = last
-            fronts_merged(room.gap__p, room.order__p + start, room.spare__p, stop - start)
+            fronts_merged(room.gap__p, room.gap__p, room.order__p + start, room.spare__p, stop - start)
         if stop >= enough:
             return front + 1
     return fronts
@@ -142,32 +154,32 @@ cdef void fronts_gaps(const double* value, const int32_t* index, int count, doub
                                + (value[index[at + 1]] - value[index[at]]) / spread)
 
 
-cdef void fronts_crowding(const double* first__p, const double* second__p, const int32_t* member, int count,
+cdef void fronts_crowding(const double* first__p, const double* second__p, int start, int count,
                           double* crowding__p, FrontRoom* room) noexcept nogil:
-    """The crowding of the members of one front."""
-    cdef int at, before, unique = 0
-    cdef bint alone
+    """The crowding of the ``count`` members of the front that starts there; the first of equal ones stands for them.
+
+    Where the first value rises within a front, the second one falls.
+    """
+    cdef const int32_t* member = room.rising__p + start
+    cdef int32_t* rising = room.spare__p
+    cdef int32_t p
+    cdef int at, unique = 0
     if count <= 2:
         for at in range(count):
             crowding__p[member[at]] = INFINITY
         return
     for at in range(count):
-        crowding__p[member[at]] = room.gap__p[member[at]] = 0.0
-        alone = True
-        for before in range(unique):
-            if (first__p[member[at]] == first__p[room.by_first__p[before]]
-                    and second__p[member[at]] == second__p[room.by_first__p[before]]):
-                alone = False
-                break
-        if alone:
-            room.by_first__p[unique] = room.by_second__p[unique] = member[at]
+        p = member[at]
+        crowding__p[p] = room.gap__p[p] = 0.0
+        if not unique or first__p[p] != first__p[rising[unique - 1]] or second__p[p] != second__p[rising[unique - 1]]:
+            rising[unique] = p
             unique += 1
-    fronts_merged(first__p, room.by_first__p, room.spare__p, unique)
-    fronts_merged(second__p, room.by_second__p, room.spare__p, unique)
-    fronts_gaps(first__p, room.by_first__p, unique, room.gap__p)
-    fronts_gaps(second__p, room.by_second__p, unique, room.gap__p)
     for at in range(unique):
-        crowding__p[room.by_first__p[at]] = room.gap__p[room.by_first__p[at]] / 2
+        room.falling__p[at] = rising[unique - 1 - at]
+    fronts_gaps(first__p, rising, unique, room.gap__p)
+    fronts_gaps(second__p, room.falling__p, unique, room.gap__p)
+    for at in range(unique):
+        crowding__p[rising[at]] = room.gap__p[rising[at]] / 2
 
 
 cdef void fronts_ascending(const double* value, int32_t* index, int low, int high) noexcept nogil:
@@ -222,8 +234,7 @@ def sorted_fronts(const double[::1] first__p, const double[::1] second__p, int e
         count = fronts_sorted(&first__p[0], &second__p[0], points, enough, &room)
         for at in range(count):
             found.append([room.order__p[i] for i in range(start, room.end__f[at])])
-            fronts_crowding(&first__p[0], &second__p[0], room.order__p + start, room.end__f[at] - start,
-                            &crowding__p[0], &room)
+            fronts_crowding(&first__p[0], &second__p[0], start, room.end__f[at] - start, &crowding__p[0], &room)
             start = room.end__f[at]
     finally:
         fronts_free(&room)

@@ -1,6 +1,6 @@
 # Pollux's genetic search for the best allocation of a cluster: a herd of states that breeds, and its best ones live on.
 cimport cython
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, uint64_t
 from fastsim_ext.breed cimport Room
 from fastsim_ext.fitness cimport FitnessRoom, Judge
 from fastsim_ext.fronts cimport FrontRoom
@@ -11,14 +11,16 @@ cdef struct Herd:
     int cells                # of a state
     int alive                # states of the herd, which come first
     int born                 # states after them that are new
-    int32_t* state__pjn      # room for twice the size
-    int32_t* next__pjn
-    int32_t* child__pjn      # size + 2
+    int8_t* state__pjn       # room for twice the size
+    int8_t* next__pjn
+    int8_t* child__pjn       # size + 2
     double* loss__p          # minus the mean speedup
     double* waste__p         # minus the utility
     double* crowding__p
     int32_t* rank__p
     uint64_t* mark__p        # hash of the state
+    int32_t* known__h        # states by their hashes, -1 where there is none
+    int slots                # of it, a power of two
     int32_t* order__p
     int32_t* turn__p         # size + 2: parents of the children to come
     int32_t* draw__p         # permutations, at least twice as many

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+States = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
@@ -15,8 +16,8 @@ class Search:
     def __init__(self, seed: int, size: int = 100) -> None: ...
     def front(
         self,
-        state__pjn: Counts,
-        base__jn: Counts,
+        state__pjn: States,
+        base__jn: States,
         speedup__jsk: Floats,
         keeping__j: Floats,
         share__j: Floats,
@@ -25,7 +26,7 @@ class Search:
         node_gpus: int,
         power: float,
         generations: int,
-    ) -> tuple[Counts, Floats, Floats]:
+    ) -> tuple[States, Floats, Floats]:
         """The first front after some generations: its states, their mean speedups and their utilities.
 
         The search begins with the given states, ``base`` is what jobs have; the rest is told in ``fitness``.

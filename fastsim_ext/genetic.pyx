@@ -7,10 +7,10 @@ draws them, so that one seed leads through the same herds.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy
-from fastsim_ext.breed cimport Room, breed_crossover, breed_free, breed_mutation, breed_repair, breed_reserve
+from libc.string cimport memcmp, memcpy, memset
+from fastsim_ext.breed cimport MOST_GPUS, Room, breed_crossover, breed_free, breed_mutation, breed_repair, breed_reserve
 from fastsim_ext.fitness cimport FitnessRoom, Judge, fitness_free, fitness_of, fitness_reserve
 from fastsim_ext.flow cimport Flow, flow_begin, flow_ready, flow_uniform, flow_upto
 from fastsim_ext.fronts cimport (
@@ -53,7 +53,7 @@ cdef inline int32_t winner(Flow* flow, const Herd* herd, int32_t a, int32_t b) n
 cdef void genetic_children(Flow* flow, Herd* herd, int couples, const Judge* judge, const Rules* rules,
                            Room* breed) noexcept nogil:
     """Two children of each couple: exchanged, changed, repaired."""
-    cdef size_t bytes = herd.cells * sizeof(int32_t)
+    cdef size_t bytes = herd.cells
     cdef int drawn = 0, i, _
     while drawn < 4 * couples:
         genetic_shuffled(flow, herd.draw__p + drawn, herd.alive)
@@ -75,29 +75,43 @@ cdef void genetic_children(Flow* flow, Herd* herd, int couples, const Judge* jud
                  judge.node_gpus, breed)
 
 
-cdef uint64_t genetic_mark(const int32_t* state__jn, int cells) noexcept nogil:
+cdef uint64_t genetic_mark(const int8_t* state__jn, int cells) noexcept nogil:
     """A number that different states hardly ever share."""
     cdef uint64_t mark = 0xcbf29ce484222325ULL
-    cdef uint64_t pair
+    cdef uint64_t part = 0
     cdef int i
-    for i in range(0, cells - 1, 2):
-        pair = <uint32_t> state__jn[i] | (<uint64_t> <uint32_t> state__jn[i + 1] << 32)
-        mark = (mark ^ pair) * 0x9e3779b97f4a7c15ULL
+    for i in range(0, cells - 7, 8):
+        memcpy(&part, state__jn + i, 8)
+        mark = (mark ^ part) * 0x9e3779b97f4a7c15ULL
         mark ^= mark >> 29
-    if cells % 2:
-        mark = (mark ^ <uint32_t> state__jn[cells - 1]) * 0x9e3779b97f4a7c15ULL
+    part = 0
+    memcpy(&part, state__jn + cells - cells % 8, cells % 8)
+    mark = (mark ^ part) * 0x9e3779b97f4a7c15ULL
     return mark ^ (mark >> 32)
 
 
-cdef bint genetic_joined(Herd* herd, const int32_t* state__jn) noexcept nogil:
+cdef void genetic_known(Herd* herd) noexcept nogil:
+    """Find those who are alive by their marks from now on."""
+    cdef int at, slot
+    memset(herd.known__h, -1, herd.slots * sizeof(int32_t))
+    for at in range(herd.alive):
+        slot = herd.mark__p[at] & (herd.slots - 1)
+        while herd.known__h[slot] >= 0:
+            slot = (slot + 1) & (herd.slots - 1)
+        herd.known__h[slot] = at
+
+
+cdef bint genetic_joined(Herd* herd, const int8_t* state__jn) noexcept nogil:
     """Take a state in behind the others, unless one of them is the same."""
-    cdef size_t bytes = herd.cells * sizeof(int32_t)
     cdef uint64_t mark = genetic_mark(state__jn, herd.cells)
-    cdef int at, here = herd.alive + herd.born
-    for at in range(here):
-        if herd.mark__p[at] == mark and not memcmp(herd.state__pjn + at * herd.cells, state__jn, bytes):
+    cdef int slot = mark & (herd.slots - 1), here = herd.alive + herd.born, at = herd.known__h[slot]
+    while at >= 0:
+        if herd.mark__p[at] == mark and not memcmp(herd.state__pjn + at * herd.cells, state__jn, herd.cells):
             return False
-    memcpy(herd.state__pjn + here * herd.cells, state__jn, bytes)
+        slot = (slot + 1) & (herd.slots - 1)
+        at = herd.known__h[slot]
+    herd.known__h[slot] = here
+    memcpy(herd.state__pjn + here * herd.cells, state__jn, herd.cells)
     herd.mark__p[here] = mark
     herd.born += 1
     return True
@@ -116,6 +130,7 @@ cdef void genetic_born(Flow* flow, Herd* herd, const Judge* judge, const Rules* 
     """As many new states as live in a herd, or as many as are found."""
     cdef int _, couples, at
     herd.born = 0
+    genetic_known(herd)
     for _ in range(LITTERS):
         couples = (herd.size - herd.born + 1) // 2
         genetic_children(flow, herd, couples, judge, rules, breed)
@@ -151,7 +166,7 @@ cdef void genetic_survived(Flow* flow, Herd* herd, FrontRoom* fronts, int size) 
     cdef int32_t p
     for front in range(fronts_found):
         count = fronts.end__f[front] - start
-        fronts_crowding(herd.loss__p, herd.waste__p, fronts.order__p + start, count, herd.crowding__p, fronts)
+        fronts_crowding(herd.loss__p, herd.waste__p, start, count, herd.crowding__p, fronts)
         if lives + count > wanted:
             count = genetic_chosen(flow, herd, fronts.order__p + start, count, wanted - lives, fronts)
         for at in range(count):
@@ -160,7 +175,7 @@ cdef void genetic_survived(Flow* flow, Herd* herd, FrontRoom* fronts, int size) 
         start = fronts.end__f[front]
     for at in range(lives):
         p = herd.order__p[at]
-        memcpy(herd.next__pjn + at * herd.cells, herd.state__pjn + p * herd.cells, herd.cells * sizeof(int32_t))
+        memcpy(herd.next__pjn + at * herd.cells, herd.state__pjn + p * herd.cells, herd.cells)
         herd.mark__p[all_of_them + at] = herd.mark__p[p]
     memcpy(herd.mark__p, herd.mark__p + all_of_them, lives * sizeof(uint64_t))
     genetic_sorted(herd.loss__p, herd.order__p, lives, fronts.gap__p)
@@ -184,15 +199,19 @@ cdef void genetic_sorted(double* value, const int32_t* order, int count, double*
 cdef int genetic_reserve(Herd* herd, int size, int cells) except -1 nogil:
     """Make room; ``genetic_free`` gives it back, also after a failure."""
     herd.size, herd.cells, herd.alive, herd.born = size, cells, 0, 0
-    herd.state__pjn = <int32_t*> malloc(2 * size * cells * sizeof(int32_t))
-    herd.next__pjn = <int32_t*> malloc(2 * size * cells * sizeof(int32_t))
-    herd.child__pjn = <int32_t*> malloc((size + 2) * cells * sizeof(int32_t))
+    herd.slots = 4
+    while herd.slots < 4 * size:
+        herd.slots *= 2
+    herd.state__pjn = <int8_t*> malloc(2 * size * cells)
+    herd.next__pjn = <int8_t*> malloc(2 * size * cells)
+    herd.child__pjn = <int8_t*> malloc((size + 2) * cells)
     herd.loss__p = <double*> malloc(6 * size * sizeof(double))
     herd.mark__p = <uint64_t*> malloc(3 * size * sizeof(uint64_t))
+    herd.known__h = <int32_t*> malloc(herd.slots * sizeof(int32_t))
     herd.rank__p = <int32_t*> malloc((10 * size + 8) * sizeof(int32_t))
     herd.flag__pjn = <unsigned char*> malloc(2 * (size + 2) * cells)
     if (herd.state__pjn == NULL or herd.next__pjn == NULL or herd.child__pjn == NULL or herd.loss__p == NULL
-            or herd.mark__p == NULL or herd.rank__p == NULL or herd.flag__pjn == NULL):
+            or herd.mark__p == NULL or herd.known__h == NULL or herd.rank__p == NULL or herd.flag__pjn == NULL):
         with gil:
             raise MemoryError()
     herd.waste__p = herd.loss__p + 2 * size
@@ -210,6 +229,7 @@ cdef void genetic_free(Herd* herd) noexcept nogil:
     free(herd.child__pjn)
     free(herd.loss__p)
     free(herd.mark__p)
+    free(herd.known__h)
     free(herd.rank__p)
     free(herd.flag__pjn)
 
@@ -221,11 +241,12 @@ cdef int genetic_searched(Flow* flow, Herd* herd, const Judge* judge, const Rule
     cdef FitnessRoom fit
     cdef FrontRoom fronts
     cdef int at, _
-    breed_reserve(&breed, judge.nodes)
+    breed_reserve(&breed, judge.jobs, judge.nodes)
     fitness_reserve(&fit, judge.jobs, judge.nodes)
     fronts_reserve(&fronts, 2 * herd.size)
     breed_repair(flow, herd.child__pjn, rules.most__j, rules.least__j, states, judge.jobs, judge.nodes,
                  judge.node_gpus, &breed)
+    genetic_known(herd)
     for at in range(states):
         genetic_joined(herd, herd.child__pjn + at * herd.cells)
     genetic_judged(herd, judge, &fit)
@@ -251,7 +272,7 @@ cdef class Search:
         self.size = size
         flow_begin(&self.flow, seed)
 
-    def front(self, const int32_t[:, :, ::1] state__pjn, const int32_t[:, ::1] base__jn,
+    def front(self, const int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn,
               const double[:, :, ::1] speedup__jsk, const double[::1] keeping__j, const double[::1] share__j,
               const int32_t[::1] most__j, const int32_t[::1] least__j, int node_gpus, double power, int generations):
         """The first front after some generations: its states, their mean speedups and their utilities.
@@ -262,7 +283,8 @@ cdef class Search:
         cdef Herd herd
         cdef Judge judge
         cdef Rules rules
-        if (not 1 <= states <= self.size or jobs < 1 or nodes < 1 or node_gpus < 1 or state__pjn.shape[1] != jobs
+        if (not 1 <= states <= self.size or jobs < 1 or nodes < 1
+                or not 1 <= node_gpus <= MOST_GPUS or state__pjn.shape[1] != jobs
                 or state__pjn.shape[2] != nodes or speedup__jsk.shape[0] != jobs or speedup__jsk.shape[1] != 2
                 or speedup__jsk.shape[2] < 1 or keeping__j.shape[0] != jobs or share__j.shape[0] != jobs
                 or most__j.shape[0] != jobs or least__j.shape[0] != jobs):
@@ -275,7 +297,7 @@ cdef class Search:
         try:
             with nogil:
                 genetic_reserve(&herd, self.size, jobs * nodes)
-                memcpy(herd.child__pjn, &state__pjn[0, 0, 0], states * herd.cells * sizeof(int32_t))
+                memcpy(herd.child__pjn, &state__pjn[0, 0, 0], states * herd.cells)
                 flow_begin(&self.flow, flow_upto(&self.flow, LARGEST_SEED))
                 genetic_searched(&self.flow, &herd, &judge, &rules, states, generations)
             return self.first(&herd, jobs, nodes)
@@ -286,15 +308,15 @@ cdef class Search:
         """The states on the first front with their values."""
         import numpy as np
         cdef int at, count = 0
-        cdef int32_t[:, :, ::1] state__pjn
+        cdef int8_t[:, :, ::1] state__pjn
         cdef double[::1] mean__p, utility__p
         for at in range(herd.alive):
             count += herd.rank__p[at] == 0
-        state__pjn = np.empty((count, jobs, nodes), np.int32)
+        state__pjn = np.empty((count, jobs, nodes), np.int8)
         mean__p, utility__p, count = np.empty(count), np.empty(count), 0
         for at in range(herd.alive):
             if herd.rank__p[at] == 0:
-                memcpy(&state__pjn[count, 0, 0], herd.state__pjn + at * herd.cells, herd.cells * sizeof(int32_t))
+                memcpy(&state__pjn[count, 0, 0], herd.state__pjn + at * herd.cells, herd.cells)
                 mean__p[count], utility__p[count] = -herd.loss__p[at], -herd.waste__p[at]
                 count += 1
         return state__pjn.base, mean__p.base, utility__p.base

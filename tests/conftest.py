@@ -18,6 +18,9 @@ QUICK_CASES = 2
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+if os.environ.get("FASTSIM_QUICK"):
+    settings.register_profile("quick", settings(), max_examples=20)
+    settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")

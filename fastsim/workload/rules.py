@@ -76,8 +76,12 @@ def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
 
 def request_fault(batch: pa.RecordBatch) -> Fault | None:
     """The first row whose request, time or model list breaks a rule, if any."""
-    faults = [fault for rule in (_numbers, _gpus, _models, _gangs, _conditions) for fault in rule(batch)]
-    return min(faults, key=lambda fault: fault.row, default=None)
+    return min(request_faults(batch), key=lambda fault: fault.row, default=None)
+
+
+def request_faults(batch: pa.RecordBatch) -> list[Fault]:
+    """For each rule that is broken, the first row that breaks it."""
+    return [fault for rule in (_numbers, _gpus, _models, _gangs, _conditions) for fault in rule(batch)]
 
 
 def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:

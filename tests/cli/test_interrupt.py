@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,27 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         COMMAND[:] = words
     assert (code, err) == (130, "fastsim: interrupted, nothing written\n")
     assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "many.py", "started", "__pycache__"}
+
+
+EARLY = """
+import os, signal, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fastsim.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+from fastsim.__main__ import main
+main()
+"""
+
+
+def test_while_modules_are_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], env=environment(), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_the_door_leads_to_the_commands() -> None:
+    words = [sys.executable, "-m", "fastsim", "--version"]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith("fastsim")

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from fastsim import fgd_protocol, placement_figures, placement_reproductions
+from fastsim.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.reproduce import reproduce, run_count
-from tests.cli.terminal import fastsim
+from tests.cli.terminal import fastsim_here
 
 
+@pytest.fixture
+def few_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Generated pods on 60 nodes: as many are played as these nodes' GPUs take."""
+    monkeypatch.setattr(fgd_protocol, "_preset", lambda: Cluster.scaled("openb", nodes=60))
+    fgd_protocol.trace.cache_clear()
+    yield
+    fgd_protocol.trace.cache_clear()
+
+
+@pytest.mark.usefixtures("few_nodes")
 def test_a_quick_glance_without_data(tmp_path: Path) -> None:
-    done = fastsim("reproduce", "fgd", "--quick", "--workers", 1, cwd=tmp_path)
+    done = fastsim_here("reproduce", "fgd", "--quick", "--workers", 1, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     assert "24 cells: 12 indicative, 12 no reference; 12 runs in" in done.out
     assert {path.name for path in (tmp_path / "reproduced-fgd").iterdir()} == {
@@ -22,15 +34,25 @@ def test_a_quick_glance_without_data(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_published_orders_give_the_published_figures(shared: Callable[[str], Path], tmp_path: Path) -> None:
+@pytest.mark.long
+def test_the_published_orders_give_the_published_figures(
+    shared: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement_reproductions, "QUICK_SEEDS", 1)
     data = shared("golden/fgd").parents[1]
-    words = ["reproduce", "fgd", "--quick", "--data", data, "--out", "out", "--json", "--workers", 2]
-    done = fastsim(*words, cwd=tmp_path)
+    words = ["reproduce", "fgd", "--quick", "--data", data, "--out", "out", "--json", "--workers", 1]
+    done = fastsim_here(*words, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     curves = [row for row in json.loads(done.out) if row["quantity"].startswith("largest")]
     assert len(curves) == 5 * 3 and {row["verdict"] for row in curves} == {"same"}
-    again = fastsim(*words, cwd=tmp_path)
-    assert again.code == 1 and "exists already" in again.line
+
+
+def test_a_folder_in_use_is_refused_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").touch()
+    monkeypatch.delattr(placement_figures, "simulate")
+    done = fastsim_here("reproduce", "fgd", "--quick", "--out", "out", "--workers", 1, cwd=tmp_path)
+    assert done.code == 1 and "exists already" in done.line
 
 
 def test_mistakes(tmp_path: Path) -> None:

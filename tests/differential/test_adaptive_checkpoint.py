@@ -23,6 +23,7 @@ from fastsim.policies.rounds.sia import Sia
 from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim_ext.gauge import Gauge
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
+from tests.strategies import scenarios_per_run
 
 POLICIES = (Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS))
 SETTING = adaptive_setting()
@@ -53,7 +54,7 @@ def assert_same(found: AdaptiveRun, expected: AdaptiveRun) -> None:
     assert found.gauge.state() == expected.gauge.state()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=scenarios_per_run(12), deadline=None)
 @given(st.sampled_from(POLICIES), st.integers(1, 5), st.integers(0, 2**32), st.integers(10, 90))
 def test_a_resumed_run_is_the_whole_run(policy: Any, count: int, seed: int, rounds: int) -> None:
     jobs = random_jobs(random.Random(seed), count)
@@ -68,7 +69,7 @@ def test_a_resumed_run_is_the_whole_run(policy: Any, count: int, seed: int, roun
         assert_same(played(policy, jobs, resume=state), expected)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=scenarios_per_run(4), deadline=None)
 @given(st.sampled_from(POLICIES), st.integers(0, 2**32))
 def test_stopping_again_and_again_changes_nothing(policy: Any, seed: int) -> None:
     jobs = random_jobs(random.Random(seed), 4)

@@ -22,7 +22,7 @@ from fastsim.reference_tables import Outcome
 from fastsim.replay import AskedPod, Decision, replayed
 from fastsim.simulation import Prepared
 from tests.backends import bits
-from tests.strategies import Scenario, scenarios
+from tests.strategies import Scenario, scenarios, scenarios_per_run
 
 Row = tuple[Any, ...]
 
@@ -106,7 +106,7 @@ def told(decision: Decision) -> list[Row]:
 
 
 @given(scenarios())
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scenarios_per_run(120), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_decision_is_made_from_what_the_twin_sees(scenario: Scenario) -> None:
     twin = WitnessedEngine.played(scenario)
     assert isinstance(twin.select, Witnessed)
@@ -125,7 +125,7 @@ def test_every_decision_is_made_from_what_the_twin_sees(scenario: Scenario) -> N
 
 
 @given(scenarios())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scenarios_per_run(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_winner_ranks_first_and_fewer_attempts_are_a_part_of_all(scenario: Scenario) -> None:
     made, pods = prepared(scenario), asked(scenario)
     every = replayed(made, pods, "all")

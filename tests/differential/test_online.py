@@ -27,7 +27,7 @@ from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_r
 
 SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
-SPELLINGS = scenarios_per_run(2000)
+SPELLINGS = scenarios_per_run(1000)
 """And those in which only the two spellings are compared."""
 
 
@@ -134,7 +134,7 @@ class Narrow(Workload):
 
 
 @given(scenarios(), st.integers(1, 7))
-@settings(max_examples=40)
+@settings(max_examples=scenarios_per_run(40))
 def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
     narrow = Narrow.from_arrow(scenario.workload.table())
     assert isinstance(narrow, Narrow)
@@ -150,7 +150,7 @@ def emptiest(nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64]:
 
 
 @given(scenarios(churn=False))
-@settings(max_examples=40)
+@settings(max_examples=scenarios_per_run(40))
 def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
     terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)
     plan: OnlinePlan = replace(scenario.plan, terms=terms)

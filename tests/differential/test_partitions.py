@@ -14,6 +14,7 @@ from fastsim.orders import SERVED
 from fastsim.plan import QUEUES
 from fastsim.regime import Regime
 from tests.differential.test_textbook import run, starts
+from tests.strategies import scenarios_per_run
 
 LAYOUT = "3g.20gb+2g.10gb+2g.10gb"
 
@@ -73,7 +74,7 @@ def test_a_lost_node_takes_its_instances_along() -> None:
 
 
 @given(st.data(), st.sampled_from([rule for rule in QUEUES if rule.removesuffix("_skip") not in SERVED]))
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=scenarios_per_run(60), suppress_health_check=list(HealthCheck))
 def test_there_are_never_more_instances_in_use_than_the_layouts_have(data: st.DataObject, queue: str) -> None:
     layouts = st.sampled_from((LAYOUT, "7*1g.5gb", "2*3g.20gb", ""))
     nodes = cluster(*data.draw(st.lists(st.lists(layouts, min_size=2, max_size=2), min_size=1, max_size=3)))

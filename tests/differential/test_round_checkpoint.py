@@ -18,6 +18,7 @@ from fastsim.round_records import GANG
 from fastsim.round_run import RoundRun, run_rounds
 from fastsim_ext.gauge import Gauge
 from tests.differential.test_rounds import Case, cases
+from tests.strategies import scenarios_per_run
 
 LAST = [name for name in GANG.names or () if name not in ("place", "task", "taken")]
 """Fields of a job that mean something after the run."""
@@ -50,7 +51,7 @@ def assert_same(found: RoundRun, expected: RoundRun) -> None:
     assert found.gauge.state() == expected.gauge.state()
 
 
-@settings(max_examples=200)
+@settings(max_examples=scenarios_per_run(200))
 @given(cases(), st.integers(1, 60), st.integers(0, 14))
 def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +67,7 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
         assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
 
 
-@settings(max_examples=50)
+@settings(max_examples=scenarios_per_run(50))
 @given(cases(), st.integers(1, 20))
 def test_stopping_again_and_again_changes_nothing(case: Case, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

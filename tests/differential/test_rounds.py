@@ -19,6 +19,7 @@ from fastsim.oracle import Oracle
 from fastsim.round_options import QUIRKS, Job, RoundOptions
 from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import run_rounds
+from tests.strategies import scenarios_per_run
 
 MODELS = ("k80", "p100", "v100")
 
@@ -185,7 +186,7 @@ def twin(case: Case, plan: RoundPlan | None = None) -> reference_rounds.Rounds:
     return rounds
 
 
-@settings(max_examples=300)
+@settings(max_examples=scenarios_per_run(300))
 @given(cases())
 def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     plans = [case.again(), case.again()]

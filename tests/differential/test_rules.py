@@ -26,7 +26,7 @@ def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
 
 
 @given(ruled(queues=PODS_QUEUES, crowded=True))
-@settings(exhaustive, max_examples=2 * RULED)
+@settings(exhaustive, max_examples=scenarios_per_run(2) * RULED)
 def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
 
@@ -39,7 +39,7 @@ def test_backfilling_equals_the_twin_in_long_lines(queue: str, data: st.DataObje
 
 
 @given(ruled(), st.integers(1, 7))
-@settings(exhaustive, max_examples=40)
+@settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
     narrow = Narrow.from_arrow(scenario.workload.table())
     assert isinstance(narrow, Narrow)
@@ -48,7 +48,7 @@ def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
 
 
 @given(ruled())
-@settings(exhaustive, max_examples=40)
+@settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
     terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)
     assert_all_same(*both(replace(scenario, plan=replace(scenario.plan, terms=terms))))

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from fastsim.plan import DIMS, GPU_PICKS, NORMS
 from fastsim.reference_nodes import fits
 from tests.backends import BACKENDS, GPU_WATTS, NodeState, Twin
-from tests.strategies import DETERMINISTIC, Situation, situations
+from tests.strategies import DETERMINISTIC, Situation, scenarios_per_run, situations
 
 OTHERS = [name for name in BACKENDS if name != "twin"]
 
@@ -24,7 +24,7 @@ def state_of(situation: Situation) -> NodeState:
 
 @pytest.mark.parametrize("name", OTHERS)
 @given(situation=situations())
-@settings(max_examples=80)
+@settings(max_examples=scenarios_per_run(80))
 def test_fragmentation_and_power(name: str, situation: Situation) -> None:
     state = state_of(situation)
     other, twin = BACKENDS[name](situation.typical), Twin(situation.typical)
@@ -34,7 +34,7 @@ def test_fragmentation_and_power(name: str, situation: Situation) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 @given(situation=situations())
-@settings(max_examples=80)
+@settings(max_examples=scenarios_per_run(80))
 def test_raw_scores(name: str, situation: Situation) -> None:
     state, pod = state_of(situation), situation.pod
     assume(fits(situation.node, pod))
@@ -48,7 +48,7 @@ def test_raw_scores(name: str, situation: Situation) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 @given(situation=situations())
-@settings(max_examples=80)
+@settings(max_examples=scenarios_per_run(80))
 def test_device_choices(name: str, situation: Situation) -> None:
     state, pod = state_of(situation), situation.pod
     assume(fits(situation.node, pod))

@@ -180,7 +180,7 @@ def test_kept_scores_and_stages_equal_the_twin(run: Staged) -> None:
 
 
 @given(staged(scenarios()), st.integers(1, 7))
-@settings(exhaustive, max_examples=40)
+@settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_batch_size_changes_no_stage(run: Staged, rows: int) -> None:
     narrow = Narrow.from_arrow(run.main.workload.table())
     assert isinstance(narrow, Narrow)

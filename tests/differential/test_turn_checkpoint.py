@@ -18,6 +18,7 @@ from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.turn_run import TurnRun, run_turns
 from fastsim_ext.gauge import Gauge
 from tests.differential.test_round_checkpoint import LAST
+from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 
 
@@ -48,7 +49,7 @@ def assert_same(found: TurnRun, expected: TurnRun) -> None:
     assert found.gauge.state() == expected.gauge.state()
 
 
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 @given(cases(), st.integers(1, 60), st.integers(0, 14))
 def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +62,7 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
         assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
 
 
-@settings(max_examples=20)
+@settings(max_examples=scenarios_per_run(20))
 @given(cases("fair"), st.integers(1, 20))
 def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) -> None:
     other = dataclasses.replace(case, plan=dataclasses.replace(case.plan, order=("arrival", "arrival", "arrival")))

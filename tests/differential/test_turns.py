@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
+from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 
 
-@settings(max_examples=400)
+@settings(max_examples=scenarios_per_run(400))
 @given(cases())
 def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     expected, run = case.twin(), case.run()

@@ -14,11 +14,13 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.containers import Containers
 from fastsim.device_telemetry import V100, Device
 from fastsim.monitored_plan import Lives, MonitoredPlan, Scheduler, Turn
 from fastsim.policies.monitored.knots import Knots
 from fastsim.policies.monitored.slots import Exclusive, GpuShare
 from fastsim.sample_and_hold import window
+from fastsim.telemetry_profile import DETECTOR
 from fastsim.workload.monitored_jobs import LARGEST_GB
 from tests.golden import kubernetes
 
@@ -143,6 +145,29 @@ def test_pods_are_placed_when_they_were(experiment: int) -> None:
     assert len(found) == len(view.placed_s)
     # Published for a replay of the readings: medians of 0.8 to 1.4 s.
     assert np.median(errors) <= 1.5 and errors.max() <= LATE, errors
+
+
+# ---------------------------------------------------------------- containers alone, at the recorded seconds
+
+
+def deaths(experiment: int) -> list[int]:
+    """How often each container dies for want of memory, by placement, if pods are placed when they were."""
+    placed_s = kubernetes.frame("jobs").filter(experiment=experiment, mechanism="CUSTSCHED")["placed_s"].sort()
+    containers = Containers([V100], Lives())
+    for pod, at_s in enumerate(placed_s):
+        containers.advance(at_s)
+        containers.bind(pod, 0, DETECTOR, 145.0, at_s)
+    containers.advance(1e6)
+    return [sum(stay.killed for stay in containers.stays if stay.container.pod == pod) for pod in range(len(placed_s))]
+
+
+@pytest.mark.parametrize("experiment", kubernetes.experiments("sched_events"))
+def test_containers_die_about_as_often(experiment: int) -> None:
+    jobs = kubernetes.frame("jobs").filter(experiment=experiment, mechanism="CUSTSCHED").sort("placed_s")
+    there, here = jobs["restarts"].to_list(), deaths(experiment)
+    # Whether one more dies is a matter of a second; without pieces of memory it would be twice to seven times as often.
+    assert abs(sum(here) - sum(there)) <= 2 + sum(there) / 2, (here, there)
+    assert max(here) <= max(there) + 1  # growing waits end before the next ones would
 
 
 # ---------------------------------------------------------------- closed loops: readings are simulated, too

@@ -21,9 +21,9 @@ def cases(shared: Callable[[str], Path]) -> Iterator[dict[str, Any]]:
     return lines(shared("golden/sia/functions") / "pollux_fitness.jsonl")
 
 
-def counts(values: object) -> np.ndarray[Any, np.dtype[np.int32]]:
+def counts(values: object) -> np.ndarray[Any, np.dtype[np.int8]]:
     """Recorded states as they are kept here."""
-    return np.array(values, np.int32)
+    return np.array(values, np.int8)
 
 
 def breeder(case: dict[str, Any], operator: str) -> Breeder:
@@ -69,6 +69,7 @@ def test_mutation(shared: Callable[[str], Path]) -> None:
 def test_repair(shared: Callable[[str], Path]) -> None:
     for case in cases(shared):
         states = counts(case["repair"]["inp"])
-        most, least = (counts([job[name] for job in case["jobs"]]) for name in ("max_replicas", "min_replicas"))
+        bounds = (("max_replicas", "min_replicas"), case["jobs"])
+        most, least = (np.array([job[name] for job in bounds[1]], np.int32) for name in bounds[0])
         breeder(case, "repair").repaired(states, most, least)
         assert np.array_equal(states, np.reshape(case["repair"]["out"], states.shape))

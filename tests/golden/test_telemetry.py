@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from fastsim.containers import Containers
 from fastsim.device_telemetry import V100, Resident, readings
+from fastsim.monitored_plan import Lives
 from fastsim.sample_and_hold import refresh_times, seen_s, window
 from fastsim.telemetry_profile import DETECTOR
 from tests.golden import kubernetes
@@ -58,6 +61,20 @@ def test_detectors_that_share_a_device(together: int) -> None:
     low, high = (alike["gpu_util_pct"].quantile(share) or 0 for share in (0.1, 0.9))
     assert low <= util <= high
     assert power == pytest.approx(alike["power_w"].median(), rel=0.05)  # medians of runs differ by 4 %
+
+
+def test_a_fifth_and_a_sixth_detector_do_with_less() -> None:
+    containers = Containers([V100], Lives())
+    for pod in range(7):
+        containers.bind(pod, 0, DETECTOR, math.inf, 40.0 * pod)
+    recorded = kubernetes.frame("telemetry_1s").filter(mechanism="CUSTSCHED")["fb_used_mib"].cast(pl.Int64)
+    for together in (5, 6):
+        containers.advance(40.0 * together)
+        used = int(containers.gpus[0].used_mib())
+        # Readings of one state differ by up to 2 MiB.
+        assert recorded.is_between(used - 2, used + 2).sum() > 100, used
+    containers.advance(320.0)
+    assert {stay.container.pod for stay in containers.stays if stay.killed} == {6}
 
 
 def test_one_detector_loads_as_recorded() -> None:

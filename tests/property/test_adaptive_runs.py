@@ -18,6 +18,7 @@ from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
+from tests.strategies import scenarios_per_run
 
 POLICIES = (Sia(), Sia(power=0.5, unserved=-1.0), Sia(project=False), Pollux(generations=5), Rotation())
 
@@ -62,7 +63,7 @@ def most_gpus(job: JobView, rotation: bool) -> int:
     return max(grown, job.job.num_gpu) if job.job.mode == "scale-gpus" else grown
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scenarios_per_run(15), deadline=None)
 @given(st.sampled_from(POLICIES), st.integers(1, 6), st.integers(0, 2**32))
 def test_runs(policy: Any, count: int, seed: int) -> None:
     setting = adaptive_setting()

@@ -22,10 +22,10 @@ from fastsim.reference_nodes import WHOLE
 from fastsim.regime import OFF
 from fastsim.result import Result
 from fastsim.workload import Workload
-from tests.property.test_runs import Rows, holding, intervals
-from tests.strategies import Scenario, ruled
+from tests.property.test_runs import Rows, fullest, holding, intervals
+from tests.strategies import Scenario, ruled, scenarios_per_run
 
-some = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=scenarios_per_run(40), suppress_health_check=list(HealthCheck))
 LINES = tuple(queue for queue in QUEUES if queue != "drop")
 
 
@@ -56,35 +56,35 @@ def gpu_asked(row: dict[str, Any]) -> int:
 @some
 @given(ruled())
 def test_no_resource_of_any_kind_is_ever_over_allocated(scenario: Scenario) -> None:
-    held = intervals(scenario, run(scenario))
     nodes = [row | {"mig": None} for row in scenario.cluster.offered.to_pylist()]
-    for t_s in instants(held):
-        now = holding(held, t_s)
-        for position, node in enumerate(nodes):
-            here = [row for row in now if row["node_id"] == position]
-            assert sum(row["cpu_milli"] for row in here) <= node["cpu_milli"]
-            assert sum(row["memory_mib"] for row in here) <= node["memory_mib"]
-            assert node["max_pods"] is None or len(here) <= node["max_pods"]
-            assert summed(here) <= summed([node])
-            for device in range(node["num_gpu"]):
-                on = [row for row in here if device in row["gpu_ids"]]
-                assert sum(row["gpu_milli"] for row in on) <= WHOLE
-                memory = sum(row.get("gpu_memory_mib") or 0 for row in on)
-                assert node["gpu_memory_mib"] is None or memory <= node["gpu_memory_mib"]
+    for position, here in fullest(intervals(scenario, run(scenario))):
+        node = nodes[position]
+        assert sum(row["cpu_milli"] for row in here) <= node["cpu_milli"]
+        assert sum(row["memory_mib"] for row in here) <= node["memory_mib"]
+        assert node["max_pods"] is None or len(here) <= node["max_pods"]
+        assert summed(here) <= summed([node])
+        for device in range(node["num_gpu"]):
+            on = [row for row in here if device in row["gpu_ids"]]
+            assert sum(row["gpu_milli"] for row in on) <= WHOLE
+            memory = sum(row.get("gpu_memory_mib") or 0 for row in on)
+            assert node["gpu_memory_mib"] is None or memory <= node["gpu_memory_mib"]
 
 
 @some
 @given(ruled())
 def test_pods_run_where_they_may(scenario: Scenario) -> None:
-    held = intervals(scenario, run(scenario))
-    nodes = scenario.cluster.nodes.to_pylist()
-    for row in held:
-        node, asked = nodes[row["node_id"]], conditions_of(row)
-        assert eligible(asked, node_labels(node))
-        if asked.max_per_node is not None:
-            before = [other for other in holding(held, row["start_s"]) if other["node_id"] == row["node_id"]
-                      and other.get("group") == asked.group and other["start_s"] < row["start_s"]]  # fmt: skip
-            assert len(before) < asked.max_per_node
+    nodes = [node_labels(node) for node in scenario.cluster.nodes.to_pylist()]
+    limited: dict[tuple[int, object], Rows] = {}
+    for row in intervals(scenario, run(scenario)):
+        asked = conditions_of(row)
+        assert eligible(asked, nodes[row["node_id"]])
+        limited.setdefault((row["node_id"], asked.group), []).append(row)
+    for (_, group), rows in limited.items():
+        for row in rows:
+            most = conditions_of(row).max_per_node
+            if most is not None:
+                before = [other for other in holding(rows, row["start_s"]) if other["start_s"] < row["start_s"]]
+                assert len(before) < most, group
 
 
 @some

@@ -13,6 +13,7 @@ from fastsim.job_batches import JobBatch
 from fastsim.reference_rounds import Rounds
 from fastsim.round_run import RoundRun, run_rounds
 from tests.differential.test_rounds import Case, cases
+from tests.strategies import scenarios_per_run
 
 
 def played(case: Case) -> RoundRun | None:
@@ -22,7 +23,7 @@ def played(case: Case) -> RoundRun | None:
         return None  # nobody may run, and the run says so
 
 
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 @given(cases())
 def test_no_model_is_over_allocated_and_no_job_runs_twice(case: Case) -> None:
     run = played(case)
@@ -39,7 +40,7 @@ def test_no_model_is_over_allocated_and_no_job_runs_twice(case: Case) -> None:
     assert max(seen.values(), default=1) == 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 @given(cases())
 def test_jobs_get_what_they_asked_for_and_no_more(case: Case) -> None:
     run = played(case)
@@ -57,7 +58,7 @@ def test_jobs_get_what_they_asked_for_and_no_more(case: Case) -> None:
     assert (spent[sure] >= run.jobs["total"][sure] / best[sure] * (1 - 1e-9)).all()
 
 
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 @given(cases())
 def test_no_gpu_is_left_to_nobody_while_a_job_that_fits_waits(case: Case) -> None:
     """Promised unless only positive priorities run or an unknown job blocks GPUs."""
@@ -94,7 +95,7 @@ class Watched(Rounds):
                     assert self.deficit[candidate][g] >= old
 
 
-@settings(max_examples=100)
+@settings(max_examples=scenarios_per_run(100))
 @given(cases())
 def test_who_gets_nothing_is_owed_no_less(case: Case) -> None:
     rounds = Watched(case.setting, case.again(), case.options, case.jobs, case.servers)

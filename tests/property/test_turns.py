@@ -13,6 +13,7 @@ from fastsim.job_batches import JobBatch
 from fastsim.round_records import GANG
 from fastsim.round_run import STOPS
 from fastsim.turn_run import looped
+from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 
 SLACK = 1e-9
@@ -30,7 +31,7 @@ def rounds(case: Case) -> Iterator[Any]:
     yield loop
 
 
-@settings(max_examples=100)
+@settings(max_examples=scenarios_per_run(100))
 @given(cases("greedy") | cases("tune") | cases("fair"))
 def test_no_server_gives_more_than_it_has(case: Case) -> None:
     for loop in rounds(case):
@@ -44,7 +45,7 @@ def test_no_server_gives_more_than_it_has(case: Case) -> None:
         assert (used <= case.needs.cap__sr * (1 + SLACK)).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=scenarios_per_run(300))
 @given(cases("tune"))
 def test_tuning_gives_nobody_less_than_his_fair_share(case: Case) -> None:
     fair = case.needs.cap__sr[0] / case.needs.num_gpu__s[0]
@@ -59,7 +60,7 @@ def test_tuning_gives_nobody_less_than_his_fair_share(case: Case) -> None:
             assert (has >= promised * (1 - SLACK)).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=scenarios_per_run(300))
 @given(cases("tune"))
 def test_who_gives_back_has_worked_at_one_speed_only(case: Case) -> None:
     """A job lowered after it got its seat does a round's work at its fair share, and none of the faster work before."""
@@ -77,7 +78,7 @@ def test_who_gives_back_has_worked_at_one_speed_only(case: Case) -> None:
             before[job["id"]] = job["run"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=scenarios_per_run(100))
 @given(cases("fair"))
 def test_ties_stay_as_they_were(case: Case) -> None:
     case = dataclasses.replace(case, plan=dataclasses.replace(case.plan, order=("-gpus",), starving_s=1e12))

@@ -37,6 +37,7 @@ SHARED = {
     "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
     "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
+    "fastsim/__main__.py": "tests/cli/test_interrupt.py",
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
@@ -56,6 +57,7 @@ SHARED = {
     "fastsim/cli_run.py": "tests/cli/test_verbs.py",
     "fastsim/cli_sweep.py": "tests/cli/test_sweep.py",
     "fastsim/cli_statistics.py": "tests/cli/test_sweep.py",
+    "fastsim/cli_trace.py": "tests/cli/test_trace.py",
     "fastsim/runnable.py": f"{UNIT}/test_round_run.py",  # refusals, as a run tells them
     "fastsim/round_records.py": "tests/differential/test_rounds.py",  # what the compiled rounds hand out
     "fastsim/turn_records.py": "tests/differential/test_turns.py",

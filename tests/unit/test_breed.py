@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from fastsim import reference_breeding as by_hand
 from fastsim_ext.breed import Breeder
 
-Counts = npt.NDArray[np.int32]
+States = npt.NDArray[np.int8]
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 5), st.integers(1, 9))
 
 
-def both(shape: tuple[int, int, int], node_gpus: int, seed: int) -> tuple[Breeder, np.random.RandomState, Counts]:
+def both(shape: tuple[int, int, int], node_gpus: int, seed: int) -> tuple[Breeder, np.random.RandomState, States]:
     """Both spellings on one stream, and drawn states."""
     random = np.random.RandomState(seed)
-    states = random.randint(0, node_gpus + 1, shape).astype(np.int32)
+    states = random.randint(0, node_gpus + 1, shape).astype(np.int8)
     _, key, used, *_ = random.get_state()
     return Breeder(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used)), random, states
 
@@ -74,10 +74,10 @@ def test_repair(shape: tuple[int, int, int], node_gpus: int, seed: int) -> None:
         lambda b, s: b.crossed(s, s[:1].copy()),
         lambda b, s: b.mutated(s[:, :1].copy(), s[0]),
         lambda b, s: b.mutated(s, s[0, :1]),
-        lambda b, s: b.repaired(s, s[0, 0, :1], s[0, 0, :1]),
+        lambda b, s: b.repaired(s, np.ones(1, np.int32), np.ones(1, np.int32)),
     ],
 )
-def test_other_shapes_are_refused(wrong: Callable[[Breeder, Counts], None]) -> None:
+def test_other_shapes_are_refused(wrong: Callable[[Breeder, States], None]) -> None:
     breeder, _, states = both((3, 2, 4), 4, 1)
     with pytest.raises(ValueError, match=r"shape|couples|bound"):
         wrong(breeder, states)

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from fastsim.orders import TERMS
 from fastsim.reference_orders import Claim, Yard, key
 from fastsim_ext.claim import terms
+from tests.strategies import scenarios_per_run
 
 AMOUNTS = st.one_of(st.just(0.0), st.integers(1, 40).map(float), st.floats(0.01, 1e6))
 SECONDS = st.one_of(AMOUNTS, st.just(math.inf))
 
 
-@settings(max_examples=400)
+@settings(max_examples=scenarios_per_run(400))
 @given(
     st.builds(
         Claim, AMOUNTS, SECONDS, SECONDS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.integers(-3, 3)

@@ -18,8 +18,8 @@ DEVICE = Device(1000, 20, 100, slowdown=(1.0, 1.0, 2.0))
 LIVES = Lives(start_s=2, known_s=1, wait_s=(0, 10, 20))
 
 
-def holding(memory_mib: float, after_s: float = 5.0, least_mib: float = math.inf) -> Profile:
-    return Profile("p", (Phase(after_s), Phase(math.inf, memory_mib, 50, least_mib=least_mib)))
+def holding(memory_mib: float, after_s: float = 5.0, less_mib: tuple[float, ...] = ()) -> Profile:
+    return Profile("p", (Phase(after_s), Phase(math.inf, memory_mib, 50, less_mib=less_mib)))
 
 
 def ends_s(containers: Containers) -> dict[int, list[tuple[float, bool]]]:
@@ -62,15 +62,27 @@ def test_who_asks_for_memory_that_is_not_there_dies_and_comes_back() -> None:
     assert lost_s == pytest.approx(2.5 * (len(found) - 1))  # 5 s at half speed, each time
 
 
-def test_who_can_do_with_less_takes_what_there_is() -> None:
+def test_who_can_do_with_less_takes_the_largest_piece_and_keeps_to_it() -> None:
     containers = Containers([DEVICE], LIVES)
-    containers.bind(1, 0, holding(800), 100.0, 0.0)
-    containers.bind(2, 0, holding(300, least_mib=200), 10.0, 1.0)
+    less = (250.0, 180.0, 90.0)
+    growing = Profile("g", (Phase(5, 10), Phase(4, 300, less_mib=less), Phase(math.inf, 300, less_mib=less)))
+    containers.bind(1, 0, holding(800), 10.0, 0.0)
+    containers.bind(2, 0, growing, 50.0, 1.0)
     containers.advance(9)
-    assert containers.gpus[0].used_mib() == 1000
+    assert containers.gpus[0].used_mib() == 980
+    containers.advance(30)  # the other one is gone, and there would be room for all
+    assert containers.gpus[0].used_mib() == 180
     containers.advance(1000)
     assert not any(stay.killed for stay in containers.stays)
-    assert {stay.container.pod: stay.profile for stay in containers.stays} == {1: "p", 2: "p@200.0"}
+    assert {stay.container.pod: stay.profile for stay in containers.stays} == {1: "p", 2: "g@180.0"}
+
+
+def test_who_finds_not_even_the_least_dies() -> None:
+    containers = Containers([DEVICE], LIVES)
+    containers.bind(1, 0, holding(800), 100.0, 0.0)
+    containers.bind(2, 0, holding(300, less_mib=(250.0, 201.0)), 10.0, 1.0)
+    containers.advance(9)
+    assert ends_s(containers) == {2: [(8, True)]} and containers.gpus[0].used_mib() == 800
 
 
 def test_who_runs_for_ever_stays() -> None:

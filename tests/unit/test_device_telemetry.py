@@ -29,8 +29,8 @@ def test_pods_use_what_others_leave_over() -> None:
 
 
 def test_tables_say_what_so_many_pods_do() -> None:
-    found = readings([Resident(0, 500, DETECTOR)] * 6, V100)
-    assert float(found.at("util_pct", 400, V100)) == 81 and float(found.at("power_w", 400, V100)) == 52.5
+    found = readings([Resident(0, 500, DETECTOR)] * 8, V100)
+    assert float(found.at("util_pct", 400, V100)) == 97 and float(found.at("power_w", 400, V100)) == 54.6
     assert float(found.at("memory_mib", 400, V100)) == V100.memory_mib  # no more than there is
     assert float(found.at("util_pct", 5, V100)) == 0 and float(found.at("power_w", 5, V100)) == 27
 

@@ -14,7 +14,7 @@ from fastsim_ext.fitness import evaluated
 @settings(max_examples=100)
 def test_fitness(jobs: int, nodes: int, power: float, seed: int) -> None:
     random = np.random.RandomState(seed)
-    states = random.randint(0, 5, (4, jobs, nodes)).astype(np.int32)
+    states = random.randint(0, 5, (4, jobs, nodes)).astype(np.int8)
     states[0] = 0
     base = states[1].copy()
     speedup = random.random_sample((jobs, 2, 4 * nodes + 1))
@@ -28,14 +28,14 @@ def test_fitness(jobs: int, nodes: int, power: float, seed: int) -> None:
 
 
 def test_no_states_are_no_work() -> None:
-    nothing = np.zeros((0, 1, 1), np.int32)
-    evaluated(nothing, np.zeros((1, 1), np.int32), np.zeros((1, 2, 2)), np.ones(1), np.ones(1), 4, 1.0,
+    nothing = np.zeros((0, 1, 1), np.int8)
+    evaluated(nothing, np.zeros((1, 1), np.int8), np.zeros((1, 2, 2)), np.ones(1), np.ones(1), 4, 1.0,
               np.empty(0), np.empty(0))  # fmt: skip
 
 
 def test_long_sums_run_as_numpys_do() -> None:
     jobs = 300
-    state, base = np.ones((1, jobs, 1), np.int32), np.zeros((jobs, 1), np.int32)
+    state, base = np.ones((1, jobs, 1), np.int8), np.zeros((jobs, 1), np.int8)
     speedup = np.random.RandomState(1).random_sample((jobs, 2, 2))
     told = (speedup, np.ones(jobs), np.ones(jobs), 1, -1.0)
     mean, utility = np.empty(1), np.empty(1)

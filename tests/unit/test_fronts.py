@@ -8,13 +8,14 @@ from hypothesis import given, settings
 
 from fastsim import reference_genetic as by_hand
 from fastsim_ext.fronts import ascending, sorted_fronts
+from tests.strategies import scenarios_per_run
 
 few = st.integers(0, 6).map(float)
 points = st.lists(st.tuples(few, few) | st.tuples(st.floats(-1, 1), st.floats(-1, 1)), max_size=60)
 
 
 @given(points)
-@settings(max_examples=200)
+@settings(max_examples=scenarios_per_run(200))
 def test_fronts_and_crowding(values: list[tuple[float, float]]) -> None:
     first, second = np.array(values, np.float64).reshape(-1, 2).T.copy()
     found, crowded = sorted_fronts(first, second, len(values))
@@ -38,7 +39,7 @@ def test_a_front_of_two_is_not_crowded_and_twins_are() -> None:
 
 
 @given(st.lists(few | st.just(np.inf), max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=scenarios_per_run(200))
 def test_ties_end_where_quicksort_leaves_them(values: list[float]) -> None:
     found = ascending(np.array(values, np.float64)).tolist()
     assert found == by_hand.quicksorted(values)

@@ -13,7 +13,7 @@ def test_the_figure_at_one_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "CLUSTER", "gavel:8:8:8")
     told: list[int] = []
     made = figure.gavel_reproduction(None, True, 1, told.append)
-    assert made.runs == figure.run_count(True) == 2 and told == [1, 2]
+    assert made.runs == figure.run_count(None, "gavel", True) == 2 and told == [1, 2]
     assert made.cells["published"].to_list() == [18.32, 17.61] and made.cells["bar"].to_list() == [
         pytest.approx(0.04 * 18.32), pytest.approx(0.02 * 17.61),
     ]  # fmt: skip

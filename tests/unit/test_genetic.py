@@ -21,7 +21,7 @@ def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:
     most = random.randint(1, node_gpus * nodes + 1, jobs).astype(np.int32)
     gpus = np.arange(int(most.max()) + 1)
     speedup = gpus ** random.uniform(0.3, 1, (jobs, 2, 1))
-    begun = random.randint(0, 2, (1, jobs, nodes)).astype(np.int32)
+    begun = random.randint(0, 2, (1, jobs, nodes)).astype(np.int8)
     base = repaired(random, begun, most, np.zeros_like(most), node_gpus)[0]
     return {
         "base": base, "speedup": speedup, "keeping": random.random_sample(jobs),
@@ -68,7 +68,7 @@ def searched(search: Search, generations: int = 5, **changes: Any) -> tuple[Any,
 
 
 def test_who_wins_is_drawn_between_equals() -> None:
-    herd = by_hand.Herd([np.zeros((1, 1), np.int32)] * 2, [(0.0, 0.0)] * 2, [0, 0], [1.0, 1.0])
+    herd = by_hand.Herd([np.zeros((1, 1), np.int8)] * 2, [(0.0, 0.0)] * 2, [0, 0], [1.0, 1.0])
     assert set(by_hand.winners(np.random.RandomState(1), herd, 20)) == {0, 1}
 
 
@@ -92,13 +92,14 @@ def test_a_stream_goes_on_where_it_was_left() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"states": np.zeros((0, 3, 4), np.int32)},
-        {"states": np.zeros((9, 3, 4), np.int32)},
-        {"states": np.zeros((1, 3, 5), np.int32)},
+        {"states": np.zeros((0, 3, 4), np.int8)},
+        {"states": np.zeros((9, 3, 4), np.int8)},
+        {"states": np.zeros((1, 3, 5), np.int8)},
         {"keeping": np.zeros(2)},
         {"most": np.zeros(2, np.int32)},
         {"speedup": np.zeros((3, 1, 4))},
         {"node_gpus": 0},
+        {"node_gpus": 33},
     ],
 )
 def test_other_shapes_are_refused(changes: dict[str, Any]) -> None:

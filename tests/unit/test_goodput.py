@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from fastsim import reference_goodput as by_hand
 from fastsim.errors import InputError
 from fastsim.goodput import Goodput, Limits, Noise, Perf
+from tests.strategies import scenarios_per_run
 
 PERF = Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5)
 NOISE = Noise(1.0, 1000.0, 128)
@@ -37,7 +38,7 @@ def limits(draw: st.DrawFn, init_batch: int) -> Limits:
 
 
 @given(st.data(), perfs, noises, st.lists(st.integers(1, 64), min_size=1, max_size=6))
-@settings(max_examples=200)
+@settings(max_examples=scenarios_per_run(200))
 def test_the_best_batch_sizes_are_those_by_hand(
     data: st.DataObject, perf: Perf, noise: Noise, replicas: list[int]
 ) -> None:
@@ -49,7 +50,7 @@ def test_the_best_batch_sizes_are_those_by_hand(
 
 
 @given(perfs, noises, st.integers(1, 8), st.integers(1, 64), st.integers(1, 4096), st.integers(0, 9))
-@settings(max_examples=200)
+@settings(max_examples=scenarios_per_run(200))
 def test_evaluation_is_that_by_hand_and_within_its_parts(
     perf: Perf, noise: Noise, nodes: int, replicas: int, atomic: int, accum: int
 ) -> None:
@@ -64,7 +65,7 @@ def test_evaluation_is_that_by_hand_and_within_its_parts(
 
 
 @given(perfs, noises, st.integers(1, 4), st.integers(1, 8), st.integers(1, 8), st.integers(1, 8))
-@settings(max_examples=50)
+@settings(max_examples=scenarios_per_run(50))
 def test_pipelines_are_those_by_hand(
     perf: Perf, noise: Noise, nodes: int, pipelines: int, stages: int, batches: int
 ) -> None:

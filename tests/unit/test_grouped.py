@@ -17,6 +17,7 @@ from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable
 from tests.backends import NodeState, Twin, indexed, one_node
+from tests.strategies import scenarios_per_run
 
 FGD = KERNELS.index("fgd")
 MODELS = ("T4", "A10", "Unheard")
@@ -92,7 +93,7 @@ THIRDS = TypicalPods((0, 1000, 4000), (1000, 500, 300), (1, 1, 1), ((), (), ()),
 @given(questions())
 @example(Question(NodeState("T4", 32_000, 8000, 1000, (1000, 500)), THIRDS, ((0, 10, 0, 0, ()), (0, 0, 0, 0, ()))))
 @example(Question(NodeState("T4", 32_000, 8000, 1000, (0,) * 64), THIRDS, ((1000, 0, 0, 0, ()),)))
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 def test_points_and_devices_are_those_of_the_plain_sums(question: Question) -> None:
     nodes, work, fitting = tables(question)
     plain = Selector(nodes, work, plan_columns(OnlinePlan(()), 1), 0, None)
@@ -104,7 +105,7 @@ def test_points_and_devices_are_those_of_the_plain_sums(question: Question) -> N
 
 
 @given(questions())
-@settings(max_examples=80)
+@settings(max_examples=scenarios_per_run(80))
 def test_classes_of_fragmentation_are_exact(question: Question) -> None:
     nodes, _, _ = tables(question)
     assert nodes.verify() == 0  # against the plain sums of counts

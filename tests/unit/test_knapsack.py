@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim_ext.knapsack import MOST, Knapsack
+from tests.strategies import scenarios_per_run
 
 Column = tuple[int, int, int]
 """Cost in tenths, size, kind."""
@@ -49,7 +50,7 @@ SCENES: Any = st.tuples(
 
 
 @given(SCENES)
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 def test_as_good_as_trying_everything(scene: Any) -> None:
     classes, count = [columns for columns, _ in scene[0]], [n for _, n in scene[0]]
     made, best = knapsack(classes, count, scene[1]), exhaustive(classes, count, scene[1])

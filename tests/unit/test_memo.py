@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from fastsim.memo import MemoPool, memo_key
 from fastsim_ext.memo import Memo
+from tests.strategies import scenarios_per_run
 
 State = tuple[int, int, tuple[int, ...]]
 Class = tuple[int, int, int, int, int]
@@ -50,7 +51,7 @@ class Forgetful:
 
 
 @given(st.lists(notes, max_size=120), st.sampled_from((1, 4000, 10**6)))
-@settings(max_examples=150)
+@settings(max_examples=scenarios_per_run(150))
 def test_it_knows_what_a_dict_knows_until_it_forgets(asked: list[tuple[State, Class, int, int]], most: int) -> None:
     both = Forgetful(most)
     for state, cls, term, figure in asked:

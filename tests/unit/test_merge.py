@@ -8,11 +8,12 @@ from hypothesis import given, settings
 
 from fastsim.orders import MOST_TERMS
 from fastsim_ext.merge import in_order
+from tests.strategies import scenarios_per_run
 
 ROW = st.lists(st.sampled_from([0.0, 1.0, 2.5, -1.0, float("inf")]), min_size=MOST_TERMS, max_size=MOST_TERMS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=scenarios_per_run(300))
 @given(st.lists(ROW, max_size=120), st.integers(1, MOST_TERMS))
 def test_equal_rows_stay_as_they_were(rows: list[list[float]], terms: int) -> None:
     keys = np.array(rows, np.float64).reshape(-1, MOST_TERMS)

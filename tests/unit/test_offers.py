@@ -17,6 +17,7 @@ from fastsim.policies.adaptive.configurations import Configurations
 from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.sia_decider import node_groups
 from tests.adaptive import APPS, adaptive_setting
+from tests.strategies import scenarios_per_run
 
 SECONDS = st.floats(1e-4, 1.0)
 PERFS = st.builds(Perf, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS, st.floats(1.0, 10.0))
@@ -55,7 +56,7 @@ def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool
 
 
 @given(st.lists(job(), min_size=1, max_size=5), st.booleans(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scenarios_per_run(150), deadline=None)
 def test_rows_are_those_by_hand(jobs: list[JobView], project: bool, tuned: bool) -> None:
     made = offers(project=project, tuned=tuned)
     for _ in range(2):  # once made, once remembered

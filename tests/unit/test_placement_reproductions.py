@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from fastsim import fgd_protocol
+from fastsim.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.placement_figures import MIXES, POLICIES, Task, played
 from fastsim.placement_reproductions import fgd_reproduction, pwr_reproduction, run_count
@@ -16,8 +17,9 @@ from fastsim.placement_reproductions import fgd_reproduction, pwr_reproduction, 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Short generated traces."""
+    """Short generated traces on few nodes: so many pods are played as take all GPUs."""
     monkeypatch.setattr(fgd_protocol, "PODS", 300)
+    monkeypatch.setattr(fgd_protocol, "_preset", lambda: Cluster.scaled("openb", nodes=60))
     fgd_protocol.trace.cache_clear()
     yield
     fgd_protocol.trace.cache_clear()

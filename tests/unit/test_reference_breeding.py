@@ -7,7 +7,7 @@ import pytest
 
 from fastsim import reference_breeding as by_hand
 
-NOTHING = np.zeros((1, 2, 3), np.int32)
+NOTHING = np.zeros((1, 2, 3), np.int8)
 
 
 def stream(seed: int = 1) -> np.random.RandomState:
@@ -16,7 +16,7 @@ def stream(seed: int = 1) -> np.random.RandomState:
 
 
 def test_rows_above_the_cut_change_sides() -> None:
-    first, second = np.full((50, 4, 2), 1, np.int32), np.full((50, 4, 2), 2, np.int32)
+    first, second = np.full((50, 4, 2), 1, np.int8), np.full((50, 4, 2), 2, np.int8)
     one, other = by_hand.crossed(stream(), first, second)
     assert (one + other == 3).all()
     cuts = (one == 2).all(axis=2).sum(axis=1)
@@ -25,14 +25,14 @@ def test_rows_above_the_cut_change_sides() -> None:
 
 
 def test_only_free_gpus_are_given_away() -> None:
-    full = np.array([[[4, 0], [0, 0]]] * 200, np.int32)
+    full = np.array([[[4, 0], [0, 0]]] * 200, np.int8)
     found = by_hand.mutated(stream(), full, full[0], 4)
     grown = found[:, 1, 0][found[:, 0, 0] == 4]
     assert (grown == 0).all() and found[:, :, 1].any()
 
 
 def test_repaired_states_are_possible() -> None:
-    wild = stream().randint(0, 5, (50, 4, 6)).astype(np.int32)
+    wild = stream().randint(0, 5, (50, 4, 6)).astype(np.int8)
     most, least = np.array([1, 4, 8, 24], np.int32), np.array([0, 0, 2, 0], np.int32)
     found = by_hand.repaired(stream(), wild, most, least, 4)
     assert (found >= 0).all() and (found <= wild).all()
@@ -43,7 +43,7 @@ def test_repaired_states_are_possible() -> None:
 
 
 def test_fitness_of_two_jobs() -> None:
-    state, base = np.array([[2, 0], [0, 1]], np.int32), np.array([[2, 0], [0, 0]], np.int32)
+    state, base = np.array([[2, 0], [0, 1]], np.int8), np.array([[2, 0], [0, 0]], np.int8)
     speedup = np.array([[[0, 1, 1.5]] * 2, [[0, 1, 1.5]] * 2])
     told = (speedup, np.array([0.5, 0.5]), np.full(2, 0.25), 2)
     mean, utility = by_hand.fitness(state, base, *told, 1.0)

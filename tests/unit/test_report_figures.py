@@ -7,6 +7,7 @@ import json
 import pytest
 
 import fastsim as fs
+from fastsim import report_telemetry
 from fastsim.report_figures import KEYS, LINES, ON_DEMAND, figures
 from fastsim.report_specs import COLOURS, lines, styles
 from fastsim.reporting import still
@@ -32,7 +33,7 @@ def test_what_runs_recorded_decides_what_is_drawn() -> None:
 def test_some_are_drawn_only_where_they_are_asked_for() -> None:
     wanted = tuple(line[0] for line in ON_DEMAND)
     assert keys(reports.filling()[0], wanted=(*wanted, "power")) == ["power", *wanted]
-    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 6
+    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 6 + len(report_telemetry.KEYS)
 
 
 @pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])

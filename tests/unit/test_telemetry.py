@@ -15,6 +15,7 @@ from fastsim.catalog import Catalog, GpuModel
 from fastsim.errors import InputError, ScenarioError
 from fastsim.sample_and_hold import refresh_times
 from fastsim.telemetry import RECORDED, Telemetry, telemetry_from
+from fastsim.telemetry_profile import profiles_from_csv
 
 PODS = [
     {
@@ -77,6 +78,11 @@ def test_profiles_from_a_table(tmp_path: Path) -> None:
     path.write_text("name,duration_s\n,5\n")
     with pytest.raises(InputError, match=r"profiles.csv:2: name: found nothing"):
         telemetry_from(f"15?profiles={path}")
+    path.write_text("name,duration_s,memory_mib,less_mib\na,,200,150:20.5\n")
+    assert profiles_from_csv(path)["a"].phases[0].less_mib == (150, 20.5)
+    path.write_text("name,duration_s,less_mib\na,,1GB\n")
+    with pytest.raises(InputError, match=r"profiles.csv:2: less_mib: found '1GB'"):
+        profiles_from_csv(path)
 
 
 def test_the_exporter_looks_as_it_does_elsewhere() -> None:

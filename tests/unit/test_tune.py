@@ -16,6 +16,7 @@ from fastsim.streams import Ints, Stream
 from fastsim.workload import Workload
 from fastsim.workload.schema import REQUIRED
 from fastsim.workload.tune import DRAWS, tune_rows
+from tests.strategies import scenarios_per_run
 
 
 class Scripted(Stream):
@@ -110,7 +111,7 @@ def test_equal_changes_nothing() -> None:
     st.floats(1, 60_000),
     st.integers(0, 99),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scenarios_per_run(150), deadline=None)
 def test_the_sum_ends_next_to_the_target(requests: list[tuple[int, int]], target: float, seed: int) -> None:
     count, milli = (np.array(column, np.int64) for column in zip(*requests, strict=True))
     demand = count * milli

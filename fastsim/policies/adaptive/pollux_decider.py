@@ -32,7 +32,7 @@ class PolluxDecider:
     nodes: VirtualNodes = field(init=False)
     held: dict[int, Counts] = field(default_factory=dict)
     """GPUs of each virtual node, by job."""
-    herd: tuple[tuple[int, ...], Counts] = ((), np.zeros((0, 0, 0), np.int32))
+    herd: tuple[tuple[int, ...], Counts] = ((), np.zeros((0, 0, 0), np.int8))
     """Jobs of the last search, and the states of its first front."""
     solver_s: float = 0.0
 
@@ -59,9 +59,9 @@ class PolluxDecider:
 
     def restored(self, kept: Mapping[str, Any]) -> None:
         """Take it back."""
-        self.held = {job: np.array(row, np.int32) for job, row in kept["held"]}
+        self.held = {job: np.array(row, np.int8) for job, row in kept["held"]}
         ids, states = kept["herd"]
-        self.herd = tuple(ids), np.array(states, np.int32).reshape(len(states), len(ids), len(self.nodes))
+        self.herd = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
         self.search.go_on(*kept["stream"])
         self.solver_s = kept["solver_s"]
 
@@ -72,7 +72,7 @@ class PolluxDecider:
         gpus = self.setting.gpus
         fair = fair_share(gpus, len(self.nodes), len(jobs))
         ids = tuple(job.id for job in jobs)
-        base = np.array([self.held.get(job, np.zeros(len(self.nodes), np.int32)) for job in ids], np.int32)
+        base = np.array([self.held.get(job, np.zeros(len(self.nodes), np.int8)) for job in ids], np.int8)
         start_s = time.thread_time()
         states, mean, _ = self.search.front(
             self._begun(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
@@ -92,7 +92,7 @@ class PolluxDecider:
         before, states = self.herd
         if not before:
             return base[None]
-        found = np.zeros((len(states), *base.shape), np.int32)
+        found = np.zeros((len(states), *base.shape), np.int8)
         taken = [row for row, job in enumerate(before) if job in ids]
         found[:, [row for row, job in enumerate(ids) if job in before]] = states[:, taken]
         return found

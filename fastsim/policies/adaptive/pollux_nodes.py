@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fastsim.adaptive_plan import AdaptiveSetting, Place
 from fastsim.policies.adaptive.sia_decider import node_groups
 
-Counts = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int8]
 
 MOST_GPUS = 4
 """GPUs of a virtual node, if real ones can be divided so."""
@@ -62,7 +62,7 @@ class VirtualNodes:
         if len(best) == 2 and count[best[0]] == count[best[1]]:
             best.sort(key=lambda group: _preference(groups[group].gpu_model))
         kept = [best[:1] == [group] for group, _ in self.owner__n]
-        return np.where(kept, row__n, 0).astype(np.int32)
+        return np.where(kept, row__n, 0).astype(np.int8)
 
     def place(self, row__n: Counts) -> Place:
         """The nodes of a job that has GPUs of one model."""

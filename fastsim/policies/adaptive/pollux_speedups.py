@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 
 RESTART_S = 30.0
 """What Pollux reckons with for every restart, seconds."""
+REMEMBERED = 1 << 12
+"""Goodputs that are kept; most jobs ask for the same ones in several rounds."""
 
 
 def fair_share(gpus: int, nodes: int, jobs: int) -> tuple[int, int]:
@@ -34,10 +37,17 @@ def speedups(jobs: Sequence[JobView], fair: tuple[int, int], most: int, tuned: b
         base = 0.0 if goodput is None else fair_goodput(goodput, fair, limits)
         row[:, 0], row[:, 1:] = 0.0, replicas / fair[1]
         if goodput is not None and base > 0:
-            row[:, 1:] = goodput.best(np.array([[1], [2]]), replicas, limits).goodput.reshape(2, most) / base
+            row[:, 1:] = _goodputs(goodput, limits, most) / base
     return found
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _goodputs(goodput: Goodput, limits: Limits, most: int) -> Floats:
+    """Goodput with up to ``most`` replicas (second axis) on one node and on several: the same until an epoch ends."""
+    return goodput.best(np.array([[1], [2]]), np.arange(1, most + 1), limits).goodput.reshape(2, most)
+
+
+@lru_cache(maxsize=REMEMBERED)
 def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: Limits) -> float:
     """Goodput with a fair share, or with as much of it as a fixed batch size can use; 0 if it can use nothing."""
     found = goodput.best(fair[0], fair[1], limits).goodput

@@ -1,0 +1,24 @@
+"""The command ``fastsim``, also as ``python -m fastsim``: the door in front of the command line.
+
+Ctrl-C while the modules of the command line are still being loaded ends the process as it ends any other program;
+Python's own answer to it there would be a traceback.
+"""
+
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """Load the command line, run it and leave the process with its exit code."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from fastsim import cli
+
+    signal.signal(signal.SIGINT, before)
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

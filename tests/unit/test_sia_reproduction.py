@@ -1,0 +1,77 @@
+"""The tables of the Sia and Pollux papers on few short lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim import sia_reproduction as paper
+from fastsim.errors import FastsimError
+from fastsim.sia_reproduction import pollux_reproduction, run_count, sia_reproduction
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short generated lists, and a short search."""
+    monkeypatch.setattr(paper, "QUICK_JOBS", 3)
+    monkeypatch.setattr(paper, "MIXED_POLICIES", ("sia", "rotation"))
+    monkeypatch.setattr(paper, "OWN_POLICIES", ("pollux", "served"))
+
+
+def lists(folder: Path, trace: str, jobs: int) -> None:
+    """Two lists of a trace."""
+    place = folder / "workloads" / trace
+    place.mkdir(parents=True)
+    for number, app in ((1, "cifar10"), (2, "deepspeech2")):
+        rows = [f"{app}-{k},{100 * k},{app},1,128" for k in range(jobs)]
+        head = "name,time,application,num_replicas,batch_size"
+        (place / f"workload-{number}.csv").write_text("\n".join([head, *rows]) + "\n")
+
+
+def test_generated_lists_are_a_glance() -> None:
+    told: list[int] = []
+    made = sia_reproduction(None, True, 1, told.append)
+    assert made.runs == told[-1] == run_count(None, "sia", True) == 2 and "a glance only" in made.source
+    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    mean = made.cells.filter(quantity="mean completion time")
+    assert mean["published"].to_list() == [0.6, 1.9] and mean["policy"].to_list() == ["sia", "rotation"]
+    assert made.curves["chart"].unique().to_list() == ["table 3, philly: completion times"]
+    assert "subramanya" in made.citation
+
+
+def test_pollux_saves_time() -> None:
+    made = pollux_reproduction(None, True, 1)
+    assert made.runs == run_count(None, "pollux", True) == 2
+    (saved,) = made.cells.filter(figure="abstract").iter_rows(named=True)
+    assert (saved["policy"], saved["published"], saved["verdict"]) == ("pollux beside served", 43.5, "indicative")
+    assert saved["ours"] > 0
+
+
+def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert run_count(None, "sia", False) == 3 * (3 * 3 + 5 + 3)
+    assert run_count(None, "pollux", False) == 3 * (5 + 3)
+    for row in paper._rows(None, "sia", False, None):
+        paper._scenario(row, row.lists[0], None).check()
+
+
+def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "philly", 4)
+    monkeypatch.setattr(paper, "EQUAL_POLICIES", ("rotation",))
+    monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": ("tuned over asked", -13.0)})
+    made = sia_reproduction(tmp_path, False, 1)
+    assert "2 of philly; made-up applications" in made.source and made.runs == run_count(tmp_path, "sia", False) == 8
+    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
+    made = sia_reproduction(tmp_path, False, 1)
+    assert set(made.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
+    assert made.cells.filter(figure="effects")["published"].to_list() == [-13.0]
+    row = made.cells.filter(figure="table 3", policy="sia")
+    assert row.filter(quantity="mean completion time")["bar"][0] == pytest.approx(0.1 + 0.05)  # as printed
+    assert row.filter(quantity="99th percentile")["bar"][0] > 0.05  # that of the lists
+
+
+def test_a_folder_without_lists(tmp_path: Path) -> None:
+    with pytest.raises(FastsimError, match="no list of jobs"):
+        sia_reproduction(tmp_path, True, 1)
