@@ -108,7 +108,7 @@ def _empty_nodes(cluster: Cluster, ids: ModelIds) -> Columns:
         "frag": np.zeros(n), "frag_classes": np.zeros((n, 7), np.int64),
         "cpu_mw": np.zeros(n, np.int64), "gpu_mw": np.zeros(n, np.int64),
         "changed": np.zeros(n, np.int32), "listed": np.zeros(n, np.uint8),
-        "before": np.zeros(n), "free": np.zeros(n, np.int32),
+        "before": np.zeros(n), "free": np.zeros(n, np.int32), "spare": np.zeros(n, np.int32),
     }  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.tally cimport Tally
 from fastsim_ext.tree cimport Grove, Tree
 from fastsim_ext.types cimport Pod
+cdef struct Ends:
+    int32_t least, most         # the smallest and the largest raw points of a term
 cdef struct Column:
     Pod pod              # what it is valued for
     int64_t most_cpu     # of a bound: no pod from pod.cpu to here is worth more; -1: exact
@@ -14,7 +16,7 @@ cdef struct Column:
     int32_t owner, family, lane, after  # whoever asked for it; ...; in the memo; the next of its family, or -1
     (int32_t*)[TERMS] points    # where totals are stretched: raw points by node, placed as its tree is
     Tally* tallies              # how often each occurs, by term
-    int64_t[TERMS] most, least  # the extremes that totals were stretched with
+    Ends[TERMS] ends            # those that totals were stretched with
 cdef struct Family:      # columns that ask for the same devices, and the first of them, or -1
     int32_t num, milli, first
 cdef class ColumnTable:
@@ -33,13 +35,11 @@ cdef class ColumnTable:
     cdef int32_t* place          # by term and column: where its figure is in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals
     cdef int32_t* total          # weighted sums of raw points
-    cdef int32_t* fresh          # whether raw points changed
-    cdef int32_t unfit, worst    # unfit plus a Reason: the node cannot host the class; every total is above worst
     cdef int32_t* raw            # raw points, also by term
+    cdef int32_t unfit, worst    # unfit plus a Reason: the node cannot host the class; every total is above worst
     cdef readonly int n_columns, n_used, n_families, n_terms, limit, dear    # dear: a fragmentation term, or -1
     cdef readonly bint stretched, bounded    # totals depend on extremes over the nodes; have an upper bound over CPU
-    cdef bint kept               # whether the memo keeps any term
-    cdef bint straight, narrow   # whether each column's figures stand at its own number; whether totals take one byte
+    cdef bint kept, straight, narrow     # the memo keeps a term, each column's at its own number; totals take a byte
     cdef int32_t state(self, int n) except -1 nogil
     cdef int32_t number(self, int n, const Key* key) except -1 nogil
     cdef void expect(self, int n) noexcept nogil
@@ -51,7 +51,7 @@ cdef class ColumnTable:
     cdef void add_up(self, int n, int first, int last) noexcept nogil
     cdef void enter(self, int n, int first, int last) noexcept nogil
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil
-    cdef void stretch_again(self, int32_t c) noexcept nogil
+    cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil
     cdef int plant(self, int32_t c) except -1 nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil

@@ -20,8 +20,8 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tree cimport (
-    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_leaf, tree_of, tree_plant, tree_put, tree_put_row,
-    tree_sound, tree_sum_up, tree_write,
+    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant, tree_put,
+    tree_put_row, tree_sound, tree_sum_up, tree_write,
 )
 from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
@@ -60,12 +60,11 @@ cdef class ColumnTable:
         self.place = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
         self.verdict = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.total = <int32_t*> calloc(ROOM, sizeof(int32_t))
-        self.fresh = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.raw = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
         self.needs = <Needs*> calloc(1, sizeof(Needs))
         if (self.columns == NULL or self.trees == NULL or self.groves == NULL or self.points == NULL
-                or self.families == NULL or self.place == NULL or self.verdict == NULL or self.fresh == NULL
-                or self.raw == NULL or self.total == NULL or self.needs == NULL):
+                or self.families == NULL or self.place == NULL or self.verdict == NULL or self.raw == NULL
+                or self.total == NULL or self.needs == NULL):
             raise MemoryError()
         needs_plan(self.needs, max(nodes.model, default=-1) + 1)
         self.bounded, self.dear, self.stretched = True, -1, stretches(plan)
@@ -104,7 +103,6 @@ cdef class ColumnTable:
         free(self.place)
         free(self.verdict)
         free(self.total)
-        free(self.fresh)
         free(self.raw)
         free(self.needs)
 
@@ -283,8 +281,9 @@ cdef class ColumnTable:
             first = grove * ROW
             tree_put_row(&self.groves[grove], n, self.verdict + first)
 
-    cdef void stretch_again(self, int32_t c) noexcept nogil:
-        """Make the totals true for the extremes of now: here none depend on any."""
+    cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil:
+        """The first node with the largest total of a column; the total, or how far it got, into ``top``."""
+        return tree_first(&self.trees[c], top)
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
         """A column that bounds a pod's points of the dear term where totals are stretched; here none."""

@@ -2,6 +2,9 @@
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.types cimport Node
 
+cdef enum:
+    SPARE = 1024         # more than the milli of one device
+
 cdef uint64_t device_idle(const Node* node, int count) noexcept nogil
 cdef int device_idle_count(const Node* node) noexcept nogil
 cdef int device_most(const Node* node) noexcept nogil

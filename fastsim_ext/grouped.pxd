@@ -39,7 +39,7 @@ cdef struct View:              # one node seen by the groups
     int32_t* gain              # by group: small - free where the node can serve the group, else 0
     double before              # fragmentation of the node, milli-GPU, not summed in the given order
     Exact* exacts              # the same in the given order, by rank modulo EXACTS
-    int n_levels               # distinct amounts left, above 0
+    int n_levels               # distinct amounts left, above 0; -1: not looked for yet
     int32_t[LEVELS] level, device      # the amount, and the first device with it
     int n_offers               # ways to place a request
     int32_t* offer_gain        # gain after each of them: n_offers rows of n

@@ -133,7 +133,7 @@ cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, E
     view.offer_gain, view.n_offers = groups.scratch, 0
     view.rank = grouped_rank(groups, node.cpu_left)
     view.exacts = exacts
-    seek_levels(view)
+    view.n_levels = -1
 
 
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
@@ -220,6 +220,8 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     elif num_gpu > 1 or milli == FULL:
         offer_whole(view, num_gpu)
     else:
+        if view.n_levels < 0:
+            seek_levels(view)
         for k in range(view.n_levels):
             if view.level[k] >= milli:
                 offer_share(view, milli, k)

@@ -10,10 +10,11 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.column import stretches
+from fastsim_ext.device cimport SPARE
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
-from fastsim_ext.needs cimport WORST
+from fastsim_ext.needs cimport WORST, needs_known
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
 from fastsim_ext.select cimport Choice, Selector
@@ -106,14 +107,11 @@ cdef class Indexed(Selector):
         cdef int32_t top
         cdef int32_t at = -1
         cdef int32_t c
-        cdef Node node
         self.settle()
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
         c = self.column_for(cls)
         if c >= 0:
-            if self.table.stretched:
-                self.table.stretch_again(c)
-            at = tree_first(&self.table.trees[c], &top)
+            at = self.table.first(c, &top)
             if top <= self.table.worst:
                 at = -1
             if at < 0 and self.nodes.count > 0:
@@ -126,8 +124,7 @@ cdef class Indexed(Selector):
         if at >= 0:
             self.table.expect(at)
             choice.node = at
-            node = self.nodes.at(at)
-            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
+            choice.gpus = self.devices(at, &self.nodes.records[at], pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -316,6 +313,33 @@ cdef class Indexed(Selector):
             if habit.column < 0 and habit_rate(habit, self.changes, self.long_window) >= self.upkeep_ns:
                 self.build_bound(habit, pod)
         return 0
+
+    cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
+        """As a Selector lists them, without a branch for any node."""
+        cdef int32_t wanted = 0          # of what a node has to spare
+        cdef int32_t seen = SPARE - 1
+        cdef int32_t* found
+        cdef uint64_t models = pod.models if pod.num_gpu > 0 else 0
+        cdef bint any_model = models == 0
+        cdef bint fits
+        cdef int n, count = 0
+        if self.plainly or not needs_known(pod) or self.nodes.count == 0:
+            return Selector.feasible(self, pod, stage)
+        found = &self.feasible__f[0]
+        if pod.num_gpu > 0 and pod.milli == FULL:
+            wanted, seen = SPARE * pod.num_gpu, -1
+        elif pod.num_gpu > 0:
+            wanted = pod.milli
+        for n in range(self.nodes.count):
+            fits = (self.nodes.cpu_left[n] >= pod.cpu) & (self.nodes.mem_left[n] >= pod.mem)
+            fits &= ((self.nodes.spare[n] & seen) >= wanted) & (self.nodes.pods[n] < self.nodes.max_pods[n])
+            fits &= self.nodes.present[n] != 0
+            fits &= any_model | ((self.nodes.model[n] >= 0) & (models >> (self.nodes.model[n] & 63)) & 1)
+            found[count] = n
+            count += fits
+        if count == 0:
+            stage[0] = self.furthest(pod)
+        return count
 
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
         """Totals of the feasible nodes, as a Selector sums them, except for nodes that cannot win.

@@ -31,8 +31,8 @@ cdef class NodeTable:
     cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
     cdef int32_t[:, ::1] gpu_left__ng, tags__nt
     cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
-    # what follows; frag: NaN until asked for; before: the same, not summed in the given order
-    cdef double[::1] frag, before
+    cdef int32_t[::1] spare                  # follows, as the next: SPARE times idle devices, plus the most on one
+    cdef double[::1] frag, before            # frag: NaN until asked for; before: the same, in another order
     cdef int64_t[:, ::1] frag__nk
     cdef Totals total
     cdef TypicalTable target

@@ -11,9 +11,12 @@ from libc.string cimport memcmp, memset
 from fastsim_ext.ahead cimport ahead, ahead_pages
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, STRIPS, Exact, View, grouped_again, grouped_classes, grouped_view
-from fastsim_ext.device cimport device_free_milli, device_idle_count, device_most
+from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
+
+cdef enum:
+    NEAR = 2048          # nodes of a cluster that a cache holds
 
 
 cdef class TypicalTable:
@@ -79,7 +82,7 @@ cdef class NodeTable:
         self.present, self.frag, self.frag__nk = columns["present"], columns["frag"], columns["frag_classes"]
         self.cpu_mw, self.gpu_mw = columns["cpu_mw"], columns["gpu_mw"]
         self.changed, self.listed = columns["changed"], columns["listed"]
-        self.before, self.free = columns["before"], columns["free"]
+        self.before, self.free, self.spare = columns["before"], columns["free"], columns["spare"]
         self.count = self.cpu_cap.shape[0]
         for n in range(self.count):
             self.parted = self.parted or self.mig_gpus[n] > 0
@@ -190,6 +193,8 @@ cdef class NodeTable:
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will be asked for soon: of large clusters, most of it is not in the cache."""
         cdef int i
+        if self.count < NEAR:
+            return
         for i in range(0, <int> sizeof(Node), 64):
             ahead(<char*> &self.records[n] + i)
         ahead(&self.gpu_left__ng[n, 0])
@@ -202,6 +207,7 @@ cdef class NodeTable:
         ahead(&self.max_pods[n])
         ahead(&self.before[n])
         ahead(&self.free[n])
+        ahead(&self.spare[n])
         ahead(&self.frag[n])
         ahead(&self.cpu_mw[n])
         ahead(&self.gpu_mw[n])
@@ -286,6 +292,7 @@ cdef class NodeTable:
         cdef Node* node = &self.records[n]
         cdef View view
         node.idle, node.most = device_idle_count(node), device_most(node)
+        self.spare[n] = SPARE * node.idle + node.most
         self.cpu_mw[n] = power_cpu(node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(node)
         if self.parted:
@@ -358,6 +365,7 @@ cdef class NodeTable:
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
             assert kept.idle == device_idle_count(&node), f"node {n}: cached {kept.idle} idle devices"
             assert kept.most == device_most(&node), f"node {n}: cached {kept.most} milli-GPU on one device"
+            assert self.spare[n] == SPARE * kept.idle + kept.most, f"node {n}: cached {self.spare[n]} spare"
             self.weigh(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0

@@ -1,24 +1,46 @@
 """Columns of plans whose totals depend on extremes over the nodes.
 
-Totals are those between the extremes a column was last asked with; where these have moved, all are made
-again from the raw points, which are kept. Most changes of a node leave most of its points as they were,
-so what changed is found in one pass over all columns and only that is looked at one by one.
+Totals are kept between extremes of some earlier moment, beside the raw points. Where the extremes have
+moved, only the few nodes are looked at whose kept total is near enough to the best one. Most changes of a
+node leave most of its points as they were, so what changed is found in one pass over all columns and only
+that is looked at one by one.
 """
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc
-from fastsim_ext.column cimport Column, ColumnTable
+from fastsim_ext.column cimport Column, ColumnTable, Ends
 from fastsim_ext.needs cimport ROOM, TERMS, UNFIT, WORST
 from fastsim_ext.tally cimport Tally, tally_add, tally_clear, tally_ends, tally_remove
-from fastsim_ext.tree cimport ROW, Tree, tree_clear, tree_leaf, tree_of, tree_place, tree_plant, tree_sum_up, tree_write
+from fastsim_ext.tree cimport (
+    ROW, Tree, tree_clear, tree_first, tree_leaf, tree_next, tree_of, tree_place, tree_plant, tree_sum_up, tree_write,
+)
 from fastsim_ext.types cimport MIN_MAX_100, NORM_NONE, Pod
+
+cdef enum:
+    MOST_LOOKS = 48      # nodes looked at before totals are kept anew
 
 
 cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalise) noexcept nogil:
     """Points stretched to 0..100 between the extremes over the feasible nodes."""
     if low == high:
         return 100 if normalise == MIN_MAX_100 else 0
-    return (raw - low) * 100 // (high - low)
+    # Points beyond the extremes are newer than these; any number will do that follows from them.
+    return (min(max(raw, low), high) - low) * 100 // (high - low)
+
+
+cdef inline int64_t term_gained(const Ends* before, const Ends* now, int64_t weight, int normalise) noexcept nogil:
+    """No stretched points times ``weight`` rise by more than this where these extremes take the place of those."""
+    cdef int32_t[4] corner
+    cdef int64_t point, gained
+    cdef int64_t most = 0
+    cdef int i
+    corner[:] = [now.least, now.most, before.least, before.most]
+    for i in range(4):
+        point = min(max(corner[i], now.least), now.most)
+        gained = weight * (stretch(point, now.least, now.most, normalise)
+                           - stretch(point, before.least, before.most, normalise))
+        most = max(most, gained) if i > 0 else gained
+    return most + 2 * max(weight, -weight)    # less than one point is cut off of each
 
 
 cdef class StretchedTable(ColumnTable):
@@ -37,7 +59,8 @@ cdef class StretchedTable(ColumnTable):
         cdef int32_t[ROW] at
         cdef const int32_t* total = <const int32_t*> self.trees[first].level[0] + tree_place(n, ROW)
         cdef int32_t* verdict = self.verdict + first
-        cdef int32_t* fresh = self.fresh + first
+        cdef int32_t* fresh = &self.fresh[first]
+        cdef const Column* column
         cdef int64_t place = tree_place(n, ROW)
         cdef int count = 0
         cdef int32_t stage, kept
@@ -55,14 +78,15 @@ cdef class StretchedTable(ColumnTable):
             if self.columns[first + j].most_cpu >= 0:
                 verdict[j] = 0                       # such a bound tells of the dear term only
             else:
-                verdict[j] = <int32_t> self.stretched_total(&self.columns[first + j], place)
+                column = &self.columns[first + j]
+                verdict[j] = <int32_t> self.stretched_total(column, &column.ends[0], place)
 
     cdef void keep(self, int term, int n, int first, int last) noexcept nogil:
         """Keep raw points of a term that may be stretched, and count them."""
         cdef int32_t[ROW] raw, at
         cdef const int32_t* raws = self.raw + term * ROOM + first
         cdef const int32_t* verdict = self.verdict + first
-        cdef int32_t* fresh = self.fresh + first
+        cdef int32_t* fresh = &self.fresh[first]
         cdef int32_t* kept = self.columns[first].points[term] + tree_place(n, ROW)
         cdef int32_t points
         cdef int count = 0
@@ -85,54 +109,100 @@ cdef class StretchedTable(ColumnTable):
         for j in range(last - first):
             kept[j] = raw[j]
 
-    cdef int64_t stretched_total(self, const Column* column, int64_t place) noexcept nogil:
-        """The total of a node that fits, between the extremes the column was last stretched with."""
+    cdef int64_t stretched_total(self, const Column* column, const Ends* ends, int64_t place) noexcept nogil:
+        """The total of a node that fits, between these extremes."""
         cdef int term
         cdef int64_t raw
         cdef int64_t total = 0
         for term in range(self.n_terms):
             raw = column.points[term][place]
             if self.normalise[term] != NORM_NONE:
-                # Points beyond the extremes are new, so all totals will be made again; until then any will do.
-                raw = min(max(raw, column.least[term]), column.most[term])
-                raw = stretch(raw, column.least[term], column.most[term], self.normalise[term])
+                raw = stretch(raw, ends[term].least, ends[term].most, self.normalise[term])
             total += self.weight[term] * raw
         return total
 
-    cdef bint ends_moved(self, int32_t c) noexcept nogil:
-        """Bring a column's extremes up to date; whether any is another than before and some node fits."""
-        cdef Column* column = &self.columns[c]
+    cdef bint find_ends(self, const Column* column, Ends* ends) noexcept nogil:
+        """The extremes of now; False if no node fits."""
         cdef const int32_t* points
         cdef Tally* tally
-        cdef bint moved = False
-        cdef int32_t least, most
         cdef int term, n
         for term in range(self.n_terms):
             if self.normalise[term] == NORM_NONE:
                 continue
             tally = &column.tallies[term]
             if tally.beyond == 0:
-                if not tally_ends(tally, &least, &most):
+                if not tally_ends(tally, &ends[term].least, &ends[term].most):
                     return False
-            else:
-                least, most = -WORST, WORST
-                for n in range(self.nodes.count):
-                    points = &column.points[term][tree_place(n, ROW)]
-                    if points[0] > WORST:
-                        least, most = min(least, points[0]), max(most, points[0])
-            moved = moved or column.most[term] != most or column.least[term] != least
-            column.most[term], column.least[term] = most, least
-        return moved
+                continue
+            ends[term].least, ends[term].most = -WORST, WORST
+            for n in range(self.nodes.count):
+                points = &column.points[term][tree_place(n, ROW)]
+                if points[0] > WORST:
+                    ends[term].least = min(ends[term].least, points[0])
+                    ends[term].most = max(ends[term].most, points[0])
+        return True
 
-    cdef void stretch_again(self, int32_t c) noexcept nogil:
-        """Make the totals true for the extremes of now."""
+    cdef int64_t most_gained(self, const Column* column, const Ends* ends) noexcept nogil:
+        """No total between these extremes exceeds the one that is kept by more than this; -1 if they are the same.
+
+        What a term gains is piecewise linear between the old and the new extremes, but for what is cut off.
+        """
+        cdef int64_t gained = 0
+        cdef bint same = True
+        cdef int term
+        for term in range(self.n_terms):
+            if self.normalise[term] != NORM_NONE and (
+                    ends[term].least != column.ends[term].least or ends[term].most != column.ends[term].most):
+                same = False
+                gained += term_gained(&column.ends[term], &ends[term], self.weight[term], self.normalise[term])
+        return -1 if same else gained
+
+    cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil:
+        """The first node with the largest total of a column, between the extremes of now.
+
+        Extremes move often and little. Then only nodes are looked at whose kept total comes as close to the best
+        as totals can have risen meanwhile; if there are many, all are kept anew.
+        """
+        cdef Ends[TERMS] ends
+        cdef const Column* column = &self.columns[c]
         cdef Tree* tree = &self.trees[c]
-        cdef int n
-        if not self.ends_moved(c):
-            return
+        cdef int32_t start = tree_first(tree, top)
+        cdef int32_t best_at = start
+        cdef int32_t at = 0
+        cdef int looks = MOST_LOOKS
+        cdef int64_t best, total, gained
+        if top[0] <= WORST or not self.find_ends(column, &ends[0]):
+            return start
+        gained = self.most_gained(column, &ends[0])
+        if gained < 0:
+            return start
+        best = self.stretched_total(column, &ends[0], tree_place(start, ROW))
+        while at < self.nodes.count:
+            # Behind the best node so far an equal total would lose the tie.
+            at = tree_next(tree, 0, at, <int32_t> max(best - gained + (at > best_at), WORST + 1))
+            if at < 0:
+                break
+            looks -= 1
+            if looks == 0:
+                self.stretch_again(c, &ends[0])
+                return tree_first(tree, top)
+            total = self.stretched_total(column, &ends[0], tree_place(at, ROW))
+            if total > best or (total == best and at < best_at):
+                best, best_at = total, at
+            at += 1
+        top[0] = <int32_t> best
+        return best_at
+
+    cdef void stretch_again(self, int32_t c, const Ends* ends) noexcept nogil:
+        """Keep totals between these extremes."""
+        cdef Column* column = &self.columns[c]
+        cdef Tree* tree = &self.trees[c]
+        cdef int term, n
+        for term in range(self.n_terms):
+            column.ends[term] = ends[term]
         for n in range(self.nodes.count):
             if tree_leaf(tree, n) > WORST:
-                tree_write(tree, n, <int32_t> self.stretched_total(&self.columns[c], tree_place(n, tree.step)))
+                tree_write(tree, n, <int32_t> self.stretched_total(column, ends, tree_place(n, ROW)))
         tree_sum_up(tree)
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
@@ -173,6 +243,6 @@ cdef class StretchedTable(ColumnTable):
         for term in range(self.n_terms):
             points = tree_of(&self.points[c // ROW * TERMS + term], c % ROW)
             tree_clear(&points)
-            column.most[term] = column.least[term] = 0
+            column.ends[term].least = column.ends[term].most = 0
             tally_clear(&column.tallies[term])
         return 0
