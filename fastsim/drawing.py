@@ -34,9 +34,14 @@ def picturing() -> Any:
     return vl_convert
 
 
-@cache
 def page_scripts() -> str:
     """What draws charts in a page, as JavaScript; putting it together takes seconds, so a process does it once."""
+    picturing()  # says what is missing, whatever was put together before
+    return _bundle()
+
+
+@cache
+def _bundle() -> str:
     made: str = picturing().javascript_bundle()
     return made
 
