@@ -69,7 +69,7 @@ def agree(
         assert pod == pods[row["t_s"], row["node"], row["gpu_index"]], row
 
 
-@settings(max_examples=scenarios_per_run(15))
+@settings(max_examples=scenarios_per_run(25))
 @given(scenarios(), telemetries(), st.lists(st.sampled_from((None, "slow", "full")), min_size=1, max_size=5))
 def test_samples_of_pods(scenario: Scenario, telemetry: Telemetry, names: list[str | None]) -> None:
     pods = with_applications(scenario.workload, names)
@@ -92,13 +92,13 @@ def test_samples_of_pods(scenario: Scenario, telemetry: Telemetry, names: list[s
 @pytest.mark.parametrize(
     ("cluster", "workload", "policy", "options"),
     [
-        ("gavel:2:2:2", "synth:gavel?jobs=9&rate_per_hour=40&seed=1", "max_min_fairness(mode=packed)", {}),
-        ("synergy:2", "synth:synergy?jobs=9&rate_per_hour=40&seed=1", "srtf", {"rates": "synergy"}),
+        ("gavel:2:2:2", "synth:gavel?jobs=12&rate_per_hour=40&seed=1", "max_min_fairness(mode=packed)", {}),
+        ("synergy:2", "synth:synergy?jobs=12&rate_per_hour=40&seed=1", "srtf", {"rates": "synergy"}),
         ("sia:2:1:1", "synth:sia?jobs=8&seed=1", "sia", {}),
     ],
 )
 def test_samples_of_jobs_in_rounds(cluster: str, workload: str, policy: str, options: dict[str, Any]) -> None:
-    telemetry = Telemetry(9000.0, refresh_s=(1300.0, 7770.0), epoch="2024-01-01T00:00:00Z")
+    telemetry = Telemetry(900.0, refresh_s=(300.0, 777.0), epoch="2024-01-01T00:00:00Z")
     result = fs.simulate(cluster, workload, policy, telemetry=telemetry, **options)
     jobs = (
         result.jobs.select("pod_id", "workload") if "workload" in result.jobs.columns else result.jobs.select("pod_id")

@@ -127,8 +127,13 @@ def workloads() -> dict[str, dict[str, list[RecordedRun]]]:
 
 
 def compared() -> list[str]:
-    """Workloads on which policies are compared; without FASTSIM_GOLDEN=full the one of means over seeds."""
-    return [name for name in sorted(workloads()) if everything() or name.rpartition(" ")[0] in chosen()]
+    """Workloads on which policies are compared; without FASTSIM_GOLDEN=full short ones: that of means over seeds, and
+    those on which Sia and Gavel were both recorded."""
+    return [
+        name for name, runs in sorted(workloads().items())
+        if everything() or name.rpartition(" ")[0] in chosen()
+        or ({"sia", "gavel"} <= set(runs) and len(runs["sia"][0].names) <= SHORT)
+    ]  # fmt: skip
 
 
 def mean_recorded_h(runs: list[RecordedRun]) -> float:
