@@ -17,7 +17,7 @@ import polars as pl
 from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.summary import Waits
-from fastsim.tabular import ContentChecksum, TableWriter
+from fastsim.tabular import QUICK_LEVEL, ContentChecksum, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +122,9 @@ class FileTables(FrameTables):
         none = np.zeros(0, OUTCOME)
         empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, None, names), jobs_frame(none, None))
         self.writers = {
-            name: TableWriter(folder / f"{name}.parquet", arrow(frame).schema, {"fastsim.schema": name})
+            name: TableWriter(
+                folder / f"{name}.parquet", arrow(frame).schema, {"fastsim.schema": name}, level=QUICK_LEVEL
+            )
             for name, frame in zip(TABLES, empty, strict=True)
         }
 
