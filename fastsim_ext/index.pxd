@@ -29,6 +29,8 @@ cdef class Indexed(Selector):
     cdef bint suits(self, int n, const Pod* pod) noexcept nogil
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
+    cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,
+                      int32_t* out) noexcept nogil
     cdef int32_t lane_for(self, int cls) except -2 nogil
     cdef void sweep(self) noexcept nogil
     cpdef int verify(self) except -1

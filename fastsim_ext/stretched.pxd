@@ -1,11 +1,9 @@
 # Columns of plans whose totals depend on extremes over the nodes.
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from fastsim_ext.column cimport Column, ColumnTable, Ends
-from fastsim_ext.needs cimport ROOM
 
 cdef class StretchedTable(ColumnTable):
-    cdef int32_t[ROOM] fresh     # by column: not 0 where raw points changed
-    cdef void keep(self, int term, int n, int first, int last) noexcept nogil
+    cdef uint32_t keep(self, int term, int n, int first, int last) noexcept nogil
     cdef void add_up_row(self, int n, int first, int last) noexcept nogil
     cdef int64_t stretched_total(self, const Column* column, const Ends* ends, int64_t place) noexcept nogil
     cdef bint find_ends(self, const Column* column, Ends* ends) noexcept nogil

@@ -6,7 +6,7 @@ node leave most of its points as they were, so what changed is found in one pass
 that is looked at one by one.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc
 from fastsim_ext.column cimport Column, ColumnTable, Ends
 from fastsim_ext.needs cimport ROOM, TERMS, UNFIT, WORST
@@ -14,10 +14,14 @@ from fastsim_ext.tally cimport Tally, tally_add, tally_clear, tally_ends, tally_
 from fastsim_ext.tree cimport (
     ROW, Tree, tree_clear, tree_first, tree_leaf, tree_next, tree_of, tree_place, tree_plant, tree_sum_up, tree_write,
 )
+from fastsim_ext.unlike cimport unlike_first, unlike_row
 from fastsim_ext.types cimport MIN_MAX_100, NORM_NONE, Pod
 
 cdef enum:
     MOST_LOOKS = 48      # nodes looked at before totals are kept anew
+
+
+cdef int32_t[ROW] nothing        # zeros, what a verdict is where a node fits
 
 
 cdef inline int64_t stretch(int64_t raw, int64_t low, int64_t high, int normalise) noexcept nogil:
@@ -55,59 +59,60 @@ cdef class StretchedTable(ColumnTable):
             first = end
 
     cdef void add_up_row(self, int n, int first, int last) noexcept nogil:
-        """The same for columns that lie side by side."""
-        cdef int32_t[ROW] at
+        """The same for columns that lie side by side, from the first one of their row or for one alone."""
         cdef const int32_t* total = <const int32_t*> self.trees[first].level[0] + tree_place(n, ROW)
         cdef int32_t* verdict = self.verdict + first
-        cdef int32_t* fresh = &self.fresh[first]
         cdef const Column* column
         cdef int64_t place = tree_place(n, ROW)
-        cdef int count = 0
+        cdef uint32_t fresh = 0
         cdef int32_t stage, kept
-        cdef int term, i, j
+        cdef int term, j
         for term in range(self.n_terms):
-            self.keep(term, n, first, last)
+            fresh |= self.keep(term, n, first, last)
+        if last - first == 1:
+            fresh &= verdict[0] == 0
+        else:
+            fresh &= ~unlike_row(verdict, &nothing[0])
         for j in range(last - first):
             stage, kept = verdict[j], total[j]       # both are read, so that compilers need no branch
-            at[count] = j
-            count += stage == 0 and fresh[j] != 0
             verdict[j] = kept if stage == 0 else stage
-            fresh[j] = 0
-        for i in range(count):
-            j = at[i]
+        while fresh:
+            j = unlike_first(fresh)
+            fresh &= fresh - 1
             if self.columns[first + j].most_cpu >= 0:
                 verdict[j] = 0                       # such a bound tells of the dear term only
             else:
                 column = &self.columns[first + j]
                 verdict[j] = <int32_t> self.stretched_total(column, &column.ends[0], place)
 
-    cdef void keep(self, int term, int n, int first, int last) noexcept nogil:
-        """Keep raw points of a term that may be stretched, and count them."""
-        cdef int32_t[ROW] raw, at
+    cdef uint32_t keep(self, int term, int n, int first, int last) noexcept nogil:
+        """Keep raw points of a term that may be stretched, and count them; where they changed, as bits."""
+        cdef int32_t[ROW] raw
         cdef const int32_t* raws = self.raw + term * ROOM + first
         cdef const int32_t* verdict = self.verdict + first
-        cdef int32_t* fresh = &self.fresh[first]
         cdef int32_t* kept = self.columns[first].points[term] + tree_place(n, ROW)
         cdef int32_t points
-        cdef int count = 0
-        cdef int i, j
-        for j in range(last - first):
-            points = raws[j]
-            points = points if verdict[j] == 0 else UNFIT
-            raw[j] = points
-            fresh[j] |= points ^ kept[j]
-        if self.normalise[term] != NORM_NONE:
-            for j in range(last - first):
-                at[count] = j
-                count += raw[j] != kept[j]
-            for i in range(count):
-                j = at[i]
-                if kept[j] > WORST:
-                    tally_remove(&self.columns[first + j].tallies[term], kept[j])
-                if raw[j] > WORST:
-                    tally_add(&self.columns[first + j].tallies[term], raw[j])
-        for j in range(last - first):
+        cdef uint32_t changed, left
+        cdef int j
+        if last - first == 1:
+            raw[0] = raws[0] if verdict[0] == 0 else UNFIT
+            changed = raw[0] != kept[0]
+        else:
+            for j in range(ROW):
+                points = raws[j]
+                raw[j] = points if verdict[j] == 0 else UNFIT
+            changed = unlike_row(&raw[0], kept) & (<uint32_t> 0xFFFFFFFF >> (ROW - (last - first)))
+        left = changed if self.normalise[term] != NORM_NONE else 0
+        while left:
+            j = unlike_first(left)
+            left &= left - 1
+            if kept[j] > WORST:
+                tally_remove(&self.columns[first + j].tallies[term], kept[j])
+            if raw[j] > WORST:
+                tally_add(&self.columns[first + j].tallies[term], raw[j])
+        for j in range(last - first):    # what stands beyond belongs to columns that are not made yet
             kept[j] = raw[j]
+        return changed
 
     cdef int64_t stretched_total(self, const Column* column, const Ends* ends, int64_t place) noexcept nogil:
         """The total of a node that fits, between these extremes."""

@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def places(a: Sequence[int], b: Sequence[int]) -> list[int]: ...
