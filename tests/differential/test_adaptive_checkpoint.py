@@ -30,7 +30,7 @@ from tests.strategies import scenarios_per_run
 
 POLICIES = (
     Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS), *map(Served, ORDERS),
-    Planned(), Optimus(),
+    Planned(), Optimus(), Sia(rigid=True, changed=0.01), Sia(aware=False),
 )  # fmt: skip
 SETTING = adaptive_setting()
 

@@ -136,13 +136,21 @@ class SiaDecider:
     # ------------------------------------------------------------------ places
 
     def _places(self, choices: Sequence[tuple[JobView, int]]) -> dict[int, Place]:
-        found: dict[int, Place] = {}
         group__q, gpus__q = self.configurations.group__q.tolist(), self.configurations.gpus__q.tolist()
+        sized = [
+            (job.id, choice, job.job.num_gpu)
+            if job.job.mode == "rigid"
+            else (job.id, group__q[choice], gpus__q[choice])
+            for job, choice in choices
+        ]
+        return self.placed(sized)
+
+    def placed(self, sized: Sequence[tuple[int, int, int]]) -> dict[int, Place]:
+        """Places of jobs, of each its id, its group, and its GPUs."""
+        found: dict[int, Place] = {}
         here: list[list[tuple[int, int]]] = [[] for _ in self.setting.groups]
-        for job, choice in choices:
-            rigid = job.job.mode == "rigid"
-            group, gpus = (choice, job.job.num_gpu) if rigid else (group__q[choice], gpus__q[choice])
-            here[group].append((job.id, gpus))
+        for job, group, gpus in sized:
+            here[group].append((job, gpus))
         for group, nodes in enumerate(self.setting.groups):
             rings = placed([gpus for _, gpus in here[group]], nodes.gpus__n)
             found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}
