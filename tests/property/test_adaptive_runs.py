@@ -24,7 +24,8 @@ from tests.strategies import scenarios_per_run
 
 POLICIES = (
     Sia(), Sia(power=0.5, unserved=-1.0), Sia(project=False), Pollux(generations=5), Rotation(),
-    Sia(rigid=True, power=0.5, unserved=-1.0), Sia(rigid=True, changed=0.02), Sia(aware=False), Pollux(generations=5, tuned=False),
+    Sia(rigid=True, power=0.5, unserved=-1.0), Sia(rigid=True, changed=0.02), Sia(aware=False),
+    Pollux(generations=5, tuned=False),
 )  # fmt: skip
 
 
