@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveView, Belief, JobView, Place
+from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, Belief, JobView, Place
 from fastsim.adaptive_run import run_adaptive
 from fastsim.errors import PolicyError
 from fastsim.goodput import Goodput, Limits, Noise
@@ -75,7 +75,7 @@ def worth(sia: RigidSiaDecider, one: JobView, group: int) -> float | None:
     if one.place is not None:
         moves = sia.moves.get(one.id, 0)
         left = max(one.age_s - 30 * (one.restarts - moves) - 45 * moves, 0.0)
-        row *= left / (one.age_s + (30 if one.place.group == group else 45))
+        row *= 1.0 if one.place.group == group else left / (one.age_s + 45)
     return float(np.round(np.float32(row**sia.power), 2)) if row > 0 else None
 
 
@@ -135,8 +135,16 @@ def test_moves_cost_more_than_restarts_and_waiting_jobs_pay_nothing() -> None:
     sia.decide(AdaptiveView(120.0, [moved]))
     assert (sia.home, sia.moves) == ({0: 1}, {0: 1})
     left_s = 1000.0 - 2 * 30 - 45
-    assert sia.keeping([moved]).tolist() == [[left_s / 1045, left_s / 1030, left_s / 1045]]
+    assert sia.keeping([moved]).tolist() == [[left_s / 1045, 1.0, left_s / 1045]]
     assert sia.keeping([moved._replace(place=None)]).tolist() == [[1.0, 1.0, 1.0]]
+
+
+def test_jobs_that_want_the_same_gpus_do_not_take_them_in_turns() -> None:
+    setting = adaptive_setting(aws=1, dgx=0, rtx=0)
+    jobs = [AdaptiveJob(float(number), "bert", 4, 384) for number in range(3)]  # restarts take two rounds
+    for sia in (Sia(rigid=True), Sia(rigid=True, power=0.5, unserved=-1)):
+        run = run_adaptive(told_of(setting), setting, sia.begin(setting), jobs, until_s=1e6)
+        assert run.jobs["ended"].all() and run.trained["restarts"].max() <= 1
 
 
 def test_a_price_of_change_keeps_jobs_where_they_are() -> None:
@@ -164,6 +172,8 @@ def test_whole_runs_end_and_keep_batch_sizes() -> None:
         ("sia(rigid=True, changed=-1)", "changed"),
         ("sia(changed=0.1)", "changed"),
         ("sia(rigid=True, aware=False)", "aware"),
+        ("sia(rigid=True, power=0.5)", "unserved"),
+        ("sia(rigid=True, unserved=-1)", "unserved"),
     ],
 )
 def test_parameters_are_checked(text: str, complaint: str) -> None:

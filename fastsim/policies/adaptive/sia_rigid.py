@@ -1,12 +1,13 @@
 """Sia for jobs of fixed size: each has the GPUs its user asked for, all of one model, or none; batch sizes stay, too.
 
     row[g]     = goodput of the job's GPUs on model g, the worst of those it knows 1; as many as the GPUs if unknown
-    keeping[g] = max(age - 30 restarts - 45 moves, 0) / (age + (30 on its model, 45 on others)); 1 while it waits
+    keeping[g] = max(age - 30 restarts - 45 moves, 0) / (age + 45); 1 on the model it is on, and while it waits
     value      = round((row x keeping)^power, 2)
 
 The program is Sia's with a price for every choice made or given up. A move is a restart on another model. The published
 simulator has this as a policy of its own, and always maximises; here a power below 0 minimises, as it does in Sia.
-Nobody at hand ever ran the original: this follows a reading of it.
+Nobody at hand ever ran the original: this follows a reading of it. Whether it charges a job for what it has is not
+clear from that; here it is free, as in Sia, or else running jobs would lose their GPUs to waiting ones in every round.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class RigidSiaDecider(SiaDecider):
                 moves = self.moves.get(job.id, 0)
                 left_s = max(job.age_s - RESTART_S * (job.restarts - moves) - MOVE_S * moves, 0.0)
                 part[:] = left_s / (job.age_s + MOVE_S)
-                part[job.place.group] = left_s / (job.age_s + RESTART_S)
+                part[job.place.group] = 1.0
         return found
 
     def _values(self, row__jg: Singles, keeping__jg: Floats) -> Singles:

@@ -65,6 +65,9 @@ class Sia(RoundRule):
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
         if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not 0 <= self.changed <= 100:
             raise PolicyError(self.where("changed"), repr(self.changed), "a number from 0 to 100")
+        if self.rigid and (self.power > 0) == (self.unserved > 0):
+            sign = "below" if self.power > 0 else "above"
+            raise PolicyError(self.where("unserved"), self.unserved, f"{sign} 0 if rigid with power={self.power}")
         if self.rigid and not self.aware:
             raise PolicyError(self.where("aware"), "False", "True if rigid: there is no program for both")
         if self.changed and self.aware and not self.rigid:
