@@ -54,11 +54,12 @@ class SiaDecider:
         """The places of this round: rigid jobs come first, each kind in order of the ids."""
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
-        wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
-        wishes = [self._drawn(wish, view.now_s) for wish in wishes]
+        both = (rigid, self._rigid_wishes), (loose, self._wishes)
+        kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
+        wishes = [self._drawn(wishes(jobs), view.now_s) for jobs, wishes in kinds]
         room, minimise = self.configurations.gpus__g, self.power < 0
         found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING)
-        choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
+        choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)

@@ -75,20 +75,40 @@ def best_choices(
     """
     sign = 1.0 if minimise else -1.0
     wishes = tuple(_charged(wish, sign * changed) if changed else wish for wish in wishes)
-    parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
-    # Else objectives are anywhere.
-    whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
-    program = _program(parts, gpus__g, staying)
-    counts = solver.minimum(program, STEP if whole_steps else 0.0, "Sia's choice of configurations")
     had = sum(int((wish.former__j != NONE).sum()) for wish in wishes)
-    chosen, objective, start = [], sign * changed * had, 0
+    if sum(len(wish.former__j) for wish in wishes) == 1:  # nobody to share with: no program
+        chosen = tuple(_lone(wish, sign, without, gpus__g) for wish in wishes)
+    else:
+        # Where something is no whole number of steps, objectives are anywhere.
+        whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
+        chosen = _shared(wishes, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
+    objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
+    return Choices(chosen, sign * changed * had + objective)
+
+
+def _shared(
+    wishes: Sequence[Wishes], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
+    exact: tuple[float, float],
+) -> tuple[Ints, ...]:  # fmt: skip
+    """The choices of all jobs; ``exact`` are how far values are off their step, and the step."""
+    parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
+    counts = solver.minimum(_program(parts, gpus__g, exact[0]), exact[1], "Sia's choice of configurations")
+    chosen, start = [], 0
     for wish, part in zip(wishes, parts, strict=True):
         count__x = counts[start : start + len(part.cost__x)]
         start += len(part.cost__x)
-        found = _handed_out(part, count__x, wish.former__j)
-        chosen.append(found)
-        objective += objective_of(wish, found, without)
-    return Choices(tuple(chosen), objective)
+        chosen.append(_handed_out(part, count__x, wish.former__j))
+    return tuple(chosen)
+
+
+def _lone(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> Ints:
+    """The choice of a job that has the cluster for itself."""
+    if not len(wish.former__j) or wish.forced__j[0]:
+        return wish.former__j.copy()
+    cost = sign * (wish.value__jq[0].astype(np.float64) - without)
+    fits = np.broadcast_to(wish.gpus__jq, wish.value__jq.shape)[0] <= gpus__g[wish.group__q]
+    best = int(np.argmin(np.where(fits, cost, np.inf)))
+    return np.array([best if fits[best] and cost[best] < 0 else NONE], np.int64)
 
 
 def objective_of(wish: Wishes, chosen: Ints, without: float) -> float:
