@@ -13,6 +13,7 @@ from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
 from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
 from fastsim.apps.application import Applications
+from fastsim.one_thread import one_thread
 from fastsim.perf_fit import _fitted
 from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.rounds.pollux import Pollux
@@ -45,18 +46,24 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     assert np.isfinite(found.jobs["finish_s"]).all()
 
 
-@pytest.mark.parametrize(("policy", "times", "budget"), [(Sia(), 1, 0.2), (Sia(), 32, 2.0), (Pollux(), 1, 2.0)])
-def bench_decision(policy: Any, times: int, budget: float, timed: Timed) -> None:
-    """One decision at 64 GPUs with 8 jobs, and of Sia at 2,048 with 256 that are alike at first."""
+@pytest.mark.parametrize(
+    ("policy", "times", "busy", "budget"),
+    [(Sia(), 1, 8, 0.2), (Sia(), 32, 8, 2.0), (Sia(), 32, 16, 4.0), (Pollux(), 1, 8, 2.0), (Pollux(), 1, 24, 6.0)],
+)
+def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Timed) -> None:
+    """One decision at 64 GPUs with 8 jobs or 24, and of Sia at 2,048 with 256 or 512 that are alike at first."""
     setting = AdaptiveSetting(
         groups_of(sia_cluster(f"{6 * times}:{2 * times}:{3 * times}")), Applications.default(), 60
     )
-    jobs = jobs_of(workload_from(f"{JOBS}&copies={times}".replace("jobs=160", f"jobs={160 * times}")).workload)
+    listed = f"{JOBS}&copies={times}".replace("jobs=160", f"jobs={160 * times}")
+    jobs = jobs_of(workload_from(listed.replace("hour=20", "hour=80") if busy > 8 else listed).workload)
     rounds = begun(setting, policy.begin(setting), jobs)
-    while len(rounds.loop.active) < 8 * times and rounds.loop.expected:
-        rounds.loop.work()
-        rounds.decide()
+    while len(rounds.loop.active) < busy * times and rounds.loop.expected:
+        with one_thread():
+            rounds.loop.work()
+            rounds.decide()
     view, decider = rounds.view(), rounds.plan.decider
+    assert len(view.jobs) >= busy * times
 
     def decide() -> Any:
         if isinstance(decider, SiaDecider):  # what it remembers of the last call would answer at once

@@ -36,6 +36,11 @@ def policy_of(plan: AdaptivePlan) -> list[Any]:
     return [type(plan.decider).__qualname__, plan.tuned, plan.merged]
 
 
+def believing(plan: AdaptivePlan) -> list[Any]:
+    """How jobs come to believe what they do under this policy."""
+    return [plan.merged, *plan.measured]
+
+
 def remembering(plan: AdaptivePlan) -> Remembering:
     """The decider, if what it remembers can be kept."""
     if not all(hasattr(plan.decider, name) for name in ("kept", "restored")):
@@ -57,6 +62,7 @@ def state_of(rounds: Rounds, decided: Mapping[str, Any], note: Mapping[str, Any]
     }
     meta = {
         "loop": numbers, "decided": dict(decided), "policy": policy_of(rounds.plan), "calls": rounds.calls,
+        "believing": believing(rounds.plan),
         "memory": remembering(rounds.plan).kept(), "note": dict(note),
         "asked": [[job, *rounds.asked[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
@@ -65,8 +71,10 @@ def state_of(rounds: Rounds, decided: Mapping[str, Any], note: Mapping[str, Any]
 
 
 def take_over(rounds: Rounds, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
-    """Go on where that run was."""
+    """Go on where that run was, maybe under another policy: what jobs have learned they still believe."""
     state.check(decided, policy_of(rounds.plan))
+    merged, *measured = state.meta.get("believing", [None])
+    _check_beliefs(merged, measured, rounds.plan)
     for number, *told in state.meta["asked"]:
         _check(number, rounds.asked[number] if number < len(rounds.asked) else None, told)
     try:
@@ -77,10 +85,36 @@ def take_over(rounds: Rounds, state: RoundCheckpoint, decided: Mapping[str, Any]
         recorded_again(rounds.loop, moments, state.arrays["gpus"].view(np.int32).tolist())
         rounds.rows.append(state.arrays["rows"].tobytes())
         rounds.calls = state.meta["calls"]
+        if merged != rounds.plan.merged:
+            _believe_otherwise(rounds)
         if state.meta["policy"] is not None:
             remembering(rounds.plan).restored(state.meta["memory"])
     except (ValueError, KeyError, IndexError, AssertionError) as error:
         raise ResultError(f"checkpoint: found {error}, expected the state of a run of adaptive jobs") from error
+
+
+def _check_beliefs(merged: bool | None, measured: list[int], plan: AdaptivePlan) -> None:
+    """Refuse what would change with which measurements jobs come, those that have come too."""
+    if merged is None:
+        raise ResultError("checkpoint: found nothing about beliefs, expected the state of a run of adaptive jobs")
+    here, then = believing(plan)[1:], list(measured)
+    if here != then or (min(then) and merged != plan.merged):
+        raise PolicyError("checkpoint", f"jobs that come with measurements on {here}", f"on {then}, as before")
+
+
+def _believe_otherwise(rounds: Rounds) -> None:
+    """Let jobs believe of all GPU models what they have seen on any, or of each what they believed of all."""
+    for job in rounds.loop.active:
+        if rounds.plan.merged:  # of equal configurations the first model's one counts
+            first: dict[Any, Any] = {}
+            for lesson in job.lesson__g:
+                for at in rounds.lessons.measurements(lesson):
+                    first.setdefault(at[:3], at)
+            told = [rounds.lessons.in_turn([*first.values()]), *(0 for _ in job.lesson__g[1:])]
+        else:
+            told = [job.lesson__g[0] for _ in job.lesson__g]
+        for group, lesson in enumerate(told):
+            job.lesson__g[group] = lesson
 
 
 def _check(number: int, job: AdaptiveJob | None, told: list[Any]) -> None:

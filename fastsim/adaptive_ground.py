@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from fastsim_ext.ground import Course, Site
 
 Measurement = tuple[int, int, int, float, float]
 """Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""
+
+
+REMEMBERED = 64
+"""Curves whose tables are kept for further runs."""
 
 
 @dataclass
@@ -58,6 +63,7 @@ class Ground:
         return self.sites[key]
 
 
+@lru_cache(maxsize=REMEMBERED)
 def course_of(curve: TrainingCurve) -> Course:
     """A training curve as tables."""
     epochs, batches = range(curve.epochs), curve.batches

@@ -20,7 +20,9 @@ from fastsim.round_plan import Setting
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
+    from fastsim.adaptive_run import AdaptiveRun
     from fastsim.cluster import Cluster
+    from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_saving import RoundSaving
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
@@ -69,23 +71,13 @@ def played_adaptive(
 ) -> Result:
     """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
     from fastsim import adaptive_frames
-    from fastsim.adaptive_run import run_adaptive
     from fastsim.frames import LateFrames
-    from fastsim.gauge_table import gauge_of
 
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
     made = prepared_adaptive(scenario, policy)
-    told = setting_told(made.setting)
-    timeline = scenario.record in ("timeline", "all")
-    recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
-    run = run_adaptive(
-        told, made.setting, made.plan, made.jobs, record_tasks=recorded,
-        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
-        progress=progress, checkpoint=keeping, resume=start,
-    )  # fmt: skip
+    run = driven_adaptive(scenario, made, progress, keeping, start)
     kept = max(made.typical.kept, 1)
     frames = LateFrames(
         {"summary": adaptive_frames.summary(run, kept)}, adaptive_frames.makers(run, made.cluster, kept)
@@ -94,6 +86,25 @@ def played_adaptive(
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
     return Result(frames, _provenance(scenario, made), timing)
+
+
+def driven_adaptive(
+    scenario: Scenario, made: PreparedAdaptive, progress: Callable[[int], None] | None,
+    checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
+) -> AdaptiveRun:  # fmt: skip
+    """Play the jobs."""
+    from fastsim.adaptive_run import run_adaptive
+    from fastsim.gauge_table import gauge_of
+
+    told = setting_told(made.setting)
+    timeline = scenario.record in ("timeline", "all")
+    recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
+    return run_adaptive(
+        told, made.setting, made.plan, made.jobs, record_tasks=recorded,
+        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
+        gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
+        progress=progress, checkpoint=checkpoint, resume=resume,
+    )  # fmt: skip
 
 
 def refuse_options(scenario: Scenario) -> None:

@@ -7,9 +7,9 @@ by runs of it alone on each GPU model, under the same policy, and averaged over 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,19 @@ from fastsim.result import Result
 from fastsim.spec import Scenario
 
 Told = Callable[[int], None]
+Run = tuple[AdaptiveJob, int, int]
+"""A job that comes so far into a round, the group of nodes it is on, and its GPUs."""
+SHARES = 16
+"""Parts into which runs are divided for each worker, so that workers end together."""
+
+
+class Between(NamedTuple):
+    """A time that lies between those of two sizes, GPUs: how far, and how many times as long."""
+
+    low: int
+    high: int
+    part: float = 0.0
+    times: float = 1.0
 
 
 @dataclass
@@ -31,49 +44,87 @@ class IsolatedRuns:
 
     setting: AdaptiveSetting
     policy: AdaptivePolicy
-    known: dict[tuple[AdaptiveJob, int, int], float] = field(default_factory=dict)
+    known: dict[Run, float] = field(default_factory=dict)
 
     def seconds(self, job: AdaptiveJob, share_gpus: float) -> float:
         """Completion time of a job on so many GPUs of its own, over all models it can run on; NaN on none of them."""
-        alone = job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
-        times = [self._on(alone, number, share_gpus) for number in range(len(self.setting.groups))]
+        times = [self._on(job, number, share_gpus) for number in range(len(self.setting.groups))]
         weights = [group.gpus for group in self.setting.groups]
         some = [(time_s, weight) for time_s, weight in zip(times, weights, strict=True) if not math.isnan(time_s)]
         return sum(t * w for t, w in some) / sum(w for _, w in some) if some else math.nan
 
+    def needed(self, job: AdaptiveJob, share_gpus: float) -> Iterator[Run]:
+        """The runs behind that."""
+        for number in range(len(self.setting.groups)):
+            between = self._between(job, number, share_gpus)
+            if between is not None:
+                yield from ((self._alone(job), number, gpus) for gpus in between[:2])
+
+    def play(self, runs: Iterable[Run], workers: int = 1) -> Iterator[int]:
+        """Make those of the runs that nobody has made, in as many processes, and say again and again how many of them
+        are done; results are the same on any number of workers.
+        """
+        from fastsim.executors import executor
+
+        missing = [run for run in dict.fromkeys(runs) if run not in self.known]
+        size = max(1, len(missing) // (SHARES * workers))
+        parts = [missing[start : start + size] for start in range(0, len(missing), size)]
+        done = 0
+        with executor(workers, len(parts)) as spread:
+            found = spread.map(_played, ((self.setting, self.policy, part) for part in parts))
+            for part, seconds in zip(parts, found, strict=True):
+                self.known |= zip(part, seconds, strict=True)
+                done += len(part)
+                yield done
+
     def _on(self, job: AdaptiveJob, number: int, share_gpus: float) -> float:
         """On one model: between the two nearest sizes in a straight line, and longer the less there is of a GPU."""
+        between = self._between(job, number, share_gpus)
+        if between is None:
+            return math.nan
+        first, last = (self._seconds((self._alone(job), number, gpus)) for gpus in between[:2])
+        return (first + (last - first) * between.part) * between.times
+
+    def _between(self, job: AdaptiveJob, number: int, share_gpus: float) -> Between | None:
         group = self.setting.groups[number]
         if job.mode == "rigid" or getattr(self.policy, "held", False):  # so many GPUs for a part of the time
-            if job.num_gpu > group.gpus:
-                return math.nan
-            return self._seconds(job, number, job.num_gpu) * max(job.num_gpu / share_gpus, 1.0)
+            fits = job.num_gpu <= group.gpus
+            return Between(job.num_gpu, job.num_gpu, 0.0, max(job.num_gpu / share_gpus, 1.0)) if fits else None
         if share_gpus < 1:
-            return self._seconds(job, number, 1) / share_gpus
+            return Between(1, 1, 0.0, 1 / share_gpus)
         sizes = sizes_of(group)
         high = next((size for size in sizes if size >= share_gpus), sizes[-1])
         low = max(size for size in sizes if size <= min(share_gpus, high))
-        first, last = self._seconds(job, number, low), self._seconds(job, number, high)
-        return first if low == high else first + (last - first) * (share_gpus - low) / (high - low)
+        return Between(low, high, 0.0 if low == high else (share_gpus - low) / (high - low))
 
-    def _seconds(self, job: AdaptiveJob, number: int, gpus: int) -> float:
-        key = job, number, gpus
-        if key not in self.known:
-            self.known[key] = self._run(job, number, gpus)
-        return self.known[key]
+    def _alone(self, job: AdaptiveJob) -> AdaptiveJob:
+        return job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
 
-    def _run(self, job: AdaptiveJob, number: int, gpus: int) -> float:
-        group = self.setting.groups[number]
-        if group.gpu_model not in self.setting.applications[job.application].steps:
-            return math.nan
-        whole = max(group.gpus__n)
-        nodes = (gpus,) if gpus < whole else (whole,) * math.ceil(gpus / whole)
-        setting = replace(self.setting, groups=(NodeGroup(group.gpu_model, nodes, tuple(range(len(nodes)))),))
-        try:
-            run = run_adaptive(setting_told(setting), setting, self.policy.begin(setting), [job])
-        except (InputError, PolicyError):  # never measured there, or never served
-            return math.nan
-        return float(run.jobs["finish_s"][0]) - job.submit_s
+    def _seconds(self, run: Run) -> float:
+        if run not in self.known:
+            self.known[run] = _run(self.setting, self.policy, *run)
+        return self.known[run]
+
+
+def _played(told: tuple[AdaptiveSetting, AdaptivePolicy, Sequence[Run]]) -> list[float]:
+    """What a worker does."""
+    setting, policy, runs = told
+    return [_run(setting, policy, *run) for run in runs]
+
+
+def _run(all_of_it: AdaptiveSetting, policy: AdaptivePolicy, job: AdaptiveJob, number: int, gpus: int) -> float:
+    """Completion time of a job on so many GPUs of one model, seconds; NaN if it cannot run there."""
+    group = all_of_it.groups[number]
+    if group.gpu_model not in all_of_it.applications[job.application].steps:
+        return math.nan
+    whole = max(group.gpus__n)
+    nodes = (gpus,) if gpus < whole else (whole,) * math.ceil(gpus / whole)
+    setting = replace(all_of_it, groups=(NodeGroup(group.gpu_model, nodes, tuple(range(len(nodes)))),))
+    try:
+        run = run_adaptive(setting_told(setting), setting, policy.begin(setting), [job])
+    except (InputError, PolicyError):  # never measured there, or never served
+        return math.nan
+    return float(run.jobs["finish_s"][0]) - job.submit_s
 
 
 def sizes_of(group: NodeGroup) -> list[int]:
@@ -82,23 +133,34 @@ def sizes_of(group: NodeGroup) -> list[int]:
     return [*range(1, whole), *(whole * nodes for nodes in range(1, len(group.gpus__n) + 1))]
 
 
-def finish_time_ratios(scenario: Scenario, result: Result, progress: Told | None = None) -> pl.DataFrame:
+def finish_time_ratios(
+    scenario: Scenario, result: Result, progress: Told | None = None, workers: int = 1
+) -> pl.DataFrame:
     """For each job that has finished: its GPUs in a fair part, seconds together and alone, and their ratio `rho`.
 
-    A ratio above 1 is unfair. `result` is that of the scenario; `progress` is told the number of jobs done.
+    A ratio above 1 is unfair. `result` is that of the scenario; `progress` is told the number of jobs done. Runs of
+    jobs alone are spread over `workers` processes, which changes no figure.
     """
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     if not getattr(policy, "adaptive", False):
         raise ScenarioError("policy", repr(str(scenario.policy)), "a policy for adaptive jobs, such as sia")
     made = prepared_adaptive(scenario, policy)
-    runs, rows = IsolatedRuns(made.setting, policy), []
-    told = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null())
-    for done, (number, contention, jct_s) in enumerate(told.iter_rows(), 1):
-        share_gpus = made.setting.gpus / contention
-        alone_s = runs.seconds(made.jobs[number], share_gpus)
-        rows.append((number, share_gpus, jct_s, alone_s, jct_s / alone_s))
-        if progress is not None:
-            progress(done)
+    runs = IsolatedRuns(made.setting, policy)
+    told = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
+    fair = [(made.jobs[number], made.setting.gpus / contention) for number, contention, _ in told]
+    needed: dict[Run, None] = {}
+    ends: list[int] = []  # runs up to each job
+    for one in fair:
+        needed |= dict.fromkeys(runs.needed(*one))
+        ends.append(len(needed))
+    done = 0
+    for played in runs.play(needed, workers):
+        while done < len(ends) and ends[done] <= played:
+            done += 1
+            if progress is not None:
+                progress(done)
+    rows = [(number, share, jct_s, alone_s, jct_s / alone_s) for (number, _, jct_s), (_, share), alone_s in
+            zip(told, fair, (runs.seconds(*one) for one in fair), strict=True)]  # fmt: skip
     schema = {"pod_id": pl.Int64, "share_gpus": pl.Float64, "jct_s": pl.Float64, "alone_s": pl.Float64,
               "rho": pl.Float64}  # fmt: skip
     return pl.DataFrame(rows, schema, orient="row")

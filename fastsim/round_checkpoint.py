@@ -202,6 +202,11 @@ class RoundCheckpoint:
             expected = f"at least {len(self.arrived)}, as when the checkpoint was written"
             raise InputError("workload", f"{start} jobs", expected)
 
+    @property
+    def jobs(self) -> int:
+        """How many jobs had arrived."""
+        return len(self.meta["asked"]) if "asked" in self.meta else len(self.arrived)
+
     @cached_property
     def arrived(self) -> npt.NDArray[Any]:
         """Records of the jobs that had arrived, by id."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim import simulation
+from fastsim.adaptive_simulation import is_adaptive
 from fastsim.checkpoint import STATE, Keeping, unfinished
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.lock import held
@@ -45,18 +46,17 @@ def fork_rounds(
     """Another run from a checkpoint, or from a time in seconds: a shared past, then ``changes``.
 
     Another policy begins without a memory, and is asked as soon as ``realloc_s`` allows. A fork at a time begins
-    with the first round that starts then or later.
+    with the first round that starts then or later. Adaptive jobs keep what they have learned.
     """
     taken = taken_from(source)
-    if taken.meta["decided"]["policies"] == "of adaptive jobs":
-        raise ScenarioError("fork", "a run of adaptive jobs", "one of other jobs; adaptive runs only go on as they are")
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
     before, after = stored(taken.note["scenario"]), stored(taken.note["scenario"], {"log": None} | changes)
     after.check()
-    if not is_round_policy(_policy(after)):
-        raise PolicyError("fork: policy", str(after.policy), "a policy for jobs, as before")
+    kind = "adaptive jobs" if is_adaptive(_policy(before)) else "jobs"
+    if not is_round_policy(_policy(after)) or is_adaptive(_policy(after)) != is_adaptive(_policy(before)):
+        raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before")
     if at_s is not None and at_s < taken.now_s and taken.note["forked_from"] is not None:
         expected = f"{taken.now_s!r} or more, the time of the checkpoint: what was before is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)
@@ -78,15 +78,19 @@ def _played(
     scenario: Scenario, at_s: float, taken: RoundCheckpoint, work: Path, progress: Progress | None
 ) -> RoundCheckpoint:
     """The state at a time, seconds, of the run that the checkpoint was taken of."""
+    from fastsim.adaptive_simulation import driven_adaptive, prepared_adaptive
     from fastsim.round_simulation import driven, prepared_rounds
 
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     scenario = scenario.with_(until_s=end_s)
-    made = prepared_rounds(scenario, _policy(scenario))
     start = taken if taken.now_s <= end_s else None
     path = work / f".{STATE}.past.partial"
     note = RoundSaving(work, Keeping(), taken.note["scenario"], start).note
-    driven(scenario, made, progress, RoundKeeping(path, at_end=True, note=note), start)
+    keeping, policy = RoundKeeping(path, at_end=True, note=note), _policy(scenario)
+    if is_adaptive(policy):
+        driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, keeping, start)
+    else:
+        driven(scenario, prepared_rounds(scenario, policy), progress, keeping, start)
     state = RoundCheckpoint.read(path)
     path.unlink()
     return state
@@ -95,7 +99,7 @@ def _played(
 def _forked(taken: RoundCheckpoint, begun: RoundCheckpoint, scenario: Scenario, at_s: float | None) -> RoundCheckpoint:
     """The state with notes of where it comes from."""
     at_s = begun.now_s if at_s is None else at_s
-    past = {"scenario": taken.note["scenario"]["fields"], "pods": len(begun.arrived), "at_s": at_s}
+    past = {"scenario": taken.note["scenario"]["fields"], "pods": begun.jobs, "at_s": at_s}
     before = taken.note["forked_from"]
     return begun.noted(
         scenario=scenario.written(), keeping=taken.note["keeping"] | {"keep": False},

@@ -12,6 +12,9 @@ class Lessons:
     def taught(self, measured: Sequence[Measurement]) -> int:
         """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
 
+    def in_turn(self, measured: Sequence[Measurement]) -> int:
+        """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
+
     def measurements(self, lesson: int) -> list[Measurement]:
         """All measurements of a lesson, first one first."""
     def learned(self, lesson: int) -> tuple[tuple[float, ...], int]:

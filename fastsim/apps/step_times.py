@@ -70,7 +70,7 @@ class StepTimes:
         self._known: dict[tuple[Placement, int], StepSeconds] = {}
         self._most: dict[Placement, int] = {}
 
-    @property
+    @cached_property
     def max_nodes(self) -> int:
         """Most nodes that were measured."""
         return max(row.num_nodes for row in self.rows)

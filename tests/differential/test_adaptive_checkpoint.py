@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
+from fastsim.adaptive_checkpoint import decisions, take_over
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan
-from fastsim.adaptive_run import AdaptiveRun, run_adaptive
+from fastsim.adaptive_run import AdaptiveRun, begun, run_adaptive
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.rounds.optimus import Optimus
 from fastsim.policies.rounds.planned import Planned
@@ -30,7 +32,7 @@ from tests.strategies import scenarios_per_run
 
 POLICIES = (
     Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS), *map(Served, ORDERS),
-    Planned(), Optimus(),
+    Planned(), Optimus(), Sia(rigid=True, changed=0.01), Sia(aware=False),
 )  # fmt: skip
 SETTING = adaptive_setting()
 
@@ -134,10 +136,91 @@ def test_a_run_in_a_folder_goes_on(policy: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_forks_are_refused(tmp_path: Path) -> None:
-    fs.simulate(
-        cluster="sia:2:1:1", workload="synth:sia?jobs=2&seed=1", policy="sia", out=tmp_path / "run",
-        checkpoint_s=0.0, keep_checkpoint=True,
-    )  # fmt: skip
-    with pytest.raises(ScenarioError, match="fork: found a run of adaptive jobs"):
-        fs.fork(tmp_path / "run", tmp_path / "other", policy="rotation")
+@settings(max_examples=scenarios_per_run(8), deadline=None)
+@given(st.sampled_from(POLICIES), st.sampled_from(POLICIES), st.integers(0, 2**32), st.integers(5, 60))
+def test_another_policy_goes_on_with_what_jobs_have_learned(before: Any, after: Any, seed: int, rounds: int) -> None:
+    jobs = random_jobs(random.Random(seed), 4)
+    with tempfile.TemporaryDirectory() as folder:
+        path, later = Path(folder) / "past.npz", Path(folder) / "later.npz"
+        past = played(before, jobs, 60.0 * rounds, checkpoint=RoundKeeping(path, at_end=True))
+        shared = RoundCheckpoint.read(path).without_memory()
+        fork = played(after, jobs, resume=shared, checkpoint=RoundKeeping(later, every_rounds=20))
+        assert_same(fork, played(after, jobs, resume=shared))
+        if later.exists():
+            assert_same(played(after, jobs, resume=RoundCheckpoint.read(later)), fork)
+    ended = past.jobs["ended"].astype(np.bool_)
+    assert fork.jobs[: len(past.jobs)][ended].tobytes() == past.jobs[ended].tobytes()
+    assert (fork.jobs["run"][: len(past.jobs)] >= past.jobs["run"]).all()
+    assert fork.rows[: len(past.rows) - 1].tobytes() == past.rows[:-1].tobytes()  # the end closes the last one
+
+
+@pytest.mark.parametrize(("before", "after"), [(Sia(), Pollux()), (Pollux(), Sia())])
+def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, tmp_path: Path) -> None:
+    jobs = random_jobs(random.Random(4), 12, 1000.0)
+    path = tmp_path / "state.npz"
+    played(before, jobs, 2400.0, checkpoint=RoundKeeping(path, at_end=True))
+    old, new = (begun(SETTING, policy.begin(SETTING), jobs, True, gauge()) for policy in (before, after))
+    kept = RoundCheckpoint.read(path)
+    told = decisions(SETTING, True, True)
+    take_over(old, kept, told)
+    take_over(new, kept.without_memory(), told)
+    mixed = known = 0
+    for was, now in zip(old.loop.active, new.loop.active, strict=True):
+        seen = [old.lessons.measurements(lesson) for lesson in was.lesson__g]
+        learned = [new.lessons.measurements(lesson) for lesson in now.lesson__g]
+        if after == Sia():
+            assert learned == [seen[0]] * len(seen)
+        else:
+            assert learned[1:] == [[]] * (len(seen) - 1)
+            every = [at for part in seen for at in part]
+            assert {at[:3] for at in learned[0]} == {at[:3] for at in every} and set(learned[0]) <= set(every)
+            firsts = [next(at for at in every if at[:3] == key[:3]) for key in learned[0]]
+            assert firsts == learned[0]
+        known += len(learned[0])
+        mixed += sum(map(bool, seen)) > 1
+        assert old.job_view(was).restarts == new.job_view(now).restarts
+    assert known > 0 and (mixed > 0) == (before == Sia())  # otherwise nothing was mixed here
+
+
+def test_jobs_that_came_with_measurements_cannot_forget_them(tmp_path: Path) -> None:
+    kept, jobs = state(tmp_path).without_memory(), random_jobs(random.Random(1), 3)
+    with pytest.raises(PolicyError, match=r"jobs that come with measurements on \[2, 8\], expected on \[0, 0\]"):
+        played(Sia(measured_nodes=2, measured_gpus=8), jobs, resume=kept)
+    with pytest.raises(ResultError, match="nothing about beliefs"):
+        meta = {name: part for name, part in kept.meta.items() if name != "believing"}
+        played(Sia(), jobs, resume=dataclasses.replace(kept, meta=meta))
+
+
+RUN: dict[str, Any] = {"cluster": "sia:4:2:2", "workload": "synth:sia?jobs=4&seed=1", "record": "all"}
+TABLES = ("jobs", "timeline", "placements", "summary")
+
+
+@pytest.mark.parametrize("at_s", [600.0, 3000.0, None])
+def test_a_fork_of_the_same_policy_is_the_run(at_s: float | None, tmp_path: Path) -> None:
+    run = fs.simulate(**RUN, policy="sia", out=tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
+    same = fs.fork(tmp_path / "run", tmp_path / "same", at_s=at_s)
+    for name in TABLES:
+        assert getattr(same, name).equals(getattr(run, name)), name
+
+
+@pytest.mark.parametrize("policy", ["rotation", "pollux(generations=5)", "sia(aware=False)", "served"])
+def test_forks_share_the_past_and_then_differ(policy: str, tmp_path: Path) -> None:
+    run = fs.simulate(**RUN, policy="sia", out=tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
+    fork = fs.fork(tmp_path / "run", tmp_path / "fork", at_s=1200.0, policy=policy)
+    assert fork.summary["pods_finished"].to_list() == [4]
+    early, late = pl.col("t_s") <= 1200.0, pl.col("t_s") > 1200.0
+    assert fork.timeline.filter(early).equals(run.timeline.filter(early))
+    assert not fork.timeline.filter(late).equals(run.timeline.filter(late))
+    assert fork.provenance["forked_from"]["pods"] == (run.jobs["submit_s"] <= 1200.0).sum()
+
+
+def test_forks_that_make_no_sense(tmp_path: Path) -> None:
+    fs.simulate(**RUN, policy="sia", out=tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
+    for changes, complaint in (
+        ({"policy": "max_min_fairness"}, "fork: policy: found max_min_fairness, expected a policy for adaptive jobs"),
+        ({"policy": "fgd"}, "fork: policy: found fgd, expected a policy for adaptive jobs"),
+        ({"round_s": 20.0}, "fork: round_s: found a change of the past"),
+    ):
+        with pytest.raises(FastsimError, match=complaint):
+            fs.fork(tmp_path / "run", tmp_path / "other", **changes)
+        assert not (tmp_path / "other").exists()

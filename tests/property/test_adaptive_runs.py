@@ -14,13 +14,19 @@ from hypothesis import strategies as st
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Decider, JobView, Place
 from fastsim.adaptive_run import run_adaptive
+from fastsim.policies.adaptive.pollux_decider import PolluxDecider
+from fastsim.policies.adaptive.sia_rigid import RigidSiaDecider
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 
-POLICIES = (Sia(), Sia(power=0.5, unserved=-1.0), Sia(project=False), Pollux(generations=5), Rotation())
+POLICIES = (
+    Sia(), Sia(power=0.5, unserved=-1.0), Sia(project=False), Pollux(generations=5), Rotation(),
+    Sia(rigid=True, power=0.5, unserved=-1.0), Sia(rigid=True, changed=0.02), Sia(aware=False),
+    Pollux(generations=5, tuned=False),
+)  # fmt: skip
 
 
 @dataclass
@@ -37,6 +43,12 @@ class Watched:
         """As the decider says."""
         return self.decider.solver_s
 
+    @property
+    def fixed(self) -> bool:
+        """Whether all jobs have what they ask for, or nothing."""
+        held = isinstance(self.decider, PolluxDecider) and not self.decider.tuned
+        return held or isinstance(self.decider, RigidSiaDecider) or not hasattr(self.decider, "power")
+
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """What the decider says."""
         for job in view.jobs:
@@ -50,14 +62,15 @@ class Watched:
             assert gpus <= self.setting.groups[group].gpus__n[node]
         jobs = {job.id: job for job in view.jobs}
         for number, place in places.items():
-            assert len(place.nodes) <= most_gpus(jobs[number], rotation=not hasattr(self.decider, "power"))
+            assert len(place.nodes) <= most_gpus(jobs[number], self.fixed)
+            assert not self.fixed or len(place.nodes) == jobs[number].job.num_gpu
         self.rounds += 1
         return places
 
 
-def most_gpus(job: JobView, rotation: bool) -> int:
+def most_gpus(job: JobView, fixed: bool) -> int:
     """Twice as many GPUs as a job was ever seen on; as many as it asks for if it may not change them."""
-    if rotation or job.job.mode == "rigid":
+    if fixed or job.job.mode == "rigid":
         return job.job.num_gpu
     grown = max([2 * belief.most_replicas for belief in job.beliefs.values()], default=1)
     return max(grown, job.job.num_gpu) if job.job.mode == "scale-gpus" else grown

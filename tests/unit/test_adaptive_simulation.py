@@ -61,6 +61,19 @@ def test_what_makes_no_sense_is_one_error(options: dict[str, Any], complaint: st
         result(**options)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    ["sia", "sia(aware=False, changed=0.01)", "sia(rigid=True)", "pollux(generations=5)",
+     "pollux(generations=5, tuned=False)", "rotation", "rotation(shares=finish_time_fairness)",
+     "served(order=tiresias)", "planned", "optimus"],
+)  # fmt: skip
+def test_every_policy_runs_on_gpus_of_one_model(policy: str) -> None:
+    found = result(cluster="sia:4:0:0", workload="synth:sia?jobs=4&seed=3&rigid_share=0.3", policy=policy, record="all")
+    assert found.summary["pods_finished"].to_list() == [4] and found.jobs["jct_s"].is_not_null().all()
+    assert found.timeline["gpu_milli_alloc"].max() <= 16_000  # type: ignore[operator]
+    assert found.placements["node"].n_unique() <= 4 and found.summary["utilization_aws_pct"][0] > 0
+
+
 @pytest.mark.parametrize("policy", ["sia", "pollux", "rotation"])
 def test_jobs_that_only_have_rates_are_refused_with_the_reason(policy: str) -> None:
     with pytest.raises(FastsimError, match=r"synth:gavel: batch_size: .*: a rate alone does not say how a job fares"):

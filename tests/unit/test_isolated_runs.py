@@ -29,6 +29,26 @@ def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
     assert said["rho_max"] == ratios["rho"].max() and 0 <= said["unfair_part"] <= 1
 
 
+@pytest.mark.parametrize("policy", ["sia", "rotation"])
+def test_any_number_of_workers_finds_the_same(policy: str) -> None:
+    scenario = fs.Scenario("sia:4:2:0", "synth:sia?jobs=5&seed=3&rate_per_hour=20", policy)
+    (result,) = fs.simulate_many([scenario], workers=1)
+    seen: list[int] = []
+    alone = finish_time_ratios(scenario, result)
+    assert finish_time_ratios(scenario, result, seen.append, workers=2).equals(alone)
+    assert seen == [*range(1, len(alone) + 1)] and len(alone) > 0
+
+
+def test_runs_are_made_once() -> None:
+    runs = IsolatedRuns(adaptive_setting(2, 1, 0), Sia())
+    needed = [*runs.needed(JOB, 3.0), *runs.needed(JOB, 6.0)]
+    assert [run[1:] for run in needed] == [(0, 3), (0, 3), (1, 3), (1, 3), (0, 4), (0, 8), (1, 6), (1, 6)]
+    assert [*runs.play(needed)][-1] == len(runs.known) == 5
+    known = dict(runs.known)
+    assert list(runs.play(needed)) == [] and runs.seconds(JOB, 6.0) > 0 and runs.known == known
+    assert [*runs.needed(JOB._replace(num_gpu=64, mode="rigid"), 3.0)] == []
+
+
 def test_between_two_sizes_times_lie_on_a_line() -> None:
     runs = IsolatedRuns(adaptive_setting(2, 0, 0), Sia())
     two, four, six = (runs.seconds(JOB, gpus) for gpus in (2.0, 4.0, 6.0))

@@ -9,6 +9,7 @@ import pytest
 from fastsim import sia_reproduction as paper
 from fastsim.errors import FastsimError
 from fastsim.sia_reproduction import pollux_reproduction, run_count, sia_reproduction
+from fastsim.simulation import simulate_many
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +51,8 @@ def test_pollux_saves_time() -> None:
 
 def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert run_count(None, "sia", False) == 3 * (3 * 3 + 5 + 3)
-    assert run_count(None, "pollux", False) == 3 * (5 + 3)
+    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3)
+    assert run_count(None, "pollux", False) == 3 * (6 + 3)
     for row in paper._rows(None, "sia", False, None):
         paper._scenario(row, row.lists[0], None).check()
 
@@ -61,11 +62,15 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(paper, "EQUAL_POLICIES", ("rotation",))
     monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": ("tuned over asked", -13.0)})
     made = sia_reproduction(tmp_path, False, 1)
-    assert "2 of philly; made-up applications" in made.source and made.runs == run_count(tmp_path, "sia", False) == 8
+    assert "2 of philly; made-up applications" in made.source and made.runs == run_count(tmp_path, "sia", False) == 10
+    assert "Table 4" not in made.source  # nothing to compare
     assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
     monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
     made = sia_reproduction(tmp_path, False, 1)
     assert set(made.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
+    assert "behind the published 12.5 to 17.2 are other requests" in made.source
+    roomy = made.cells.filter(case="philly, nobody waits")
+    assert set(roomy["verdict"]) == {"no reference"} and roomy.filter(quantity="GPU hours of a job")["ours"][0] > 0
     assert made.cells.filter(figure="effects")["published"].to_list() == [-13.0]
     row = made.cells.filter(figure="table 3", policy="sia")
     assert row.filter(quantity="mean completion time")["bar"][0] == pytest.approx(0.1 + 0.05)  # as printed
@@ -75,3 +80,14 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_folder_without_lists(tmp_path: Path) -> None:
     with pytest.raises(FastsimError, match="no list of jobs"):
         sia_reproduction(tmp_path, True, 1)
+
+
+def test_a_policy_may_stand_for_another_one_in_the_tables() -> None:
+    (result,) = simulate_many([paper._scenario(equal := row_of(paper.PRICED), equal.lists[0], None)], 1)
+    for row, published in ((equal, 2.6), (row_of("sia"), 2.6), (row_of("optimus"), None)):
+        cells = {cell.quantity: cell for cell in paper._table_cells(row, [result], True)}
+        assert cells["restarts of a job"].published == published
+
+
+def row_of(policy: str) -> paper.Row:
+    return paper.Row("table 4", "philly", policy, paper.EQUAL, ("synth:sia?jobs=3&seed=1",))

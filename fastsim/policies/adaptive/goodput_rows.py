@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.goodput import Goodput, Limits
-from fastsim.policies.adaptive.configurations import Configurations
+from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.sia_values import Flags, Ints, Singles
 
 LEAST = 1e-4
@@ -69,6 +69,32 @@ def goodput_row(
         row[np.arange(span.start, span.stop)[allowed]] = found
         seeded.append(c)
     return _normalised(row, known, seeded, configurations)
+
+
+def asked_row(
+    known: Sequence[Known], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeGroup], gpus: int
+) -> Singles:
+    """Normalised goodput of just so many GPUs of each group, the worst of them 1; 0 where a job cannot have them.
+
+    What a job knows nothing of counts as many as the GPUs, as does everything if it knows of no goodput at all.
+    """
+    row, seeded = np.zeros(len(groups), np.float32), np.zeros(len(groups), np.bool_)
+    teacher = next((d for d, at in enumerate(known) if at.goodput is not None), None)
+    for c, (at, group) in enumerate(zip(known, groups, strict=True)):
+        if gpus > min(group.nodes, group.max_nodes) * group.gpus_per_node or gpus % at.stages:
+            continue
+        row[c] = gpus
+        learned, factor = (c, 1.0) if at.goodput is not None else (teacher, ratio.get((c, teacher or 0), math.nan))
+        if learned is not None and not math.isnan(factor):
+            replicas = gpus // known[learned].stages
+            nodes = -(-gpus // groups[learned].gpus_per_node)
+            row[c], seeded[c] = _goodput(known[learned], np.array([nodes]), np.array([replicas]))[0] * factor, True
+    some = row[seeded & (row > 0)]
+    if len(some):
+        row[seeded] /= some.min()
+    else:
+        row[seeded] = gpus
+    return row
 
 
 def _allowed(at: Known, gpus__q: Ints) -> Flags:

@@ -14,7 +14,7 @@ from fastsim.apps.application import Application
 from fastsim.errors import InputError
 from fastsim.goodput import Goodput, Limits, Noise
 from fastsim.policies.adaptive.configurations import Configurations
-from fastsim.policies.adaptive.goodput_rows import Known, goodput_row, grown_replicas
+from fastsim.policies.adaptive.goodput_rows import Known, asked_row, goodput_row, grown_replicas
 from fastsim.policies.adaptive.sia_values import Singles
 from fastsim_ext import offers as kernels
 
@@ -48,6 +48,7 @@ class Offers:
     project: bool = True
     tuned: bool = True
     known: dict[Knowledge, Singles] = field(default_factory=dict)
+    asked: dict[tuple[Knowledge, int], Singles] = field(default_factory=dict)
 
     def rows(self, jobs: Sequence[JobView]) -> Singles:
         """A row for each job."""
@@ -64,6 +65,16 @@ class Offers:
         asked, groups = job.job, range(len(self.setting.groups))
         beliefs = tuple(map(job.beliefs.get, groups))
         return Knowledge(asked.application, asked.mode, asked.batch_size, asked.num_gpu, job.noise, beliefs)
+
+    def asked_row(self, job: JobView, gpus: int) -> Singles:
+        """Goodput of just so many GPUs of each group, see :func:`goodput_rows.asked_row`."""
+        key = self.knowledge(job), gpus
+        if len(self.asked) > REMEMBERED:
+            self.asked.clear()
+        if key not in self.asked:
+            known = [self._known_of(key[0], g, gpus) for g in range(len(self.setting.groups))]
+            self.asked[key] = asked_row(known, self.ratio(job.application), self.configurations.groups, gpus)
+        return self.asked[key]
 
     # ------------------------------------------------------------------ many jobs
 

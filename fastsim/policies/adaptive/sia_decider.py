@@ -54,11 +54,12 @@ class SiaDecider:
         """The places of this round: rigid jobs come first, each kind in order of the ids."""
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
-        wishes = [self._rigid_wishes(rigid), self._wishes(loose)]
-        wishes = [self._drawn(wish, view.now_s) for wish in wishes]
+        both = (rigid, self._rigid_wishes), (loose, self._wishes)
+        kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
+        wishes = [self._drawn(wishes(jobs), view.now_s) for jobs, wishes in kinds]
         room, minimise = self.configurations.gpus__g, self.power < 0
         found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING)
-        choices = [(job, int(choice)) for jobs, part in zip((rigid, loose), found.chosen, strict=True)
+        choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
@@ -136,13 +137,21 @@ class SiaDecider:
     # ------------------------------------------------------------------ places
 
     def _places(self, choices: Sequence[tuple[JobView, int]]) -> dict[int, Place]:
-        found: dict[int, Place] = {}
         group__q, gpus__q = self.configurations.group__q.tolist(), self.configurations.gpus__q.tolist()
+        sized = [
+            (job.id, choice, job.job.num_gpu)
+            if job.job.mode == "rigid"
+            else (job.id, group__q[choice], gpus__q[choice])
+            for job, choice in choices
+        ]
+        return self.placed(sized)
+
+    def placed(self, sized: Sequence[tuple[int, int, int]]) -> dict[int, Place]:
+        """Places of jobs, of each its id, its group, and its GPUs."""
+        found: dict[int, Place] = {}
         here: list[list[tuple[int, int]]] = [[] for _ in self.setting.groups]
-        for job, choice in choices:
-            rigid = job.job.mode == "rigid"
-            group, gpus = (choice, job.job.num_gpu) if rigid else (group__q[choice], gpus__q[choice])
-            here[group].append((job.id, gpus))
+        for job, group, gpus in sized:
+            here[group].append((job, gpus))
         for group, nodes in enumerate(self.setting.groups):
             rings = placed([gpus for _, gpus in here[group]], nodes.gpus__n)
             found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}

@@ -1,6 +1,8 @@
 """Sia's program: one choice for each job, or none, so that their values add up best and GPUs suffice.
 
-    minimise sum of value[j, q] * x[j, q] + lambda * (jobs without a choice)     (maximise if large values are good)
+    minimise sum of value[j, q] * x[j, q] + lambda * (jobs without a choice) + changed * (choices made or given up)
+
+(maximise, and subtract the last term, if large values are good.)
 
 What cannot be part of a best answer is left out: choices no better than none, and more GPUs of one model for no better
 value. Jobs whose choices are worth the same are one class with a count, which is exact; who of a class gets what is
@@ -64,25 +66,49 @@ def best_choices(
     solver: ChoiceSolver,
     minimise: bool = True,
     staying: float = 0.0,
+    changed: float = 0.0,
 ) -> Choices:
     """The best choices; ``without`` is what a job without one adds to the objective.
 
-    ``staying`` is the most that a value was moved off its two decimals.
+    ``staying`` is the most that a value was moved off its two decimals; ``changed`` is what it costs to make a choice
+    that a job does not have, and to give up the one it has.
     """
-    wishes = tuple(wishes)
     sign = 1.0 if minimise else -1.0
+    wishes = tuple(_charged(wish, sign * changed) if changed else wish for wish in wishes)
+    had = sum(int((wish.former__j != NONE).sum()) for wish in wishes)
+    if sum(len(wish.former__j) for wish in wishes) == 1:  # nobody to share with: no program
+        chosen = tuple(_lone(wish, sign, without, gpus__g) for wish in wishes)
+    else:
+        # Where something is no whole number of steps, objectives are anywhere.
+        whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
+        chosen = _shared(wishes, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
+    objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
+    return Choices(chosen, sign * changed * had + objective)
+
+
+def _shared(
+    wishes: Sequence[Wishes], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
+    exact: tuple[float, float],
+) -> tuple[Ints, ...]:  # fmt: skip
+    """The choices of all jobs; ``exact`` are how far values are off their step, and the step."""
     parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
-    whole_steps = abs(without / STEP - round(without / STEP)) < 1e-9  # else objectives are anywhere
-    program = _program(parts, gpus__g, staying)
-    counts = solver.minimum(program, STEP if whole_steps else 0.0, "Sia's choice of configurations")
-    chosen, objective, start = [], 0.0, 0
+    counts = solver.minimum(_program(parts, gpus__g, exact[0]), exact[1], "Sia's choice of configurations")
+    chosen, start = [], 0
     for wish, part in zip(wishes, parts, strict=True):
         count__x = counts[start : start + len(part.cost__x)]
         start += len(part.cost__x)
-        found = _handed_out(part, count__x, wish.former__j)
-        chosen.append(found)
-        objective += objective_of(wish, found, without)
-    return Choices(tuple(chosen), objective)
+        chosen.append(_handed_out(part, count__x, wish.former__j))
+    return tuple(chosen)
+
+
+def _lone(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> Ints:
+    """The choice of a job that has the cluster for itself."""
+    if not len(wish.former__j) or wish.forced__j[0]:
+        return wish.former__j.copy()
+    cost = sign * (wish.value__jq[0].astype(np.float64) - without)
+    fits = np.broadcast_to(wish.gpus__jq, wish.value__jq.shape)[0] <= gpus__g[wish.group__q]
+    best = int(np.argmin(np.where(fits, cost, np.inf)))
+    return np.array([best if fits[best] and cost[best] < 0 else NONE], np.int64)
 
 
 def objective_of(wish: Wishes, chosen: Ints, without: float) -> float:
@@ -90,6 +116,17 @@ def objective_of(wish: Wishes, chosen: Ints, without: float) -> float:
     some = np.flatnonzero(chosen != NONE)
     value = wish.value__jq[some, chosen[some]].astype(np.float64)
     return float(value.sum()) + without * (len(chosen) - len(some))
+
+
+def _charged(wish: Wishes, change: float) -> Wishes:
+    """The same with ``change`` for choices that are not the former one.
+
+    Every job that has a choice is charged for giving it up, in the objective; who keeps it gets that back.
+    """
+    value = wish.value__jq.astype(np.float64) + change
+    had = np.flatnonzero(wish.former__j != NONE)
+    value[had, wish.former__j[had]] -= 2 * change
+    return wish._replace(value__jq=value.astype(np.float32))
 
 
 def _classes(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> _Part:

@@ -28,6 +28,9 @@ class Pollux(RoundRule):
 
     maximise (sum of (speedup[j] x keeping[j]) ^ power / jobs) ^ (1 / power); a speedup is relative to a fair share of
     the GPUs, which all count as equal, keeping the part of a job's life that a restart leaves. The search is genetic.
+
+    With `tuned=False` each job has the GPUs and the batch size it asked for, or none: the published simulator's policy
+    for fixed jobs, which was never run at hand and follows a reading.
     """
 
     citation: ClassVar[str] = POLLUX

@@ -11,6 +11,7 @@ from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
+    from fastsim.policies.adaptive.sia_decider import SiaDecider
 
 SIA = """@inproceedings{subramanya2023sia,
   title = {Sia: Heterogeneity-aware, goodput-optimized {ML}-cluster scheduling},
@@ -28,6 +29,10 @@ class Sia(RoundRule):
 
     minimise sum of (goodput[j, q] x keeping[j, q])^power x[j, q] + unserved x (jobs without GPUs); goodput is that of
     the job's worst configuration = 1, keeping the part of its life that a restart leaves.
+
+    With `rigid=True` each job has the GPUs and the batch size it asked for, or none; with `aware=False` all GPUs count
+    as equal. The published simulator has both as policies of their own, which were never run at hand: these follow a
+    reading. It maximises the rigid one: `power=0.5, unserved=-1`.
     """
 
     citation: ClassVar[str] = SIA
@@ -40,6 +45,10 @@ class Sia(RoundRule):
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
     ties: int = field(default=0, metadata=about("seed by which one of equal choices is picked"))
+
+    rigid: bool = field(default=False, metadata=about("every job has what it asked for, or nothing"))
+    aware: bool = field(default=True, metadata=about("GPU models are told apart"))
+    changed: float = field(default=0.0, metadata=about("price of a choice made or given up, if rigid or unaware"))
 
     measured_nodes: int = field(default=0, metadata=about("jobs come with all measurements on so many nodes"))
     measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job knows what it has seen"))
@@ -54,13 +63,33 @@ class Sia(RoundRule):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
+        if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not 0 <= self.changed <= 100:
+            raise PolicyError(self.where("changed"), repr(self.changed), "a number from 0 to 100")
+        if self.rigid and (self.power > 0) == (self.unserved > 0):
+            sign = "below" if self.power > 0 else "above"
+            raise PolicyError(self.where("unserved"), self.unserved, f"{sign} 0 if rigid with power={self.power}")
+        if self.rigid and not self.aware:
+            raise PolicyError(self.where("aware"), "False", "True if rigid: there is no program for both")
+        if self.changed and self.aware and not self.rigid:
+            raise PolicyError(self.where("changed"), repr(self.changed), "0, unless rigid=True or aware=False")
         if bool(self.measured_nodes) != bool(self.measured_gpus):
             raise PolicyError(self.where("measured_gpus"), self.measured_gpus, "0 if measured_nodes is, else 1 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the program decides."""
         from fastsim.adaptive_plan import AdaptivePlan
-        from fastsim.policies.adaptive.sia_decider import SiaDecider
 
-        decider = SiaDecider(setting, self.power, self.unserved, self.project, self.tuned, self.ties)
-        return AdaptivePlan(decider, tuned=self.tuned, measured=(self.measured_nodes, self.measured_gpus))
+        tuned = self.tuned and not self.rigid
+        return AdaptivePlan(
+            self._decider(setting, tuned), tuned, not self.aware, (self.measured_nodes, self.measured_gpus)
+        )
+
+    def _decider(self, setting: AdaptiveSetting, tuned: bool) -> SiaDecider:
+        from fastsim.policies.adaptive.sia_decider import SiaDecider
+        from fastsim.policies.adaptive.sia_rigid import RigidSiaDecider
+        from fastsim.policies.adaptive.sia_unaware import UnawareSiaDecider
+
+        given = setting, self.power, self.unserved, self.project, tuned, self.ties
+        if self.rigid:
+            return RigidSiaDecider(*given, changed=self.changed)
+        return SiaDecider(*given) if self.aware else UnawareSiaDecider(*given, changed=self.changed)
