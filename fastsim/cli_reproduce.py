@@ -25,8 +25,6 @@ def reproduce(
 
     With --data they are of the original lists and recorded runs there, without it of generated ones (the page says so).
     """
-    import polars as pl
-
     from fastsim import reproduce as papers
     from fastsim import show
     from fastsim.lock import held
@@ -41,10 +39,7 @@ def reproduce(
         click.echo(show.table_json(made.cells))
     else:
         told = made.cells.filter(made.cells["verdict"] != "no reference")
-        told = told.with_columns(reference=pl.coalesce("original", "published"))
-        names = ("case", "policy", "quantity", "at", "reference", "ours", "deviation", "verdict")
-        heads = [(name, name) for name in names]
-        click.echo(show.text_table(told, heads, left=("case", "policy", "quantity", "verdict")), nl=False)
+        click.echo(show.reproduction_text(told), nl=False)
         click.echo(f"{made.source}\n{made.verdict}; {made.runs:,} runs in {made.wall_s:.1f} s")
         click.echo(f"page: {folder / 'index.html'}")
     if strict and made.count("outside"):
