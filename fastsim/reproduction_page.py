@@ -45,7 +45,7 @@ def page(made: Reproduction) -> str:
     return "".join((
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(made.title)}</title>',
         f"<style>{STYLE}</style>{scripts}</head><body><h1>{escape(made.title)}</h1>",
-        f"<p>{escape(made.verdict)}.</p><p>{escape(source)}. {made.runs:,} runs, {made.wall_s:,.1f} s.</p>",
+        f"<p>{escape(made.verdict)}.</p><p>{escape(source)}. {made.effort}.</p>",
         body,
         f'<h2>Every cell</h2><div class="wide">{_table(made.cells)}</div>',
         f"<h2>Please cite</h2><pre>{escape(made.citation)}</pre></body></html>\n",
@@ -86,6 +86,8 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
     """The scripts of the charts and where they stand; nothing without the report extra."""
     import polars as pl
 
+    if curves.is_empty():
+        return "", ""
     from fastsim.drawing import charting, page_scripts
     from fastsim.plots import HEIGHT, WIDTH
 
