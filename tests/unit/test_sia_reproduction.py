@@ -75,14 +75,14 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
 def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lists(tmp_path, "philly", 3)
     lists(tmp_path, "saturn", 3)
-    given = {"policies": ("rotation", "served")}
-    made = sia_reproduction(tmp_path, False, 1, **given)
+    given = ("rotation", "served")
+    made = sia_reproduction(tmp_path, False, 1, policies=given)
     rows = made.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
     assert sorted(rows) == sorted([
         ("table 3", "saturn", "rotation"), ("table 3", "philly", "rotation"), ("table 4", "philly", "rotation"),
         ("table 3", "philly", "served"), ("table 3", "saturn", "served"),
     ])  # fmt: skip
-    assert made.runs == run_count(tmp_path, "sia", False, **given) == 10 and made.cpu_s is not None and made.cpu_s > 0
+    assert made.runs == run_count(tmp_path, "sia", False, policies=given) == 10 and (made.cpu_s or 0) > 0
     strange = made.cells.filter(policy="served")
     assert strange["published"].null_count() == len(strange)
     (mean_h, spread_h) = made.cells.filter(made.cells["quantity"].str.starts_with("mean"), case="saturn",

@@ -28,9 +28,9 @@ def test_quick_is_the_check_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_policies_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
-    given = {"policies": ("fifo+tune", "srtf(mechanism=greedy)")}
-    made = paper.synergy_reproduction(None, True, 1, **given)
-    assert made.runs == paper.run_count(None, "synergy", True, **given) == 2 and (made.cpu_s or 0) > 0
+    given = ("fifo+tune", "srtf(mechanism=greedy)")
+    made = paper.synergy_reproduction(None, True, 1, policies=given)
+    assert made.runs == paper.run_count(None, "synergy", True, policies=given) == 2 and (made.cpu_s or 0) > 0
     cells = made.cells.select("case", "policy", "quantity", "original").rows()
     mean, percentile = "mean completion time", "99th percentile"
     tuned, greedy = ("seed 42", "fifo + tune"), ("seed 42", "srtf(mechanism=greedy)")
