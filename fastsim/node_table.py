@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,9 @@ REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 
 _WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
 _LIMIT = 2**40
+# Arrow looks for a time-zone library whenever it has to find out the type of a Python value; these have theirs.
+_NONE, _ONE, _MOST_GPUS, _MOST = (pa.scalar(value, pa.int64()) for value in (0, 1, MAX_GPUS, _LIMIT))
+_NO_WATTS, _NO_NAME = pa.scalar(0.0, pa.float64()), pa.scalar("", pa.string())
 
 Where = Callable[[int], str]
 """Names row `i` (from 0) of the input, as in "nodes.csv:17"."""
@@ -117,41 +120,58 @@ def _unconvertible(column: pa.Array, kind: pa.DataType) -> int:
 
 
 def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
-    """(column, mask of bad rows, what was expected)."""
+    """(column, mask of bad rows, what was expected); where a column is empty, nothing in it can be wrong."""
     gpus = nodes["num_gpu"]
     yield "node_id", pc.not_equal(nodes["node_id"], pa.array(np.arange(len(nodes)))), "0, 1, 2, ... in row order"
-    yield "num_gpu", pc.or_(pc.less(gpus, 0), pc.greater(gpus, MAX_GPUS)), f"0 to {MAX_GPUS}"
-    for name in ("cpu_milli", "memory_mib", "gpu_memory_mib"):
-        yield name, pc.or_(pc.less(nodes[name], 0), pc.greater(nodes[name], _LIMIT)), f"0 to {_LIMIT}"
-    yield "gpu_model", pc.and_(pc.greater(gpus, 0), _blank(nodes["gpu_model"])), "a GPU model, because num_gpu > 0"
-    yield "gpu_model", pc.and_(pc.equal(gpus, 0), nodes["gpu_model"].is_valid()), "null, because num_gpu is 0"
-    yield "max_pods", pc.less(nodes["max_pods"], 1), "1 or more; null = unlimited"
-    yield "cpu_cores_per_socket", pc.less(nodes["cpu_cores_per_socket"], 1), "1 or more"
+    yield "num_gpu", pc.or_(pc.less(gpus, _NONE), pc.greater(gpus, _MOST_GPUS)), f"0 to {MAX_GPUS}"
+    yield "gpu_model", pc.and_(pc.greater(gpus, _NONE), _blank(nodes["gpu_model"])), "a GPU model, because num_gpu > 0"
+    yield "gpu_model", pc.and_(pc.equal(gpus, _NONE), nodes["gpu_model"].is_valid()), "null, because num_gpu is 0"
+    filled = {name: nodes[name] for name in nodes.column_names if nodes[name].null_count < len(nodes)}
+    for name in (name for name in ("cpu_milli", "memory_mib", "gpu_memory_mib") if name in filled):
+        yield name, pc.or_(pc.less(filled[name], _NONE), pc.greater(filled[name], _MOST)), f"0 to {_LIMIT}"
+    yield from _further_rules(filled)
+
+
+def _further_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
+    for name, expected in (("max_pods", "1 or more; null = unlimited"), ("cpu_cores_per_socket", "1 or more")):
+        if name in filled:
+            yield name, pc.less(filled[name], _ONE), expected
     for name in _WATTS:
-        yield name, pc.invert(pc.and_(pc.is_finite(nodes[name]), pc.greater_equal(nodes[name], 0.0))), "watts, >= 0"
+        if name in filled:
+            good = pc.and_(pc.is_finite(filled[name]), pc.greater_equal(filled[name], _NO_WATTS))
+            yield name, pc.invert(good), "watts, >= 0"
     for kind in ("gpu", "cpu"):
-        low = pc.less(nodes[f"{kind}_peak_w"], nodes[f"{kind}_idle_w"])
-        yield f"{kind}_peak_w", low, f"at least {kind}_idle_w"
+        high, low = f"{kind}_peak_w", f"{kind}_idle_w"
+        if high in filled and low in filled:
+            yield high, pc.less(filled[high], filled[low]), f"at least {low}"
     for name in ("add_s", "remove_s"):
-        yield name, pc.invert(pc.is_finite(nodes[name])), "a finite number of seconds; null = never"
-    yield "remove_s", pc.less_equal(nodes["remove_s"], nodes["add_s"]), "later than add_s"
-    yield "labels", _maps(nodes["labels"], lambda name, value: value is None), "a text for every label"
-    bad = _maps(nodes["extra_resources"], lambda name, value: value is None or not 0 <= value <= _LIMIT)
-    yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
-    parts = _maps(nodes["extra_resources"], lambda name, value: mig.resource_name(name).startswith(mig.PREFIX))
-    yield "extra_resources", parts, "no instances of GPUs; the column mig says how GPUs are partitioned"
+        if name in filled:
+            yield name, pc.invert(pc.is_finite(filled[name])), "a finite number of seconds; null = never"
+    if "add_s" in filled and "remove_s" in filled:
+        yield "remove_s", pc.less_equal(filled["remove_s"], filled["add_s"]), "later than add_s"
+    yield from _map_rules(filled)
+
+
+def _map_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
+    if "labels" in filled:
+        yield "labels", _maps(filled["labels"], lambda name, value: value is None), "a text for every label"
+    if "extra_resources" in filled:
+        bad = _maps(filled["extra_resources"], lambda name, value: value is None or not 0 <= value <= _LIMIT)
+        yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
+        parts = _maps(filled["extra_resources"], lambda name, value: mig.resource_name(name).startswith(mig.PREFIX))
+        yield "extra_resources", parts, "no instances of GPUs; the column mig says how GPUs are partitioned"
 
 
 def _maps(column: Any, wrong: Callable[[str, Any], bool]) -> Any:
     """Mask of the rows in whose map an entry is wrong or a key stands twice."""
-    rows = column.to_pylist() if column.null_count < len(column) else [None] * len(column)
+    rows = column.to_pylist()
     return pa.array([
         row is not None and (any(wrong(*entry) for entry in row) or len(dict(row)) < len(row)) for row in rows
     ], pa.bool_())  # fmt: skip
 
 
 def _blank(names: Any) -> Any:
-    return pc.equal(pc.fill_null(names, ""), "")
+    return pc.equal(pc.fill_null(names, _NO_NAME), _NO_NAME)
 
 
 def _unique_names(nodes: pa.Table, where: Where) -> None:

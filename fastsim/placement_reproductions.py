@@ -201,8 +201,12 @@ def _made(
 ) -> Reproduction:  # fmt: skip
     missing = [trace for trace in TRACES if trace not in traces and (name == "fgd" or not trace.startswith("cpu"))]
     orders = sum(is_recorded(data, trace) for trace in traces)
-    source = f"generated pods like openb's: {len(traces)} traces, so published figures are a glance only"
+    source = f"generated pods like openb's: {_traces_told(traces)}, so published figures are a glance only"
     if data is not None:
-        source = f"openb's lists: {len(traces)} traces, {orders} in the published orders, the others in our own"
+        source = f"openb's lists: {_traces_told(traces)}, {orders} in the published orders, the others in our own"
         source += f"; not there: {', '.join(missing)}" if missing else ""
     return Reproduction(name, title, source, cell_table(cells), drawn, len(runs), wall_s, citation)
+
+
+def _traces_told(traces: Sequence[object]) -> str:
+    return "1 trace" if len(traces) == 1 else f"{len(traces)} traces"

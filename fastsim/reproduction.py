@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
@@ -98,6 +99,8 @@ class Reproduction:
     runs: int
     wall_s: float
     citation: str
+    cpu_s: float | None = None
+    """CPU seconds of the runs themselves."""
 
     def count(self, verdict: str) -> int:
         """Cells with this verdict."""
@@ -108,6 +111,12 @@ class Reproduction:
         """One line about all cells."""
         told = [f"{self.count(name):,} {name}" for name in VERDICTS if self.count(name)]
         return f"{len(self.cells):,} cells: {', '.join(told)}"
+
+    @property
+    def effort(self) -> str:
+        """Runs and seconds."""
+        spent = "" if self.cpu_s is None else f", {self.cpu_s:,.1f} s of CPU time in them"
+        return f"{self.runs:,} run{'' if self.runs == 1 else 's'} in {self.wall_s:,.1f} s{spent}"
 
     def write(self, folder: str | os.PathLike[str]) -> Path:
         """Cells and curves as Parquet, and a page, in a folder that appears complete or not at all."""
@@ -137,3 +146,34 @@ def points(chart: str, x_title: str, y_title: str, policy: str, x: Any, y: Any) 
     frame = pl.DataFrame({"policy": policy, "x": x, "y": y}, schema_overrides={"x": pl.Float64, "y": pl.Float64})
     names = {"chart": chart, "x_title": x_title, "y_title": y_title}
     return frame.select(*(pl.lit(text).alias(name) for name, text in names.items()), "policy", "x", "y")
+
+
+class Played(Protocol):
+    """What is to be played with a policy."""
+
+    @property
+    def policy(self) -> str:
+        """As the paper's table says it."""
+
+
+Some = TypeVar("Some", bound=Played)
+
+
+def of_policies(items: Sequence[Some], policies: Sequence[str]) -> list[Some]:
+    """The items with one of these policies, however it is spelled; all of them if none is named."""
+    wanted = {plain_name(text) for text in policies}
+    return [item for item in items if not wanted or plain_name(item.policy) in wanted]
+
+
+def beyond(items: Sequence[Played], policies: Sequence[str]) -> list[str]:
+    """The policies that no item has."""
+    known = {plain_name(item.policy) for item in items}
+    return [text for text in policies if plain_name(text) not in known]
+
+
+@cache
+def plain_name(policy: str) -> str:
+    """One text for all spellings of a policy."""
+    from fastsim.policies.registry import parse
+
+    return str(parse(policy))

@@ -235,5 +235,7 @@ def provenance_of_build() -> dict[str, Any]:
 @cache
 def _versions() -> dict[str, str]:
     """What the result was computed with; looking it up reads files."""
-    packages = {name: version(name) for name in ("numpy", "polars", "pyarrow")}
+    import pyarrow as pa
+
+    packages = {"numpy": np.__version__, "polars": pl.__version__, "pyarrow": pa.__version__}
     return {"fastsim": version("fastsim-gpu"), "python": platform.python_version(), **packages}

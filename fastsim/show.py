@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -190,6 +192,56 @@ def _short(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.5g}"
+
+
+CELLS = ("at", "reference", "ours", "deviation", "verdict")
+"""Columns of a reproduction after what a figure is of."""
+
+
+def reproduction_text(cells: pl.DataFrame, width: int | None = None) -> str:
+    """Cells of a reproduction for a terminal of so many characters (that of this process by default).
+
+    A line says what the figures below it are of, so that these keep to one line each where there is room.
+    """
+    total = width or get_terminal_size((80, 24)).columns
+    rows = [(_heading(row), _quantity(row), _cell_texts(row)) for row in cells.iter_rows(named=True)]
+    sizes = [max(map(len, column)) for column in zip(CELLS, *(texts for *_, texts in rows), strict=True)]
+    left = max(20, min(total - sum(sizes) - 2 * len(CELLS), max([len(what) + 2 for _, what, _ in rows], default=0)))
+    lines, before = [_line("", CELLS, left, sizes)], None
+    for heading, what, texts in rows:
+        if heading != before:
+            lines += wrap(heading, total, subsequent_indent="    ")
+        first, *more = wrap(what, left - 2)
+        lines += [_line(f"  {first}", texts, left, sizes), *(f"  {text}" for text in more)]
+        before = heading
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _line(what: str, texts: Sequence[str], left: int, sizes: Sequence[int]) -> str:
+    numbers = [text.rjust(size) for text, size in zip(texts[:-1], sizes, strict=False)]
+    return "  ".join((what.ljust(left), *numbers, texts[-1]))
+
+
+def _heading(row: dict[str, Any]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, (row["figure"], row["case"], row["policy"]))))
+
+
+def _quantity(row: dict[str, str]) -> str:
+    name, unit = row["quantity"], row["unit"]
+    return name if "_" in name or unit in ("", name) else f"{name} ({unit})"  # names of columns say their unit
+
+
+def _cell_texts(row: dict[str, Any]) -> list[str]:
+    reference = row["published"] if row["original"] is None else row["original"]
+    away = row["deviation"]
+    told = "-" if away is None else "0" if away == 0 else f"{away:+,.0f}" if abs(away) >= 1e3 else f"{away:+.3g}"
+    return [
+        "" if row["at"] is None else _short(row["at"]),
+        _short(reference),
+        _short(row["ours"]),
+        told,
+        row["verdict"],
+    ]
 
 
 def demo_text(table: pl.DataFrame, folder: Path) -> str:

@@ -17,7 +17,17 @@ import polars as pl
 
 from fastsim.errors import InputError
 from fastsim.policies.registry import parse
-from fastsim.reproduction import Cell, Measure, Reproduction, cell, cell_table, points, published_table
+from fastsim.reproduction import (
+    Cell,
+    Measure,
+    Reproduction,
+    beyond,
+    cell,
+    cell_table,
+    of_policies,
+    points,
+    published_table,
+)
 from fastsim.result import Result
 from fastsim.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
 from fastsim.simulation import simulate_many
@@ -53,12 +63,16 @@ MEASURES = {
     "gpu_h_mean": ("GPU hours of a job", "h"), "active_mean": ("active jobs", ""), "active_max": ("most active", ""),
     "restarts_mean": ("restarts of a job", ""), "saved_pct": ("completion time saved by pollux", "%"),
 }  # fmt: skip
+SPREAD = ("jct_mean_h", "makespan_h", "gpu_h_mean")
+"""Figures that have a deviation in the tables."""
 EFFECTS = {
     "sia(measured_nodes=16, measured_gpus=64)": ("bootstrapped over measured", 8.0),
     "sia(project=False)": ("bootstrapped over unprojected", -30.0),
     "sia(tuned=False)": ("batch sizes tuned over asked", -13.0),
 }
 """What the paper says of Sia's mean completion time beside that without one of its parts, per cent."""
+BASE = ("table 3", "philly", "sia")
+"""Figure, trace and policy that parts are compared with."""
 SAVED = (37.0, 50.0)
 """What Pollux saves of the mean completion time of others by its abstract, per cent."""
 
@@ -77,30 +91,44 @@ Done = Mapping[Row, Sequence[Result]]
 
 
 def sia_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
-) -> Reproduction:
+    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    policies: Sequence[str] = (),
+) -> Reproduction:  # fmt: skip
     """Tables 3 and 4, and what measuring, projecting and tuning bring."""
-    return _reproduction("sia", data, quick, workers, tell)
+    return _reproduction("sia", data, quick, workers, tell, policies)
 
 
 def pollux_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
-) -> Reproduction:
+    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    policies: Sequence[str] = (),
+) -> Reproduction:  # fmt: skip
     """Pollux beside others on equal GPUs: its own lists, and those of table 4 of the Sia paper."""
-    return _reproduction("pollux", data, quick, workers, tell)
+    return _reproduction("pollux", data, quick, workers, tell, policies)
 
 
-def run_count(data: Path | None, paper: str, quick: bool) -> int:
+def run_count(data: Path | None, paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
     """How many runs a reproduction makes."""
-    return sum(len(row.lists) for row in _rows(data, paper, quick, None))
+    return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, None), policies))
+
+
+def _chosen(rows: list[Row], policies: Sequence[str]) -> list[Row]:
+    """Rows of these policies; one that the paper has not joins its first table, and parts need the whole."""
+    kept = of_policies(rows, policies)
+    first = {row.case: row for row in rows if row.figure == rows[0].figure}
+    kept += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
+    base = next((row for row in rows if row[:3] == BASE), None)
+    if base is not None and base not in kept and any(row.figure == "effects" for row in kept):
+        kept.append(base)
+    return kept
 
 
 def _reproduction(
-    paper: str, data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None
-) -> Reproduction:
+    paper: str, data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None,
+    policies: Sequence[str],
+) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        rows = _rows(data, paper, quick, Path(scratch))
+        rows = _chosen(_rows(data, paper, quick, Path(scratch)), policies)
         apps = None if data is None else applications_file(data, Path(scratch))
         listed = [(row, item) for row in rows for item in row.lists]
         results = simulate_many([_scenario(row, item, apps) for row, item in listed], workers, tell)
@@ -115,9 +143,9 @@ def _reproduction(
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
     }[paper]  # fmt: skip
     citation = str(getattr(parse(paper), "citation", ""))
-    wall_s = time.perf_counter() - began
+    wall_s, spent_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
     told = _source(data, apps, rows)
-    return Reproduction(paper, title, told, cell_table(cells), _curves(done), len(listed), wall_s, citation)
+    return Reproduction(paper, title, told, cell_table(cells), _curves(done), len(listed), wall_s, citation, spent_s)
 
 
 def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
@@ -201,6 +229,10 @@ def _table_cells(row: Row, results: Sequence[Result], comparable: bool) -> list[
             cell(_measure(row.figure, name, line["digit"]), row.case, row.policy, None, ours, bar=bar, exact=False,
                  published=line["published"], comparable=comparable)
         )  # fmt: skip
+        if name in SPREAD and len(values) > 1:
+            quantity, unit = MEASURES[name]
+            what = Measure(row.figure, f"{quantity}, deviation of the lists", unit, line["digit"])
+            cells.append(cell(what, row.case, row.policy, None, float(np.std(values))))
     return cells
 
 
@@ -215,7 +247,7 @@ def _means_h(results: Sequence[Result]) -> Any:
 
 def _effect_cells(done: Done, comparable: bool) -> list[Cell]:
     """Sia's mean completion time over that of Sia without a part, per cent; their bar is the lists' deviation."""
-    base = next((some for row, some in done.items() if row[:3] == ("table 3", "philly", "sia")), None)
+    base = next((some for row, some in done.items() if row[:3] == BASE), None)
     cells = []
     for row, some in done.items():
         if row.figure == "effects" and base is not None:

@@ -17,7 +17,17 @@ import numpy as np
 import polars as pl
 
 from fastsim.policies.registry import parse
-from fastsim.reproduction import Cell, Measure, Reproduction, cell, cell_table, points, published_table
+from fastsim.reproduction import (
+    Cell,
+    Measure,
+    Reproduction,
+    beyond,
+    cell,
+    cell_table,
+    of_policies,
+    points,
+    published_table,
+)
 from fastsim.result import Result
 from fastsim.simulation import simulate_many
 from fastsim.spec import Scenario
@@ -64,10 +74,11 @@ class Point(NamedTuple):
 
 
 def synergy_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
-) -> Reproduction:
+    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    policies: Sequence[str] = (),
+) -> Reproduction:  # fmt: skip
     """The authors' check value, curves of figures 1, 7, 8, 9 and 12, and the recorded runs of ``data``."""
-    began, listed = time.perf_counter(), _points(data, quick)
+    began, listed = time.perf_counter(), _chosen(_points(data, quick), policies)
     results = simulate_many([point.run for point in listed], workers, tell)
     made = list(zip(listed, results, strict=True))
     cells = _check_cells(made) + [_cell(point, result) for point, result in made if point.figure != JCT.figure]
@@ -76,13 +87,25 @@ def synergy_reproduction(
     source += f"; {recorded} recorded runs" if recorded else ""
     title = "Synergy: CPUs and memory fitted to jobs (OSDI 2022)"
     citation = str(getattr(parse("fifo + tune"), "citation", ""))
-    wall_s = time.perf_counter() - began
-    return Reproduction("synergy", title, source, cell_table(cells), _curves(made), len(listed), wall_s, citation)
+    wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
+    return Reproduction(
+        "synergy", title, source, cell_table(cells), _curves(made), len(listed), wall_s, citation, cpu_s
+    )
 
 
-def run_count(data: Path | None, _paper: str, quick: bool) -> int:
+def run_count(data: Path | None, _paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
     """How many runs a reproduction makes."""
-    return len(_points(data, quick))
+    return len(_chosen(_points(data, quick), policies))
+
+
+def _chosen(listed: list[Point], policies: Sequence[str]) -> list[Point]:
+    """Points of these policies; one that no figure has plays the jobs of the check value."""
+    seeds = dict.fromkeys(point.case for point in listed if point.figure == JCT.figure)
+    more = [
+        Point(JCT.figure, case, text, RATE, _scenario(text, RATE, int(case.split()[1]), window=CHECK_WINDOW))
+        for text in beyond(listed, policies) for case in seeds
+    ]  # fmt: skip
+    return of_policies(listed, policies) + more
 
 
 def _points(data: Path | None, quick: bool) -> list[Point]:
@@ -175,8 +198,9 @@ def _check_cells(made: Iterable[tuple[Point, Result]]) -> list[Cell]:
             }  # fmt: skip
     cases = list(dict.fromkeys(case for case, _ in hours))
     for case in cases:
-        fair, tuned = (hours[case, f"fifo + {mechanism}"] for mechanism in MECHANISMS)
-        tuned["speedup"] = fair["jct_mean_h"] / tuned["jct_mean_h"]
+        fair, tuned = (hours.get((case, f"fifo + {mechanism}")) for mechanism in MECHANISMS)
+        if fair is not None and tuned is not None:
+            tuned["speedup"] = fair["jct_mean_h"] / tuned["jct_mean_h"]
     rows = published_table("synergy").iter_rows()
     known = {(policy, quantity): (printed, original) for policy, quantity, printed, original in rows}
     return [
@@ -222,7 +246,7 @@ def _curves(made: Iterable[tuple[Point, Result]]) -> pl.DataFrame:
         x_title = "CPUs for each GPU" if figure.startswith("CPUs") else "load (jobs/h)"
         lines.append(points(f"Figure {figure}" if figure[0].isdigit() else figure, x_title, title, policy,
                             [x for x, _ in pairs], [y for _, y in pairs]))  # fmt: skip
-    return pl.concat(lines)
+    return pl.concat(lines or [points("", "", "", "", [], [])])
 
 
 def _measured(result: Result, window: str) -> Any:

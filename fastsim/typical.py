@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("cpu_milli", "gpu_milli", "num_gpu", "gpu_models", "count", "frequency")
+PARTS = 16
+"""How many counts of batches are held before they are added up."""
 SCHEMA_KEY = b"fastsim.schema"
 SCHEMA_NAME = b"typical_pods"
 
@@ -76,9 +78,7 @@ class TypicalPods:
         for n whole GPUs weighs 1 + n w. ``cpu_pods=False`` leaves out pods without a GPU request.
         """
         _refuse_bad_options(threshold, step, gpu_weight)
-        weights: Counter[Request] = Counter()
-        for batch in workload.batches():
-            weights.update(_weights(batch, cpu_pods, gpu_weight))
+        weights = _weights(workload.batches(), cpu_pods, gpu_weight)
         ranked = sorted(weights.items(), key=_popularity, reverse=True)
         total = sum(weights.values())
         kept = ranked[: _cut(ranked, total * (threshold / 100), step)]
@@ -129,21 +129,43 @@ class TypicalPods:
         )
 
 
-def _weights(batch: pa.RecordBatch, cpu_pods: bool, gpu_weight: int) -> dict[Request, int]:
-    """Weight of each distinct request in one batch."""
+def _weights(batches: Iterable[pa.RecordBatch], cpu_pods: bool, gpu_weight: int) -> dict[Request, int]:
+    """Weight of each distinct request, in no particular order."""
+    counted = _counted(batches)
+    if counted is None:
+        return {}
+    weights: Counter[Request] = Counter()
+    models = counted["gpu_models"].to_list() if "gpu_models" in counted.columns else [None] * len(counted)
+    plain = counted.select(*Request._fields[:3], "rows").iter_rows()
+    for (cpu, milli, gpus, rows), listed in zip(plain, models, strict=True):
+        if milli > 0 or cpu_pods:  # no list and an empty one mean the same
+            each = 1 + gpus * gpu_weight if milli == 1000 else 1
+            weights[Request(cpu, milli, gpus, tuple(listed or ()))] += rows * each
+    return weights
+
+
+def _counted(batches: Iterable[pa.RecordBatch]) -> pl.DataFrame | None:
+    """How many rows have each request; None if there are no batches."""
+    parts: list[pl.DataFrame] = []
+    for batch in batches:
+        parts.append(_grouped(batch))
+        if len(parts) == PARTS:  # so that memory follows the requests, not the rows
+            parts = [_merged(parts)]
+    return _merged(parts) if parts else None
+
+
+def _grouped(batch: pa.RecordBatch) -> pl.DataFrame:
     import polars as pl
 
-    names = ["cpu_milli", "gpu_milli", "num_gpu"]
-    if "gpu_models" in batch.schema.names:
-        names.append("gpu_models")
-    frame = pl.DataFrame(batch.select(names))
-    weights: Counter[Request] = Counter()
-    for row in frame.group_by(names).len("rows").iter_rows(named=True):
-        request = Request(row["cpu_milli"], row["gpu_milli"], row["num_gpu"], tuple(row.get("gpu_models") or ()))
-        if request.gpu_milli > 0 or cpu_pods:
-            each = 1 + request.num_gpu * gpu_weight if request.gpu_milli == 1000 else 1
-            weights[request] += row["rows"] * each
-    return weights
+    names = [name for name in Request._fields if name in batch.schema.names]
+    return pl.DataFrame(batch.select(names)).group_by(names).len("rows")
+
+
+def _merged(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    names = parts[0].columns[:-1]
+    return pl.concat(parts, how="vertical_relaxed").group_by(names).agg(pl.col("rows").cast(pl.Int64).sum())
 
 
 def _popularity(item: tuple[Request, int]) -> tuple[int, int, int, int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,9 @@ class SeasonalClock(PoissonClock):
     def _walk(self) -> Floats:
         """The logarithm of the hourly factor: each hour remembers part of the one before."""
         news = (self._sd * math.sqrt(1 - self._memory**2) * self._moods.normal(_BLOCK)).tolist()
-        moods = []
-        for step in news:
-            self._mood = self._memory * self._mood + step
-            moods.append(self._mood)
+        memory = self._memory
+        moods = list(accumulate(news, lambda mood, step: memory * mood + step, initial=self._mood))[1:]
+        self._mood = moods[-1]
         return np.array(moods)
 
 

@@ -13,7 +13,7 @@ from fastsim.mig import gpu_milli
 from fastsim.workload import schema as s
 from fastsim_ext.intern import RequestIndex
 
-_SEPARATOR = "\x1f"
+_SEPARATOR = pa.scalar("\x1f", pa.string())
 ASKING = tuple(name for name in COLUMNS if name != s.GROUP)
 """Columns that make conditions; a group alone asks for nothing."""
 

@@ -247,7 +247,7 @@ class JobStream:
             s.NUM_GPU: drawn.num_gpu.astype(np.int16),
             s.GPU_MILLI: np.full(count, 1000, np.int16),
             s.DURATION_S: drawn.duration_s,
-            s.WORKLOAD: pa.DictionaryArray.from_arrays(codes, pa.array(recipe.choices.names)),
+            s.WORKLOAD: pa.DictionaryArray.from_arrays(codes, pa.array(recipe.choices.names, pa.string())),
             s.TOTAL_WORK: drawn.steps,
         }
         if recipe.priorities:

@@ -22,6 +22,7 @@ CPU_LIMIT = 2**31 - 1
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
 
+_ZERO = pa.scalar(0.0, pa.float64())
 _COUNTS = (s.GPU_MEMORY_MIB, s.MAX_PER_NODE, s.BATCH_SIZE, s.MIN_REPLICAS, s.MAX_REPLICAS)
 _SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK)
 _DATES = (s.SUBMIT_S, s.DEADLINE_S, s.SLO, s.ORIG_START_S, s.ORIG_END_S)
@@ -122,7 +123,7 @@ def _not_finite(batch: pa.RecordBatch, name: str, negative: bool) -> Iterable[Fa
     column = batch.column(name)
     good = pc.is_finite(column)
     if not negative:
-        good = pc.and_(good, pc.greater_equal(column, 0.0))
+        good = pc.and_(good, pc.greater_equal(column, _ZERO))
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)

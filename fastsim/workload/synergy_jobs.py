@@ -189,7 +189,7 @@ class SynergyStream:
             s.GPU_MILLI: np.full(count, 1000, np.int16),
             s.DURATION_S: duration_s,
             s.WORKLOAD: pa.DictionaryArray.from_arrays(
-                pa.array(workload.astype(np.int32)), pa.array(recipe.sensitivity.workloads)
+                pa.array(workload.astype(np.int32)), pa.array(recipe.sensitivity.workloads, pa.string())
             ),
             s.TOTAL_WORK: np.floor(duration_s / iteration_s),
         }

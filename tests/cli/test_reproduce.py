@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim import fgd_protocol, placement_figures, placement_reproductions
+from fastsim import fgd_protocol, placement_figures, placement_reproductions, synergy_reproduction
 from fastsim.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.reproduce import reproduce, run_count
@@ -63,3 +63,19 @@ def test_mistakes(tmp_path: Path) -> None:
         for call in (reproduce, run_count):
             with pytest.raises(FastsimError, match=match):
                 call(paper, data)
+    for paper, policy, match in (
+        ("fgd", "fgd", "policy: found 'fgd'|found fgd, expected none: only those of sia, pollux, synergy"),
+        ("sia", "moon", "policy 'moon': found an unknown name"),
+    ):
+        for call in (reproduce, run_count):
+            with pytest.raises(FastsimError, match=match):
+                call(paper, policies=[policy])
+
+
+def test_a_policy_that_the_paper_has_not_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synergy_reproduction, "CHECK_WINDOW", "20:60")
+    words = ("synergy", "--quick", "--policy", "srtf+tune", "--policy", "fifo+greedy", "--workers", 1)
+    done = fastsim_here("reproduce", *words, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert "check value, seed 42, srtf+tune\n" in done.out and "check value, seed 42, fifo+greedy\n" in done.out
+    assert "s of CPU time in them" in done.out and len(done.out.splitlines()) == 10

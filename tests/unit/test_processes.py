@@ -129,3 +129,23 @@ def test_leaving_early_ends_the_workers_at_once(tmp_path: Path) -> None:
     script.write_text(textwrap.dedent(SCRIPT))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["True", "0"] and done.stderr == ""
+
+
+PRINTING = """
+import gc
+from fastsim.processes import Processes
+
+def said(number):
+    print("said", number, gc.isenabled(), gc.get_freeze_count() > 1000)
+
+if __name__ == "__main__":
+    with Processes(1) as pool:
+        list(pool.map(said, range(3)))
+"""
+
+
+def test_what_a_worker_prints_is_not_lost(tmp_path: Path) -> None:
+    script = tmp_path / "printing.py"
+    script.write_text(PRINTING)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [f"said {number} True True" for number in range(3)] and done.stderr == ""

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.show import comparison_text, demo_text, result_json, summary_text, table_json
+from fastsim.reproduction import Measure, cell, cell_table
+from fastsim.show import comparison_text, demo_text, reproduction_text, result_json, summary_text, table_json
 
 ROW = {
     "name": "a<b", "pods_finished": 0, "at_capacity_gpu_alloc_pct": 93.456, "gpu_alloc_pct": 12.0, "frag_pct": None,
@@ -92,3 +93,31 @@ def test_a_run_of_jobs_is_summed_up_in_its_own_words() -> None:
             "gavel:2:2:2", "synth:gavel?jobs=8", "isolated", record="summary", prices="fixed?v100=1&p100=1&k80=1"
         )
     )
+
+
+def figures() -> pl.DataFrame:
+    long = Measure("check value", "speedup of tuned over fair shares, all seeds together", "x", 0.01)
+    watts = Measure("figure 7", "power_w", "", 1.0)
+    return cell_table([
+        cell(long, "seed 42", "fifo + tune", 9.0, 3.3813, published=3.38),
+        cell(watts, "mean of all", "0.05*pwr + 0.95*fgd", None, 1_360_642.4, original=1_335_109.0, comparable=False),
+        cell(watts, "mean of all", "0.05*pwr + 0.95*fgd", 0.5, 12.0, original=12.0),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_a_reproduction_keeps_to_the_terminal(width: int) -> None:
+    lines = reproduction_text(figures(), width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[1] == "check value, seed 42, fifo + tune" and "figure 7, mean of all, 0.05*pwr + 0.95*fgd" in lines
+    told = [line.split()[-4:] for line in lines if line.endswith(("same", "indicative"))]
+    assert told == [["3.38", "3.3813", "+0.0013", "same"],
+                    ["1,335,109", "1,360,642", "+25,533", "indicative"], ["12", "12", "0", "same"]]  # fmt: skip
+    if width == 120:  # each figure has a line of its own
+        assert len(lines) == 6 and "speedup of tuned over fair shares, all seeds together (x)" in lines[2]
+    ends = {line.rindex(word) for line in lines for word in ("verdict", "same", "indicative") if line.endswith(word)}
+    assert len(ends) == 1, "columns stand below each other"
+
+
+def test_a_reproduction_without_references_is_a_heading() -> None:
+    assert reproduction_text(figures().clear(), 80).split() == ["at", "reference", "ours", "deviation", "verdict"]

@@ -77,6 +77,31 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     assert row.filter(quantity="99th percentile")["bar"][0] > 0.05  # that of the lists
 
 
+def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "philly", 3)
+    lists(tmp_path, "saturn", 3)
+    given = ("rotation", "served")
+    made = sia_reproduction(tmp_path, False, 1, policies=given)
+    rows = made.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
+    assert sorted(rows) == sorted([
+        ("table 3", "saturn", "rotation"), ("table 3", "philly", "rotation"), ("table 4", "philly", "rotation"),
+        ("table 3", "philly", "served"), ("table 3", "saturn", "served"),
+    ])  # fmt: skip
+    assert made.runs == run_count(tmp_path, "sia", False, policies=given) == 10 and (made.cpu_s or 0) > 0
+    strange = made.cells.filter(policy="served")
+    assert strange["published"].null_count() == len(strange)
+    (mean_h, spread_h) = made.cells.filter(made.cells["quantity"].str.starts_with("mean"), case="saturn",
+                                           policy="rotation")["ours"]  # fmt: skip
+    assert mean_h > spread_h > 0
+
+
+def test_what_lacks_a_part_is_compared_with_the_whole() -> None:
+    rows = paper._rows(None, "sia", False, None)
+    chosen = paper._chosen(rows, ["sia(tuned=False)"])
+    assert [row[:3] for row in chosen] == [("effects", "philly", "sia(tuned=False)"), paper.BASE]
+    assert paper._chosen(rows, []) == rows
+
+
 def test_a_folder_without_lists(tmp_path: Path) -> None:
     with pytest.raises(FastsimError, match="no list of jobs"):
         sia_reproduction(tmp_path, True, 1)

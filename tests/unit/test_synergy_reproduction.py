@@ -26,6 +26,24 @@ def test_quick_is_the_check_value(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "mohan" in made.citation
 
 
+def test_policies_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
+    given = ("fifo+tune", "srtf(mechanism=greedy)")
+    made = paper.synergy_reproduction(None, True, 1, policies=given)
+    assert made.runs == paper.run_count(None, "synergy", True, policies=given) == 2 and (made.cpu_s or 0) > 0
+    cells = made.cells.select("case", "policy", "quantity", "original").rows()
+    mean, percentile = "mean completion time", "99th percentile"
+    tuned, greedy = ("seed 42", "fifo + tune"), ("seed 42", "srtf(mechanism=greedy)")
+    assert cells == [
+        (*tuned, mean, 24.89),
+        (*tuned, percentile, 161.8),
+        (*greedy, mean, None),
+        (*greedy, percentile, None),
+    ]
+    both = paper._chosen(paper._points(None, False), ["srtf + tune"])
+    assert {point.figure for point in both} == {"8: single GPUs", "1, 7: gangs"}
+
+
 def test_all_figures_have_points() -> None:
     listed = paper._points(None, False)
     assert len({(point.figure, point.case, point.policy, point.at) for point in listed}) == len(listed)

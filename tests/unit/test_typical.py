@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.typical import TypicalPods
+from fastsim.typical import Request, TypicalPods
 
 POD = {"cpu_milli": 1000, "num_gpu": 1, "gpu_milli": 500, "gpu_models": None}
 SCHEMA = pa.schema(
@@ -55,6 +58,19 @@ def test_equal_counts_are_ordered_by_cpu_then_gpu_then_devices_then_models_all_d
 def test_model_lists_are_compared_verbatim() -> None:
     rows = [{"gpu_models": ["A", "B"]}, {"gpu_models": ["B", "A"]}, {"gpu_models": ["A", "B", "B"]}]
     assert len(TypicalPods.of(Pods(*rows), threshold=100)) == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 500, 1000]), st.sampled_from([None, [], ["A"]]))))
+@example([(number % 3, 1000, None) for number in range(100)])  # more batches than are held
+def test_weights_are_counts_of_rows(rows: list[tuple[int, int, list[str] | None]]) -> None:
+    pods = [{"cpu_milli": cpu, "gpu_milli": milli, "gpu_models": models} for cpu, milli, models in rows]
+    weights = Counter[Request]()
+    for cpu, milli, models in rows:
+        weights[Request(cpu, milli, 1, tuple(models or ()))] += 3 if milli == 1000 else 1
+    typical = TypicalPods.of(Pods(*pods), threshold=100, gpu_weight=2)
+    columns = zip(typical.cpu_milli, typical.gpu_milli, typical.num_gpu, typical.gpu_models, strict=True)
+    found = [Request(*row) for row in columns]
+    assert dict(zip(found, typical.count, strict=True)) == weights and len(set(found)) == len(found)
 
 
 def test_the_cut_stops_once_the_threshold_is_reached_and_frequencies_are_rescaled() -> None:
