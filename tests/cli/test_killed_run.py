@@ -23,7 +23,7 @@ from fastsim.workload import Workload
 from fastsim_ext.build import CHECKED
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
 
-PODS = 20_000 if CHECKED else 500_000
+PODS = 20_000 if CHECKED else 1_000_000
 """The checked build looks at everything after every event, which takes a hundred times as long."""
 EVERY = PODS // 20
 CLUSTER, POLICY, QUEUE = "openb:20", "random", "fifo"
