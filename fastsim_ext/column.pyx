@@ -364,7 +364,7 @@ cdef class ColumnTable:
         for c in range(self.n_columns):
             if not self.columns[c].used:
                 continue
-            assert tree_sound(&self.trees[c]), f"column {c} promises too little"
+            assert tree_sound(&self.trees[c]), f"column {c}: a maximum is not that of its nodes"
             for n in range(self.nodes.count):
                 self.state_of[n] = -1
                 kept = tree_leaf(&self.trees[c], n)
