@@ -392,8 +392,9 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
 cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
     """Leaves of ``least`` or more below the next cells of the third level that have some, at most GATHER.
 
-    Positions, rising, into ``found``; how many is the answer. ``at`` is where to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
-    far parts of a large tree are on their way at the same time.
+    Positions, rising, into ``found``; how many is the answer. ``at`` is where to begin, at first 0, then where to go
+    on: the number of leaves if that was all. Level by level, so that many far parts of a large tree are on their way
+    at the same time.
     """
     if tree.narrow:
         return gather_cells(tree, at, narrowed(least), wanted, found)
