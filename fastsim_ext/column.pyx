@@ -10,6 +10,7 @@ of a family that ask for at least so much CPU.
 from array import array
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
 from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
@@ -136,6 +137,8 @@ cdef class ColumnTable:
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
         cdef int g
+        ahead(&self.state_of[n])
+        ahead(&self.kind[n])
         for g in range((self.n_columns + ROW - 1) // ROW):
             tree_expect(&self.groves[g], n)
 
