@@ -10,6 +10,7 @@ of a family that ask for at least so much CPU.
 from array import array
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
 from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
@@ -136,6 +137,8 @@ cdef class ColumnTable:
     cdef void expect(self, int n) noexcept nogil:
         """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
         cdef int g
+        ahead(&self.state_of[n])
+        ahead(&self.kind[n])
         for g in range((self.n_columns + ROW - 1) // ROW):
             tree_expect(&self.groves[g], n)
 
@@ -364,7 +367,7 @@ cdef class ColumnTable:
         for c in range(self.n_columns):
             if not self.columns[c].used:
                 continue
-            assert tree_sound(&self.trees[c]), f"column {c} promises too little"
+            assert tree_sound(&self.trees[c]), f"column {c}: a maximum is not that of its nodes"
             for n in range(self.nodes.count):
                 self.state_of[n] = -1
                 kept = tree_leaf(&self.trees[c], n)

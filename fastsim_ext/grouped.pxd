@@ -5,8 +5,8 @@ from fastsim_ext.types cimport Node, Pod, Typical
 cdef enum:
     LEVELS = 64                # most distinct amounts left on the devices of one node
     EXACTS = 4                 # exact sums kept of a node, while its devices do not change
-    STRIP = 7                  # CPU ranks are found by strips of 128 milli-CPU
-    STRIPS = 1024              # the last one has no end
+    RECALLED = 8               # savings remembered of the offers made, by CPU rank
+    STRIP = 7, STRIPS = 1024   # CPU ranks are found by strips of 128 milli-CPU; the last one has no end
 
 cdef struct Groups:            # the target workload by device request; _rg: CPU rank by group, sums over lower ranks
     int n, n_ranks             # groups, padded to a multiple of 4; CPU ranks, one more than distinct requests
@@ -45,7 +45,8 @@ cdef struct View:              # one node seen by the groups
     int32_t* offer_gain        # gain after each of them: n_offers rows of n
     int32_t[LEVELS] offer_free
     uint64_t[LEVELS] offer_gpus
-
+    int[RECALLED] most_rank    # CPU ranks whose largest saving by these offers is known, by rank modulo RECALLED; or -1
+    double[RECALLED] most      # that saving
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
 cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, View* view) noexcept nogil
 cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, int32_t free,
@@ -54,6 +55,6 @@ cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil
 cdef int grouped_points(double saved) noexcept nogil
-cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil
-cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil
+cdef int grouped_best(View* view, const Pod* pod) noexcept nogil
+cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil

@@ -212,6 +212,8 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     """Every distinct way to place a request that the devices can serve, in order of the device."""
     cdef int k
     view.n_offers = 0
+    for k in range(RECALLED):
+        view.most_rank[k] = -1
     if num_gpu == 0:
         memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
         view.offer_free[0] = view.free
@@ -247,17 +249,21 @@ cdef int grouped_points(double saved) noexcept nogil:
     return points
 
 
-cdef inline double most_saved(const View* view, int rank) noexcept nogil:
+cdef inline double most_saved(View* view, int rank) noexcept nogil:
+    """The largest saving by the offers made; many requests leave CPU of the same rank."""
     cdef int offer
     cdef double saved
     cdef double best = -1e9
+    if view.most_rank[rank % RECALLED] == rank:
+        return view.most[rank % RECALLED]
     for offer in range(view.n_offers):
         saved = grouped_saved(view, offer, rank)
         best = saved if saved > best else best
+    view.most_rank[rank % RECALLED], view.most[rank % RECALLED] = rank, best
     return best
 
 
-cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil:
+cdef int grouped_best(View* view, const Pod* pod) noexcept nogil:
     """FGD points of the best of the offers made for ``pod``, or -1 if they are not sure."""
     cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
     if pod.num_gpu == 0 and pod.cpu > 0 and (rank == view.rank or view.free == 0):
@@ -265,7 +271,7 @@ cdef int grouped_best(const View* view, const Pod* pod) noexcept nogil:
     return grouped_points(most_saved(view, rank))
 
 
-cdef int grouped_bound(const View* view, const Pod* pod) noexcept nogil:
+cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil:
     """Points that no pod exceeds which asks for the devices of ``pod`` and for its CPU or more."""
     cdef double saved = most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT
     cdef int points

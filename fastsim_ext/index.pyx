@@ -275,13 +275,13 @@ cdef class Indexed(Selector):
 
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil:
         """The total of node ``n``, which fits the bound, for a pod; the table's ``worst`` if the pod does not fit."""
-        cdef int32_t model = self.nodes.model[n]
         cdef int64_t total = 0
         cdef int term
         cdef int stage = 0
         self.looked_at += 1
         # The bound already asked for the devices, for presence and for a pod slot. Columns, because most do not fit.
-        if pod.num_gpu > 0 and pod.models != 0 and (model < 0 or not (pod.models >> model) & 1):
+        if pod.num_gpu > 0 and pod.models != 0 and (
+                self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
             stage = NO_GPU_MODEL
         elif not self.suits(n, pod):
             stage = NO_CPU if self.nodes.cpu_left[n] < pod.cpu else NO_MEMORY

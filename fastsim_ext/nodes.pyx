@@ -208,6 +208,7 @@ cdef class NodeTable:
         ahead(&self.before[n])
         ahead(&self.free[n])
         ahead(&self.spare[n])
+        ahead(&self.listed[n])
         ahead(&self.frag[n])
         ahead(&self.cpu_mw[n])
         ahead(&self.gpu_mw[n])
@@ -267,7 +268,7 @@ cdef class NodeTable:
         if pod.num_gpu > 0:
             memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
-            for g in range(self.num_gpu[n]):
+            for g in range(self.records[n].num_gpu):
                 if (gpus >> g) & 1:
                     self.gpu_left__ng[n, g] += sign * pod.milli
         self.refresh(n)

@@ -1,11 +1,11 @@
 """Trees of maxima over one number for each node: the largest, and the first position that has it.
 
-The cells right above the leaves are exact. What rises there lifts the cells above as far as it
-exceeds them; what falls does nothing more: cells further up may then promise more than there is, and
-a search that finds a promise empty lowers it. Most promises are below the largest number and never
-looked at, so changes cost little. Trees that change together stand in one grove: what they say of a
-node lies in one row, written at a stroke. Small numbers take one byte each, so that of a large
-cluster more is in the cache and less has to be fetched; every search is spelled once for both widths.
+Every cell is the largest of the FAN below it, at all times: a change climbs until a level stays as
+it was. So a search never goes where there is nothing; in large clusters that would cost it more than
+all climbing, because most cells are not in the cache. Trees that change together stand in one grove:
+what they say of a node lies in one row, written at a stroke. Small numbers take one byte each, so
+that of a large cluster more is in the cache and less has to be fetched; every search is spelled once
+for both widths.
 """
 
 from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t, uintptr_t
@@ -15,6 +15,7 @@ from fastsim_ext.ahead cimport ahead, ahead_pages
 
 cdef enum:
     LINE = 64            # bytes of a cache line
+    FAR = 3              # levels of which most is not in the cache when there are many leaves
 
 ctypedef fused cell_t:
     int8_t
@@ -83,7 +84,7 @@ cdef class Maxima:
         return every
 
     def sound(self):
-        """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+        """Whether every cell is the largest of those below it."""
         return bool(tree_sound(&self.tree))
 
 
@@ -154,14 +155,13 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
 cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil:
     """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache."""
     cdef int64_t size = 1 if grove.narrow else sizeof(int32_t)
-    cdef const char* cells = grove.cells + tree_place(at >> BITS, FAN * ROW) * size
-    cdef const char* end = cells + FAN * ROW * size
-    while cells < end:
-        ahead(cells)
-        cells += LINE
-    if grove.depth > 1:
-        cells = grove.cells + (grove.start[1] + tree_place(at >> BITS, ROW)) * size
-        end = cells + ROW * size
+    cdef const char* cells
+    cdef const char* end
+    cdef int level
+    for level in range(min(grove.depth, FAR)):
+        at >>= BITS
+        cells = grove.cells + (grove.start[level] + tree_place(at, FAN * ROW)) * size
+        end = cells + FAN * ROW * size
         while cells < end:
             ahead(cells)
             cells += LINE
@@ -221,15 +221,11 @@ cdef void put_cell(Tree* tree, int64_t at, cell_t value) noexcept nogil:
     cdef cell_t* cell = <cell_t*> tree.level[0] + tree_place(at, tree.step)
     cdef int level
     cell[0] = value
-    if tree.depth == 1:
-        return
-    at >>= BITS
-    value = highest(<cell_t*> tree.level[0] + tree_place(at * FAN, tree.step), tree.step)
-    (<cell_t*> tree.level[1])[tree_place(at, tree.step)] = value
-    for level in range(2, tree.depth):
+    for level in range(1, tree.depth):
         at >>= BITS
+        value = highest(<cell_t*> tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
         cell = <cell_t*> tree.level[level] + tree_place(at, tree.step)
-        if value <= cell[0]:
+        if value == cell[0]:
             return
         cell[0] = value
 
@@ -243,31 +239,25 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
 
 
 cdef void put_cells(const Grove* grove, int64_t at, cell_t* value) noexcept nogil:
-    """Write ``value`` to one leaf of ROW trees; it is room for what rises from there."""
+    """Write ``value`` to one leaf of ROW trees; it is room for what follows above."""
     cdef cell_t* cells = <cell_t*> grove.cells + tree_place(at, ROW)
-    cdef cell_t risen
+    cdef const cell_t* below
+    cdef cell_t moved
     cdef int level, j
     for j in range(ROW):
         cells[j] = value[j]
-    if grove.depth == 1:
-        return
-    at >>= BITS
-    cells = <cell_t*> grove.cells + tree_place(at * FAN, ROW)
-    for j in range(ROW):
-        value[j] = higher(higher(cells[j], cells[j + ROW]), higher(cells[j + 2 * ROW], cells[j + 3 * ROW]))
-    cells = <cell_t*> grove.cells + grove.start[1] + tree_place(at, ROW)
-    for j in range(ROW):
-        cells[j] = value[j]
-    for level in range(2, grove.depth):
+    for level in range(1, grove.depth):
         at >>= BITS
+        below = <const cell_t*> grove.cells + grove.start[level - 1] + tree_place(at * FAN, ROW)
         cells = <cell_t*> grove.cells + grove.start[level] + tree_place(at, ROW)
-        risen = 0
+        moved = 0
         for j in range(ROW):
-            risen |= value[j] > cells[j]
-        if not risen:        # most changes do not exceed what was promised
+            value[j] = higher(higher(below[j], below[j + ROW]), higher(below[j + 2 * ROW], below[j + 3 * ROW]))
+            moved |= value[j] ^ cells[j]
+        if not moved:
             return
         for j in range(ROW):
-            cells[j] = higher(cells[j], value[j])
+            cells[j] = value[j]
 
 
 cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
@@ -285,44 +275,21 @@ cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) no
         put_cells(grove, at, &row[0])
 
 
-cdef void lower(const Tree* tree, int level, int64_t at, cell_t kind) noexcept nogil:
-    """Make one cell the largest of those below it, and the cells above it accordingly."""
-    cdef cell_t value
-    cdef cell_t* cell
-    while level < tree.depth:
-        value = highest(<cell_t*> tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
-        cell = <cell_t*> tree.level[level] + tree_place(at, tree.step)
-        if value == cell[0]:
-            return
-        cell[0] = value
-        at >>= BITS
-        level += 1
-
-
 cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
-    cdef int level
-    cdef int64_t i, end
-    cdef cell_t* cells
-    while True:
-        level, i, end = tree.depth - 1, 0, FAN
-        top[0] = highest(<cell_t*> tree.level[level], tree.step)
-        while level < tree.depth:
-            cells = <cell_t*> tree.level[level]
-            while i < end and cells[tree_place(i, tree.step)] != top[0]:
-                i += 1
-            if i == end:         # an empty promise: go on behind it
-                level += 1
-                i = (end >> BITS) - 1
-                if level < tree.depth:
-                    (<cell_t*> tree.level[level])[tree_place(i, tree.step)] = highest(
-                        cells + tree_place(end - FAN, tree.step), tree.step)
-                end = (i | (FAN - 1)) + 1
-            elif level == 0:
-                return <int32_t> i
-            else:
-                level -= 1
-                i <<= BITS
-                end = i + FAN
+    cdef int level = tree.depth - 1
+    cdef int64_t i = 0
+    cdef int64_t k
+    cdef const cell_t* cells
+    top[0] = highest(<const cell_t*> tree.level[level], tree.step)
+    while level >= 0:
+        cells = <const cell_t*> tree.level[level] + tree_place(i, tree.step)
+        k = FAN - 1              # no branch: which of them it is cannot be foreseen
+        k = 2 if cells[2 * tree.step] == top[0] else k
+        k = 1 if cells[tree.step] == top[0] else k
+        k = 0 if cells[0] == top[0] else k
+        i = (i + k) << BITS
+        level -= 1
+    return <int32_t> (i >> BITS)
 
 
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
@@ -339,18 +306,16 @@ cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
 cdef bint sound_cells(const Tree* tree, cell_t kind) noexcept nogil:
     cdef int level
     cdef int64_t i
-    cdef cell_t most, above
     for level in range(1, tree.depth):
         for i in range(cells_of(tree, level - 1) // FAN):
-            most = highest(<cell_t*> tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step)
-            above = (<cell_t*> tree.level[level])[tree_place(i, tree.step)]
-            if most > above or (level == 1 and most < above):
+            if (<cell_t*> tree.level[level])[tree_place(i, tree.step)] != highest(
+                    <cell_t*> tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step):
                 return False
     return True
 
 
 cdef bint tree_sound(const Tree* tree) noexcept nogil:
-    """Whether the cells above the leaves are exact and no cell exceeds the one above it."""
+    """Whether every cell is the largest of those below it."""
     return sound_cells(tree, <int8_t> 0) if tree.narrow else sound_cells(tree, <int32_t> 0)
 
 
@@ -359,12 +324,10 @@ cdef int32_t next_cell(const Tree* tree, int base, int32_t at, cell_t least) noe
     cdef int64_t i = at
     cdef int64_t k
     cdef int64_t span = (<int64_t> 1) << BITS * base     # leaves below one cell of the level
-    cdef bint whole         # whether a block is looked at from its start
     cdef const cell_t* cells
     while i * span < tree.count:    # there may be no memory behind
         cells = <const cell_t*> tree.level[level] + i * tree.step
         k = i % FAN
-        whole = k == 0
         while k < FAN and cells[0] < least:
             cells += tree.step
             k += 1
@@ -375,8 +338,6 @@ cdef int32_t next_cell(const Tree* tree, int base, int32_t at, cell_t least) noe
             level += 1
             span *= FAN
             i //= FAN
-            if whole and (<const cell_t*> tree.level[level])[tree_place(i - 1, tree.step)] >= least:
-                lower(tree, level, i - 1, least)
         elif level == base:
             return <int32_t> i if i * span < tree.count else -1
         else:                   # something below this cell
@@ -418,25 +379,22 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
     for level in range(base - 1, -1, -1):
         below = 0
         for k in range(count):
-            i = below
             for j in range(FAN):
                 if (<const cell_t*> tree.level[level])[tree_place(found[k] * FAN + j, tree.step)] >= least:
                     cells[below] = found[k] * FAN + j
                     expect_below(tree, level, cells[below])
                     below += 1
-            if below == i:
-                lower(tree, level + 1, found[k], least)
         count = below
         memcpy(found, &cells[0], count * sizeof(int32_t))
     return count
 
 
 cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
-    """Leaves of ``least`` or more below the next cells of the third level that promise them, at most GATHER.
+    """Leaves of ``least`` or more below the next cells of the third level that have some, at most GATHER.
 
-    Positions, rising, into ``found``; how many is the answer, 0 as well where promises were empty. ``at`` is where
-    to begin, at first 0, then where to go on: the number of leaves if that was all. Level by level, so that many
-    far parts of a large tree are on their way at the same time.
+    Positions, rising, into ``found``; how many is the answer. ``at`` is where to begin, at first 0, then where to go
+    on: the number of leaves if that was all. Level by level, so that many far parts of a large tree are on their way
+    at the same time.
     """
     if tree.narrow:
         return gather_cells(tree, at, narrowed(least), wanted, found)

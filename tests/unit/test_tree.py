@@ -73,7 +73,7 @@ def test_a_row_is_written_to_every_tree_of_a_grove(count: int, narrow: bool, dat
 def test_gathering_finds_every_position(count: int, wanted: int, narrow: bool) -> None:
     plain = [k * k % 11 for k in range(count)]
     tree = Maxima(plain, beside=2, narrow=narrow)
-    for at in range(0, count, 3):  # some promises become empty
+    for at in range(0, count, 3):  # some maxima fall
         plain[at] -= 5
         tree.put(at, plain[at])
     for least in (-5, 0, 4, 9, 10, 11):
@@ -82,10 +82,10 @@ def test_gathering_finds_every_position(count: int, wanted: int, narrow: bool) -
     assert_same(tree, plain)
 
 
-def test_what_fell_is_found_out_by_the_next_search() -> None:
+def test_what_falls_lowers_every_maximum_above_it() -> None:
     plain = [k % 7 for k in range(300)]
     tree = Maxima(plain)
-    for at in [k for k in range(300) if plain[k] == 6]:  # all promises of a 6 become empty, none is looked at
+    for at in [k for k in range(300) if plain[k] == 6]:  # all maxima of a 6 fall, none is looked at
         tree.put(at, 1)
         plain[at] = 1
         assert tree.sound()
