@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -244,6 +245,10 @@ def _preset(name: str) -> dict[str, int]:
     return node_types.openb_counts(PRESETS[name])
 
 
+PLAIN = {pa.string(): str, pa.float64(): float, pa.int64(): int, pa.int32(): int, pa.int16(): int}
+"""Values that become these types as they are, or are refused; to find out the type of values takes longer."""
+
+
 def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
     if column not in NODE_SCHEMA.names:
         raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
@@ -251,7 +256,7 @@ def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
     try:
         if column == "mig":
             return pa.array([mig.layout_text(layout) for layout in values], kind)
-        if pa.types.is_map(kind):
+        if pa.types.is_map(kind) or {type(value) for value in values} <= {PLAIN.get(kind), NoneType}:
             return pa.array(values, kind)
         # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
         return pa.array(values).cast(kind)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -262,3 +263,15 @@ def test_shuffling_moves_nodes_and_keeps_them() -> None:
     assert column(one, "name") != column(two, "name") != column(cluster, "name")
     assert column(cluster.shuffled(1), "name") == column(one, "name")
     assert sorted(column(one, "name")) == sorted(column(cluster, "name"))
+
+
+@pytest.mark.parametrize("value", [70_000, 1.5, "x", 2**70])
+def test_what_is_no_number_of_a_column_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=rf"num_gpu: found '?{value}'?, expected a value of type int16"):
+        Cluster.uniform(nodes=2, gpu="T4", gpus=value)
+
+
+def test_values_of_any_kind_become_those_of_a_column() -> None:
+    nodes = Cluster.uniform(nodes=1, gpu="T4", gpus=True, gpu_peak_w=70, max_pods=np.int64(3), add_s=1.5).nodes
+    row = nodes.select(["num_gpu", "gpu_peak_w", "max_pods", "add_s"]).to_pylist()[0]
+    assert list(row.values()) == [1, 70.0, 3, 1.5] and nodes.schema == NODE_SCHEMA
