@@ -122,6 +122,9 @@ def test_gpus_of_a_second_model_are_dropped() -> None:
     sia.given, sia.chosen = {0: row}, {0: int(np.flatnonzero(sia.configurations.gpus__q == 2)[0])}
     (place,) = sia._placed_on([job(0)]).values()
     assert place == Place(1, (0,))  # as many on T4 and A100: the better one stays
+    assert sia.given == {}
+    (whole,) = sia._placed_on([job(0)]).values()
+    assert whole == Place(0, (0, 0)) and sia.given[0].sum() == 2  # it had lost one, so it goes where there are two
 
 
 @pytest.mark.parametrize("setting", [adaptive_setting(), adaptive_setting(4, 0, 0)])

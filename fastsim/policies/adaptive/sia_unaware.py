@@ -3,7 +3,7 @@
 Jobs believe of all models what they saw on one, and use what Pollux lets them; restarts count as in Pollux. A job whose
 GPUs are of two models keeps those of one. The published simulator has such a policy, with a price for every choice made
 or given up, that no published table shows and nobody at hand ever ran. From a reading of it are the virtual nodes, the
-program and that price; that a job whose size stays also stays where it is, is of our own.
+program and that price; that a job whose size stays also stays where it is, if it lost nothing there, is of our own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fastsim.policies.adaptive.sia_values import NONE, Ints, Singles, values
 
 @dataclass
 class UnawareSiaDecider(SiaDecider):
-    """What it remembers: what it chose, and the virtual nodes it gave, before GPUs of a second model were dropped."""
+    """What it remembers: what it chose, and the virtual nodes of those that had all of it on one model."""
 
     changed: float = 0.0
     """Price of each choice made or given up."""
@@ -121,7 +121,8 @@ class UnawareSiaDecider(SiaDecider):
         rows = [self.nodes.one_model(given[job.id], job.application.steps) for job in jobs]
         rows = self.nodes.whole(rows, [sizes[job.id] if job.job.mode == "rigid" else 0 for job in jobs])
         found = {job.id: self.nodes.place(row) for job, row in zip(jobs, rows, strict=True) if row.any()}
-        self.given = {job: given[job] for job in found}  # who was left with nothing tries elsewhere next time
+        # Who lost GPUs of a second model tries elsewhere next time.
+        self.given = {job: given[job] for job, at in found.items() if len(at.nodes) == sizes[job]}
         return found
 
     def _size(self, job: JobView) -> int:
