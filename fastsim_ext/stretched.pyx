@@ -102,7 +102,7 @@ cdef class StretchedTable(ColumnTable):
                 points = raws[j]
                 raw[j] = points if verdict[j] == 0 else UNFIT
             changed = unlike_row(&raw[0], kept) & (<uint32_t> 0xFFFFFFFF >> (ROW - (last - first)))
-        left = changed if self.normalise[term] != NORM_NONE else 0
+        left = changed & (self.counted[first // ROW] >> (first % ROW)) if self.normalise[term] != NORM_NONE else 0
         while left:
             j = unlike_first(left)
             left &= left - 1
@@ -245,6 +245,9 @@ cdef class StretchedTable(ColumnTable):
             if column.tallies == NULL:
                 with gil:
                     raise MemoryError()
+        # Nobody asks for the extremes of a bound.
+        self.counted[c // ROW] &= ~(<uint32_t> 1 << (c % ROW))
+        self.counted[c // ROW] |= <uint32_t> (column.most_cpu < 0) << (c % ROW)
         for term in range(self.n_terms):
             points = tree_of(&self.points[c // ROW * TERMS + term], c % ROW)
             tree_clear(&points)
