@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
-LIMIT_MB = 3.5
+LIMIT_MB = 3.0
 NEEDED = ("fastsim/py.typed", "fastsim_ext/py.typed", "fastsim_ext/build.pyi")
 FOREIGN = (".c", ".html", ".o", ".pyc")
 

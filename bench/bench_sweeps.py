@@ -19,7 +19,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from fastsim.sweep import Sweep
 
 WORKERS, RUNS = 2, 24
-PODS = 700_000
+PODS = 400_000
 LEAST = 0.9
 
 
