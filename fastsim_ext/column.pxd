@@ -24,7 +24,7 @@ cdef class ColumnTable:
     cdef Memo memo
     cdef const int32_t[::1] kernel, normalise, dim, norm, kind, figure     # figure: of a term in the memo, or -1
     cdef const int64_t[::1] weight
-    cdef int64_t generation      # of the memo's states
+    cdef int64_t generation, gaps        # of the memo's states; numbers without a column that are left alone
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
     cdef Grove* groves           # by column // ROW: trees of totals, or of UNFIT plus a Reason
     cdef Grove* points           # the same and by term: raw points
@@ -45,7 +45,6 @@ cdef class ColumnTable:
     cdef void expect(self, int n) noexcept nogil
     cdef int changed(self, const int32_t* nodes, int count) except -1 nogil
     cdef int revalue(self, int n, int first, int last) except -1 nogil
-    cdef int survey(self, int n, int c) except -1 nogil
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
     cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil
     cdef void add_up(self, int n, int first, int last) noexcept nogil
@@ -57,4 +56,5 @@ cdef class ColumnTable:
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil
     cdef int family_of(self, int num, int milli) noexcept nogil
     cdef void drop(self, int32_t c) noexcept nogil
+    cdef int pack(self) except -1 nogil
     cpdef int verify(self) except -1

@@ -22,7 +22,7 @@ from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tree cimport (
     ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant, tree_put,
-    tree_put_row, tree_sound, tree_sum_up, tree_write,
+    tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
 )
 from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod
 from fastsim_ext.work cimport NO_NODE
@@ -84,6 +84,7 @@ cdef class ColumnTable:
         habits = plan["habits"]
         room = habits["columns_bytes"] // ((2 if self.narrow else 6) * rows * max(nodes.count, 1))
         self.limit = max(habits["least_columns"], min(ROOM, room))
+        self.gaps = habits["most_gaps"]
         nodes.watched = True
 
     def __dealloc__(self):
@@ -182,24 +183,6 @@ cdef class ColumnTable:
                 self.verdict[c] = self.unfit + NO_NODE
         self.add_up(n, first, last)
         self.enter(n, first, last)
-        return 0
-
-    cdef int survey(self, int n, int c) except -1 nogil:
-        """Value node ``n`` for a new column, without its tree."""
-        cdef const Node* node = &self.nodes.records[n]
-        cdef View view
-        cdef int term
-        if not self.nodes.present[n]:
-            self.verdict[c] = self.unfit + NO_NODE
-        else:
-            needs_judge(self.needs, c, c + 1, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit,
-                        self.verdict)
-        if self.verdict[c] == 0:
-            view.groups, view.node = NULL, node
-            for term in range(self.n_terms):
-                self.value(term, n, c, c + 1, &view)
-        self.add_up(n, c, c + 1)
-        tree_write(&self.trees[c], n, self.verdict[c])
         return 0
 
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
@@ -325,7 +308,7 @@ cdef class ColumnTable:
         needs_set(self.needs, c, pod)
         self.plant(c)
         for n in range(self.nodes.count):
-            self.survey(n, c)
+            surveyed(self, n, c)
         tree_sum_up(&self.trees[c])
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1
@@ -357,6 +340,25 @@ cdef class ColumnTable:
         needs_drop(self.needs, c)
         self.n_used -= 1
 
+    cdef int pack(self) except -1 nogil:
+        """Move the last columns, with their places in the memo, into the gaps that others left; 1 if that pays."""
+        cdef int32_t[ROOM] lane
+        cdef int32_t c
+        cdef int32_t gap = 0
+        if self.n_columns - self.n_used <= self.gaps or self.stretched or not self.straight:
+            return 0
+        for c in range(self.n_used):
+            lane[c] = c
+        for c in range(self.n_used, self.n_columns):
+            if self.columns[c].used:
+                while self.columns[gap].used:
+                    gap += 1
+                renumbered(self, c, gap)
+                lane[gap] = c
+        self.n_columns = self.n_used
+        self.memo.relane(&lane[0], self.n_used)
+        return 1
+
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now, from points worked out anew."""
         cdef int c, n, term
@@ -378,3 +380,39 @@ cdef class ColumnTable:
                     raw = self.worked_out(term, c, n, &view)
                     assert self.raw[term * ROOM + c] == raw, f"column {c}, node {n}, term {term}: not {raw}"
         return 0
+
+
+cdef int surveyed(ColumnTable table, int n, int c) except -1 nogil:
+    """Value node ``n`` for a new column, without its tree."""
+    cdef const Node* node = &table.nodes.records[n]
+    cdef View view
+    cdef int term
+    if not table.nodes.present[n]:
+        table.verdict[c] = table.unfit + NO_NODE
+    else:
+        needs_judge(table.needs, c, c + 1, node, table.nodes.pods[n] >= table.nodes.max_pods[n], table.unfit,
+                    table.verdict)
+    if table.verdict[c] == 0:
+        view.groups, view.node = NULL, node
+        for term in range(table.n_terms):
+            table.value(term, n, c, c + 1, &view)
+    table.add_up(n, c, c + 1)
+    tree_write(&table.trees[c], n, table.verdict[c])
+    return 0
+
+
+cdef void renumbered(ColumnTable table, int32_t c, int32_t to) noexcept nogil:
+    """Give a column another number, which nobody has."""
+    cdef int term
+    cdef int32_t* link = &table.families[table.columns[c].family].first
+    while link[0] != c:
+        link = &table.columns[link[0]].after
+    link[0] = to
+    table.columns[to] = table.columns[c]
+    table.columns[to].lane = to
+    table.columns[c].used = False
+    for term in range(table.n_terms):
+        table.place[term * ROOM + to] = to + max(table.figure[term], 0)
+    needs_set(table.needs, to, &table.columns[to].pod)
+    needs_drop(table.needs, c)
+    tree_repeat(&table.trees[c], &table.trees[to])

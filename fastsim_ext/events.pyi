@@ -1,14 +1,21 @@
-"""The order of events and the heap of departures."""
+"""The order of events and the queue of departures."""
 
 from typing import Any
 
-class DepartureHeap:
-    """A binary heap by (time in s, sequence)."""
+class DepartureQueue:
+    """Departures by (time in s, sequence): the nearest in a heap, others in buckets of time and beyond those."""
 
     size: int
+    n_items: int
+    n_buckets: int
+    n_beyond: int
     def snapshot(self) -> tuple[bytes, int]:
         """(every departure as bytes, how many were ever scheduled): all that restore() needs."""
     def restore(self, items: Any, scheduled: int) -> None:
         """Take over the departures of a snapshot()."""
+    def put(self, t: float, slot: int) -> None:
+        """Schedule the departure of a slot at second ``t``."""
+    def take(self) -> tuple[float, int]:
+        """(second, slot) of the soonest departure, which is dropped."""
     def verify(self) -> int:
-        """Check the heap order."""
+        """Check the order and that every departure is where it belongs."""

@@ -1,93 +1,279 @@
-"""The order of events and the heap of departures."""
+"""The order of events and the queue of departures.
 
+Only the nearest departures are in order, in a heap that stays in the cache. Those of later times lie in
+buckets, each for a short time, and those after all buckets in a block; neither is in order. When
+the nearest ones are gone the next bucket is put in order, and after the last bucket what lies beyond gets
+buckets of its own. So a departure costs about the same among a thousand and among millions.
+"""
+
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.ahead cimport ahead
 
 
 cdef enum:
     FAN = 4
-    NEAR = 8192          # departures that a cache holds
+    FEW = 512            # departures that need no buckets
+    CROWD = 128          # departures that a bucket is meant for
+    ASKED = 1024         # departures that are looked at to find the width of buckets
+    NEAREST = 16         # and so many of them tell it
+    GROWTH = 4           # departures became so many times as many since there are buckets: make others
 
 
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
     return a.t < b.t or (a.t == b.t and a.seq < b.seq)
 
 
-cdef class DepartureHeap:
-    """A heap by (time, sequence); the soonest departure is ``items[0]``.
+cdef int64_t grown(void** block, int64_t room, int64_t size) except -1 nogil:
+    """Make a block of ``room`` things twice as large and more; the new room."""
+    cdef int64_t more = 2 * room + 64
+    cdef void* fresh = realloc(block[0], more * size)
+    if fresh == NULL:
+        with gil:
+            raise MemoryError()
+    block[0] = fresh
+    return more
 
-    Each departure has FAN others below it, side by side, so a heap of many is shallow and few of its places are
-    far apart in memory.
-    """
+
+cdef class DepartureQueue:
+    """Departures by (time, sequence); the soonest one is ``items[0]``."""
 
     def __cinit__(self):
-        self.soon = self.later = -1
+        self.soon = self.later = self.idle = -1
+        self.few = FEW
 
     def __dealloc__(self):
         free(self.items)
+        free(self.beyond)
+        free(self.buckets)
+        free(self.parcels)
 
     def snapshot(self):
         """(every departure as bytes, how many were ever scheduled): all that restore() needs."""
-        return PyBytes_FromStringAndSize(<char*> self.items, self.size * sizeof(Departure)), self.scheduled
+        cdef int64_t b
+        cdef int32_t parcel
+        cdef int64_t count
+        parts = [PyBytes_FromStringAndSize(<char*> self.items, self.n_items * sizeof(Departure)),
+                 PyBytes_FromStringAndSize(<char*> self.beyond, self.n_beyond * sizeof(Departure))]
+        for b in range(self.n_buckets):
+            parcel, count = self.buckets[b].first, self.buckets[b].count
+            while count > 0:
+                some = (count - 1) % PARCEL + 1
+                parts.append(PyBytes_FromStringAndSize(<char*> &self.parcels[parcel].items[0],
+                                                       some * sizeof(Departure)))
+                parcel, count = self.parcels[parcel].after, count - some
+        return b"".join(parts), self.scheduled
 
     def restore(self, const unsigned char[::1] items, int64_t scheduled):
         """Take over the departures of a snapshot()."""
         cdef int64_t count = items.shape[0] // <int64_t> sizeof(Departure)
-        cdef Departure* grown
+        cdef int64_t i
+        cdef Departure one
         if items.shape[0] % <int64_t> sizeof(Departure) or self.size:
-            raise ValueError(f"{items.shape[0]} bytes are no snapshot, or the heap is not empty")
-        if count:
-            grown = <Departure*> realloc(self.items, count * sizeof(Departure))
-            if grown == NULL:
-                raise MemoryError()
-            memcpy(grown, &items[0], items.shape[0])
-            self.items = grown
-        self.room = self.size = count
+            raise ValueError(f"{items.shape[0]} bytes are no snapshot, or the queue is not empty")
+        for i in range(count):
+            memcpy(&one, &items[i * <int64_t> sizeof(Departure)], sizeof(Departure))
+            self.file(&one)
         self.scheduled = scheduled
         self.verify()
 
+    def put(self, double t, int32_t slot):
+        """Schedule the departure of a slot at second ``t``."""
+        self.push(t, slot, 0)
+
+    def take(self):
+        """(second, slot) of the soonest departure, which is dropped."""
+        if self.size == 0:
+            raise IndexError("nothing departs")
+        found = self.items[0].t, self.items[0].slot
+        self.pop()
+        return found
+
     cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil:
         """Schedule a departure; its sequence is the order of the calls."""
-        cdef int64_t i = self.size
-        cdef int64_t up
         cdef Departure new
-        cdef Departure* grown
-        if self.size == self.room:
-            grown = <Departure*> realloc(self.items, (2 * self.room + 64) * sizeof(Departure))
-            if grown == NULL:
-                with gil:
-                    raise MemoryError()
-            self.items = grown
-            self.room = 2 * self.room + 64
         new.t, new.seq, new.slot, new.turn = t, self.scheduled, slot, turn
         self.scheduled += 1
+        if self.size == 0:           # then time may have begun anew, too
+            self.n_buckets = 0
+        return self.file(&new)
+
+    cdef int file(self, const Departure* new) except -1 nogil:
+        """Put a departure where it belongs."""
+        cdef int64_t b
         self.size += 1
+        if self.n_buckets == 0:
+            self.to_heap(new)
+            if self.n_items > self.few:
+                self.open()
+            return 0
+        b = self.bucket_of(new.t)
+        if b <= self.at:
+            return self.to_heap(new)
+        return self.to_bucket(b, new) if b < self.n_buckets else self.to_beyond(new)
+
+    cdef int64_t bucket_of(self, double t) noexcept nogil:
+        """The bucket of a time, by a formula that never falls as time goes on; ``n_buckets`` beyond all of them."""
+        cdef double b = (t - self.begin_s) * self.per_s
+        if b <= 0.0:
+            return 0
+        return <int64_t> b if b < self.n_buckets else self.n_buckets
+
+    cdef int to_heap(self, const Departure* new) except -1 nogil:
+        """To the nearest departures."""
+        cdef int64_t i = self.n_items
+        cdef int64_t up
+        if self.n_items == self.room:
+            self.room = grown(<void**> &self.items, self.room, sizeof(Departure))
+        self.n_items += 1
         while i > 0:
             up = (i - 1) // FAN
-            if not sooner(&new, &self.items[up]):
+            if not sooner(new, &self.items[up]):
                 break
             self.items[i] = self.items[up]
             i = up
-        self.items[i] = new
+        self.items[i] = new[0]
         return 0
 
-    cdef void pop(self) noexcept nogil:
+    cdef int to_bucket(self, int64_t b, const Departure* new) except -1 nogil:
+        """To those of its time."""
+        cdef Bucket* bucket = &self.buckets[b]
+        cdef int32_t parcel
+        if bucket.count % PARCEL == 0:
+            parcel = self.idle
+            if parcel >= 0:
+                self.idle = self.parcels[parcel].after
+            else:
+                if self.n_parcels == self.parcel_room:
+                    self.parcel_room = grown(<void**> &self.parcels, self.parcel_room, sizeof(Parcel))
+                parcel = <int32_t> self.n_parcels
+                self.n_parcels += 1
+            self.parcels[parcel].after = bucket.first
+            bucket.first = parcel
+        self.parcels[bucket.first].items[bucket.count % PARCEL] = new[0]
+        bucket.count += 1
+        return 0
+
+    cdef int to_beyond(self, const Departure* new) except -1 nogil:
+        """After all buckets."""
+        if self.n_beyond == self.beyond_room:
+            self.beyond_room = grown(<void**> &self.beyond, self.beyond_room, sizeof(Departure))
+        self.beyond[self.n_beyond] = new[0]
+        self.n_beyond += 1
+        return 0
+
+    cdef int open(self) except -1 nogil:
+        """Make new buckets for all there is, or none if that is little or no width can be found."""
+        cdef int64_t count = self.size
+        cdef int64_t i
+        cdef Departure one
+        self.gather()
+        self.n_items = self.n_beyond = self.n_buckets = self.at = 0
+        if count > FEW and self.find_width(count):
+            self.lay_out(count // CROWD)
+        self.few = max(FEW, 0 if self.n_buckets > 0 else 2 * count)
+        self.most = GROWTH * count
+        self.size -= count
+        for i in range(count):
+            one = self.beyond[i]
+            self.file(&one)
+        return 0
+
+    cdef bint find_width(self, int64_t count) noexcept nogil:
+        """How wide buckets are, so that the nearest of so many departures beyond all crowd as they are meant to.
+
+        Told by a sample of them. The nearest, because most departures are of pods that stay for a short time, and most
+        pods at a time are those that stay for long.
+        """
+        cdef double[NEAREST] near
+        cdef int64_t step = max(count // ASKED, 1)
+        cdef int64_t seen = 0
+        cdef int64_t i = 0
+        cdef int k
+        cdef int kept = 0
+        cdef double t
+        while i < count:
+            t = self.beyond[i].t
+            if kept < NEAREST or t < near[kept - 1]:
+                kept = min(kept + 1, NEAREST)
+                k = kept - 1
+                while k > 0 and near[k - 1] > t:
+                    near[k] = near[k - 1]
+                    k -= 1
+                near[k] = t
+            i += step
+            seen += 1
+        self.begin_s = near[0]
+        t = near[kept - 1] - near[0]
+        self.per_s = 0.0 if t <= 0.0 else <double> count * kept / seen / CROWD / t
+        return 0.0 < self.per_s and isfinite(self.per_s)
+
+    cdef int gather(self) except -1 nogil:
+        """Everything lies beyond, as if there were no buckets."""
+        cdef int64_t i
+        cdef int64_t b
+        for i in range(self.n_items):
+            self.to_beyond(&self.items[i])
+        self.n_items = 0
+        for b in range(self.at, self.n_buckets):
+            self.empty(&self.buckets[b], True)
+        return 0
+
+    cdef int empty(self, Bucket* bucket, bint far) except -1 nogil:
+        """Move the departures of a bucket beyond all, or to the heap."""
+        cdef int32_t parcel
+        cdef int some, i
+        while bucket.count > 0:
+            parcel, some = bucket.first, (bucket.count - 1) % PARCEL + 1
+            for i in range(some):
+                if far:
+                    self.to_beyond(&self.parcels[parcel].items[i])
+                else:
+                    self.to_heap(&self.parcels[parcel].items[i])
+            bucket.first, bucket.count = self.parcels[parcel].after, bucket.count - some
+            self.parcels[parcel].after, self.idle = self.idle, parcel
+        return 0
+
+    cdef int lay_out(self, int64_t count) except -1 nogil:
+        """So many empty buckets."""
+        cdef int64_t b
+        cdef Bucket* fresh = <Bucket*> realloc(self.buckets, count * sizeof(Bucket))
+        if fresh == NULL:
+            with gil:
+                raise MemoryError()
+        self.buckets, self.n_buckets = fresh, count
+        for b in range(count):
+            fresh[b].first, fresh[b].count = -1, 0
+        return 0
+
+    cdef int refill(self) except -1 nogil:
+        """The heap is empty: put the next departures in order."""
+        if self.size > self.most:
+            return self.open()
+        while self.n_items == 0:
+            self.at += 1
+            if self.at >= self.n_buckets:
+                return self.open()
+            self.empty(&self.buckets[self.at], False)
+        self.fresh = True
+        return 0
+
+    cdef int pop(self) except -1 nogil:
         """Drop the soonest departure."""
         cdef int64_t i = 0
         cdef int64_t child, other, end
         cdef int row = 0
         cdef Departure last
         self.size -= 1
-        last = self.items[self.size]
-        while FAN * i + 1 < self.size:
+        self.n_items -= 1
+        if self.n_items == 0:
+            return self.refill() if self.size > 0 else 0
+        last = self.items[self.n_items]
+        while FAN * i + 1 < self.n_items:
             child = FAN * i + 1
-            end = min(child + FAN, self.size)
-            if self.size > NEAR:
-                for other in range(FAN * child + 1, min(FAN * (child + FAN) + 1, self.size), 2):
-                    ahead(&self.items[other])    # one of them comes up next
+            end = min(child + FAN, self.n_items)
             for other in range(child + 1, end):
                 if sooner(&self.items[other], &self.items[child]):
                     child = other
@@ -100,12 +286,27 @@ cdef class DepartureHeap:
                 self.later = self.items[i].slot
             row += 1
             i = child
-        if self.size > 0:
-            self.items[i] = last
+        self.items[i] = last
+        return 0
 
     cpdef int verify(self) except -1:
-        """No departure is later than its children."""
-        cdef int64_t i
-        for i in range(1, self.size):
+        """No departure is later than those below it in the heap; the others are where their times say."""
+        cdef int64_t i, b, count
+        cdef int32_t parcel
+        cdef int64_t found = self.n_items + self.n_beyond
+        assert self.n_items > 0 or self.size == 0, f"none of {self.size} departures is the next one"
+        for i in range(1, self.n_items):
             assert not sooner(&self.items[i], &self.items[(i - 1) // FAN]), f"heap order broken at {i}"
+        for i in range(self.n_items if self.n_buckets > 0 else 0):
+            assert self.bucket_of(self.items[i].t) <= self.at, f"departure {i} of the heap belongs to a bucket"
+        for i in range(self.n_beyond):
+            assert self.bucket_of(self.beyond[i].t) == self.n_buckets > 0, f"departure {i} beyond all belongs before"
+        for b in range(self.n_buckets):
+            parcel, count = self.buckets[b].first, self.buckets[b].count
+            found += count
+            for i in range(count - 1, -1, -1):
+                assert self.at < b == self.bucket_of(self.parcels[parcel].items[i % PARCEL].t), f"not of bucket {b}"
+                if i % PARCEL == 0:
+                    parcel = self.parcels[parcel].after
+        assert found == self.size, f"{found} departures are somewhere, {self.size} were counted"
         return 0

@@ -10,12 +10,12 @@ cdef class Indexed(Selector):
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
-    cdef int64_t largest_cpu, next_sweep
+    cdef int64_t largest_cpu, next_sweep, next_pack
     cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
     # what decides where columns pay, see fastsim.columns.HABITS
     cdef double window, long_window, upkeep_ns, look_ns, search_ns, miss_ns, worth_ns
-    cdef int64_t sweep_every, few_classes
-    cdef readonly int64_t changes, built, scans, searches, looked_at
+    cdef int64_t sweep_every, pack_every, few_classes
+    cdef readonly int64_t changes, built, packed, scans, searches, looked_at
     cdef double cost                    # of the last search, in nanoseconds
     cdef int settle(self) except -1 nogil
     cdef int know(self, int classes) except -1 nogil
@@ -32,5 +32,6 @@ cdef class Indexed(Selector):
     cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,
                       int32_t* out) noexcept nogil
     cdef int32_t lane_for(self, int cls) except -2 nogil
-    cdef void sweep(self) noexcept nogil
+    cdef int sweep(self) except -1 nogil
+    cdef void renumber(self) noexcept nogil
     cpdef int verify(self) except -1

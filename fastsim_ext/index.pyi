@@ -14,6 +14,7 @@ class Indexed(Selector):
 
     table: ColumnTable
     changes: int
+    packed: int
     built: int
     scans: int
     searches: int

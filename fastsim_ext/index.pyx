@@ -53,6 +53,7 @@ cdef class Indexed(Selector):
         far = 1 + nodes.count / habits["near_nodes"]
         self.search_ns, self.miss_ns, self.worth_ns = far * self.search_ns, far * self.miss_ns, far * self.worth_ns
         self.sweep_every, self.few_classes = habits["sweep_changes"], habits["few_classes"]
+        self.pack_every = habits["pack_changes"]
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -452,7 +453,7 @@ cdef class Indexed(Selector):
         self.classes, self.class_room = grown, room
         return 0
 
-    cdef void sweep(self) noexcept nogil:
+    cdef int sweep(self) except -1 nogil:
         """Give up columns nobody has asked for lately."""
         cdef int32_t c
         cdef int32_t owner
@@ -468,6 +469,23 @@ cdef class Indexed(Selector):
                 self.table.drop(c)
                 habit.column = -1
         self.next_sweep = self.changes + self.sweep_every
+        if self.changes >= self.next_pack and self.table.pack():
+            self.renumber()
+            self.packed += 1
+            self.next_pack = self.changes + self.pack_every    # it takes long
+        return 0
+
+    cdef void renumber(self) noexcept nogil:
+        """Columns have other numbers, and pod classes other places in the memo."""
+        cdef int32_t c, owner
+        for c in range(self.class_room):
+            self.classes[c].lane = min(self.classes[c].lane, -1)
+        for c in range(self.table.n_columns):
+            owner = self.table.columns[c].owner
+            if owner >= 0:
+                self.classes[owner].column = self.classes[owner].lane = c
+            else:
+                self.bounds[-1 - owner].column = c
 
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now."""

@@ -33,8 +33,7 @@ cdef class Memo:
     cdef const int64_t[::1] cpus         # CPU requests of the target workload
     cdef int64_t* marks                  # where CPU left begins to satisfy more, rising
     cdef int64_t[STRIPS + 2] strip_start   # marks below each strip
-    cdef readonly int each, n_lanes      # figures of one pod class; pod classes
-    cdef int lane_room
+    cdef readonly int each, n_lanes, lane_room           # figures of one pod class; pod classes; room for them
     cdef Pod* lanes
     cdef readonly int64_t n_states, forgotten, most_bytes
     cdef readonly int64_t generation     # counts how often numbers of states lost their meaning
@@ -56,5 +55,6 @@ cdef class Memo:
     cdef int reserve(self, int64_t room) except -1 nogil
     cdef int widen(self, int lanes) except -1 nogil
     cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil
+    cdef int relane(self, const int32_t* kept__l, int count) except -1 nogil
     cdef void forget(self) noexcept nogil
     cpdef int verify(self) except -1

@@ -14,6 +14,7 @@ class Memo:
     width: int
     each: int
     n_lanes: int
+    lane_room: int
     n_states: int
     forgotten: int
     most_bytes: int
@@ -26,6 +27,8 @@ class Memo:
         """The number of a state, new or known: kind of node, milli-CPU left, milli of each device."""
     def place(self, cpu: int, mem: int, num_gpu: int, milli: int, models: int) -> int:
         """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
+    def replace(self, kept: Sequence[int]) -> None:
+        """Give pod classes new places: the one at place ``kept[k]`` gets place ``k``, and others lose theirs."""
     def figure(self, state: int, place: int, term: int) -> int | None:
         """What is known of a state, a pod class and a term, or None."""
     def keep(self, state: int, place: int, term: int, figure: int) -> None:

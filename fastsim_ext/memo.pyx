@@ -136,6 +136,15 @@ cdef class Memo:
         cdef Pod pod = Pod(cpu, mem, num_gpu, milli, models, 0)
         return self.lane(&pod)
 
+    def replace(self, kept):
+        """Give pod classes new places: the one at place ``kept[k]`` gets place ``k``, and others lose theirs."""
+        cdef int32_t[MOST_LANES] places
+        if len(set(kept)) != len(kept) or not all(0 <= place < self.n_lanes for place in kept):
+            raise IndexError(f"found places {list(kept)}, expected some of {self.n_lanes}, each once")
+        for k in range(len(kept)):
+            places[k] = kept[k]
+        self.relane(&places[0], len(kept))
+
     def figure(self, int64_t state, int64_t place, int64_t term):
         """What is known of a state, a pod class and a term, or None."""
         self.known(state, place, term)
@@ -351,6 +360,32 @@ cdef class Memo:
             self.blank(i, known, lanes * self.each)
         for i in range(before, room):
             self.blank(i, 0, lanes * self.each)
+        return 0
+
+    cdef int relane(self, const int32_t* kept__l, int count) except -1 nogil:
+        """Only some pod classes keep a place, the first one that is told place 0; nothing is known of others."""
+        cdef int64_t size = self.row_bytes(1)
+        cdef char* fresh = <char*> malloc(max(self.row_bytes(count), 1))
+        cdef Pod* lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
+        cdef char* row
+        cdef int64_t i
+        cdef int k
+        if fresh == NULL or lanes == NULL:
+            free(fresh)
+            free(lanes)
+            with gil:
+                raise MemoryError()
+        for k in range(count):
+            lanes[k] = self.lanes[kept__l[k]]
+        for i in range(self.n_states):
+            row = self.row(i)
+            for k in range(count):
+                memcpy(fresh + k * size, row + kept__l[k] * size, size)
+            memcpy(row, fresh, count * size)
+            self.blank(i, count * self.each, self.n_lanes * self.each)
+        free(self.lanes)
+        free(fresh)
+        self.lanes, self.n_lanes = lanes, count
         return 0
 
     cdef void forget(self) noexcept nogil:

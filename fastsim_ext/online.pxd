@@ -1,6 +1,6 @@
 # The online engine: arrivals, departures and node changes in time order.
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.events cimport DepartureHeap
+from fastsim_ext.events cimport DepartureQueue
 from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.work cimport WorkTable
@@ -26,7 +26,7 @@ cdef class Online:
     cdef readonly NodeTable nodes
     cdef readonly WorkTable work
     cdef readonly Selector select
-    cdef readonly DepartureHeap departures
+    cdef readonly DepartureQueue departures
     cdef readonly double now, next_s      # next_s: when something happens next, after LOOK_NOW
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
@@ -42,7 +42,7 @@ cdef class Online:
     cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
     cpdef int verify(self) except -1
     cdef int loop(self, int64_t budget) except -1 nogil
-    cdef void skip_void_departures(self) noexcept nogil
+    cdef int skip_void_departures(self) except -1 nogil
     cdef bint wants_changes(self) noexcept nogil
     cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil

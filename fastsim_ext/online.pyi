@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastsim_ext.events import DepartureHeap
+from fastsim_ext.events import DepartureQueue
 from fastsim_ext.nodes import NodeTable
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable
@@ -17,7 +17,7 @@ class Online:
     nodes: NodeTable
     work: WorkTable
     select: Selector
-    departures: DepartureHeap
+    departures: DepartureQueue
     now: float
     next_s: float
     events: int

@@ -9,7 +9,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.ahead cimport ahead
-from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureHeap
+from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Pod
@@ -26,7 +26,7 @@ cdef class Online:
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options):
         self.nodes, self.work, self.select = nodes, work, select
-        self.departures = DepartureHeap()
+        self.departures = DepartureQueue()
         self.queue_rule, self.record, self.checked = options["queue"], options["record"], options["checked"]
         self.until, self.sample_s = options["until_s"], options["sample_s"]
         self.change_t, self.change_node = options["change_t"], options["change_node"]
@@ -259,13 +259,19 @@ cdef class Online:
             budget -= 1
         return TIRED
 
-    cdef void skip_void_departures(self) noexcept nogil:
+    cdef int skip_void_departures(self) except -1 nogil:
         """Drop departures of pods that left earlier, and have the nodes of the next ones at hand."""
         cdef int32_t soon, later
+        cdef int64_t i
         while (self.departures.size > 0
                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
         # Hints: no result depends on them. What came up earlier is in the cache by now.
+        if self.departures.fresh:
+            self.departures.fresh = False
+            for i in range(self.departures.n_items):
+                ahead(&self.work.slots[self.departures.items[i].slot].seq)
+                ahead(&self.work.slots[self.departures.items[i].slot].gpus)
         soon, later = self.departures.soon, self.departures.later
         if soon >= 0 and self.work.slots[soon].node >= 0:
             self.select.expect(self.work.slots[soon].node)
@@ -273,6 +279,7 @@ cdef class Online:
             ahead(&self.work.slots[later].seq)
             ahead(&self.work.slots[later].gpus)
         self.departures.soon = self.departures.later = -1
+        return 0
 
     cdef bint wants_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""

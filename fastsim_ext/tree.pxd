@@ -39,6 +39,7 @@ cdef void tree_fell(Grove* grove) noexcept nogil
 cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil
 cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
+cdef void tree_repeat(const Tree* tree, Tree* to) noexcept nogil
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_sum_up(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil

@@ -9,6 +9,8 @@ class Maxima:
     """
 
     def __init__(self, values: Sequence[int], beside: int = 0, narrow: bool = False) -> None: ...
+    def repeat(self, other: Maxima) -> None:
+        """Say what another tree of the same size and width says."""
     def put(self, at: int, value: int) -> None:
         """Write the number at a position."""
     def put_row(self, at: int, values: Sequence[int]) -> None:

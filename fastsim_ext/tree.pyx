@@ -43,6 +43,12 @@ cdef class Maxima:
     def __dealloc__(self):
         tree_fell(&self.grove)
 
+    def repeat(self, Maxima other):
+        """Say what another tree of the same size and width says."""
+        if other.tree.count != self.tree.count or other.tree.narrow != self.tree.narrow:
+            raise ValueError(f"a tree of {other.tree.count} is no copy for one of {self.tree.count}")
+        tree_repeat(&other.tree, &self.tree)
+
     def put(self, int32_t at, int32_t value):
         """Write the number at a position."""
         if not 0 <= at < self.tree.count:
@@ -190,6 +196,23 @@ cdef void tree_clear(Tree* tree) noexcept nogil:
         clear_cells(tree, <int8_t> INT8_MIN)
     else:
         clear_cells(tree, <int32_t> INT32_MIN)
+
+
+cdef void repeat_cells(const Tree* tree, Tree* to, cell_t kind) noexcept nogil:
+    cdef int level
+    cdef int64_t i
+    for level in range(tree.depth):
+        for i in range(cells_of(tree, level)):
+            (<cell_t*> to.level[level])[tree_place(i, to.step)] = (
+                <const cell_t*> tree.level[level])[tree_place(i, tree.step)]
+
+
+cdef void tree_repeat(const Tree* tree, Tree* to) noexcept nogil:
+    """Make a tree say what another one of its size and width says."""
+    if tree.narrow:
+        repeat_cells(tree, to, <int8_t> 0)
+    else:
+        repeat_cells(tree, to, <int32_t> 0)
 
 
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil:

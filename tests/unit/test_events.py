@@ -1,17 +1,21 @@
-"""The heap of departures and the total order of events, seen through the loop that owns them."""
+"""The queue of departures and the total order of events, seen through the loop that owns them."""
 
 from __future__ import annotations
 
+import heapq
 import re
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fastsim.frames import EVENTS, ROW
-from fastsim_ext.events import DepartureHeap
+from fastsim_ext.events import DepartureQueue
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import Decision
 
@@ -22,9 +26,59 @@ def crowd() -> tuple[Decision, int]:
     return decision, decision.pod(0)
 
 
-def test_an_empty_heap_is_in_order() -> None:
-    heap = DepartureHeap()
-    assert heap.size == 0 and heap.verify() == 0
+SPANS: dict[str, Callable[[Random], float]] = {
+    "even": lambda dice: dice.uniform(0.0, 1000.0),
+    "long tail": lambda dice: dice.lognormvariate(3.0, 3.0),
+    "one far": lambda dice: 1e12 if dice.random() < 0.001 else dice.random(),
+    "whole seconds": lambda dice: float(dice.randrange(5)),
+    "equal": lambda _: 7.0,
+    "too far to add up": lambda dice: dice.choice((1e308, 1.7e308, 1.0)),
+    "hardly any": lambda dice: dice.choice((0.0, 5e-324)),
+}
+"""How long pods stay, in seconds."""
+
+
+def test_an_empty_queue_is_in_order() -> None:
+    queue = DepartureQueue()
+    assert queue.size == 0 and queue.verify() == 0
+    with pytest.raises(IndexError, match="nothing departs"):
+        queue.take()
+
+
+@pytest.mark.parametrize("spans", SPANS)
+@given(st.integers(0, 2**32), st.integers(1, 3000), st.integers(1, 3000))
+@settings(max_examples=8)
+def test_many_departures_come_as_a_sorted_list_says(spans: str, seed: int, crowd: int, later: int) -> None:
+    queue, dice = DepartureQueue(), Random(seed)
+    listed: list[tuple[float, int]] = []
+    now, slot, most = 0.0, 0, 0
+    for wanted in (crowd, 0, later, later // 2):  # pods at a time; once none, then time may begin anew
+        for _ in range(abs(wanted - len(listed)) + 500):
+            if len(listed) < wanted:
+                ends = now + SPANS[spans](dice)
+                heapq.heappush(listed, (ends, slot))
+                queue.put(ends, slot)
+                slot += 1
+            elif listed:
+                now = listed[0][0]
+                assert queue.take() == heapq.heappop(listed)
+        most = max(most, queue.n_buckets)
+        assert queue.size == len(listed) and queue.verify() == 0
+        now = now if listed else 0.0
+    assert most > 0 or max(crowd, later) <= 512 or spans not in ("even", "long tail")
+
+
+def test_what_a_queue_tells_of_itself_makes_another_one() -> None:
+    queue, other, dice = DepartureQueue(), DepartureQueue(), Random(1)
+    for slot in range(3000):
+        queue.put(dice.expovariate(0.01), slot)
+    for _ in range(700):
+        queue.take()
+    other.restore(*queue.snapshot())
+    assert queue.n_buckets > 0 and queue.n_beyond > 0
+    assert [other.take() for _ in range(2300)] == [queue.take() for _ in range(2300)]
+    with pytest.raises(ValueError, match="no snapshot"):
+        other.restore(b"123", 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 64, 65, 200])

@@ -115,6 +115,20 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
     assert decision.select.looked_at < 4 * 20
 
 
+def test_gaps_of_given_up_columns_are_closed() -> None:
+    habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4, "most_gaps": 0, "pack_changes": 0}
+    made, plan = t4(40, gpus=8), OnlinePlan(PLANS["fgd"])
+    kept, plain = KeptDecision(made, plan, habits), Decision(made, plan)
+    classes = [(kept.pod(1, 100 * k, 10 * k), plain.pod(1, 100 * k, 10 * k)) for k in range(1, 7)]
+    table = kept.select.table
+    for k in range(240):
+        mine, other = classes[k // 24 % 5 if k % 2 else 5]
+        assert kept.placed(mine) == plain.placed(other), k
+        assert table.n_columns - table.n_used <= 4
+        kept.select.verify()
+    assert kept.select.packed > 0 and kept.select.built > kept.memo.n_lanes
+
+
 def test_a_column_that_nobody_asks_for_is_given_up() -> None:
     habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4}
     decision = KeptDecision(t4(40, gpus=8), OnlinePlan((ScoreTerm("simon"),)), habits)

@@ -50,6 +50,32 @@ class Forgetful:
         self.known[state, cls, term] = figure
 
 
+@given(st.lists(notes, min_size=1, max_size=60), st.booleans(), st.data())
+def test_pod_classes_get_new_places_with_what_is_known_of_them(
+    asked: list[tuple[State, Class, int, int]], coarse: bool, data: st.DataObject
+) -> None:
+    memo, known = Memo(WIDTH, EACH, 10**6, np.array([0, 500]) if coarse else None), dict[tuple[int, int, int], int]()
+    for state, cls, term, figure in asked:
+        key = memo.number(*state), memo.place(*cls), term
+        memo.keep(*key, figure)
+        known[key] = figure
+    places = data.draw(st.permutations(range(memo.n_lanes)))
+    kept = places[: data.draw(st.integers(0, memo.n_lanes))]
+    had = {place: next(cls for _, cls, *_ in asked if memo.place(*cls) == place) for place in kept}
+    memo.replace(kept)
+    memo.verify()
+    assert memo.n_lanes == len(kept)
+    for number in range(memo.n_states):
+        for new, old in enumerate(kept):
+            found = [memo.figure(number, new, k) for k in range(EACH)]
+            assert found == [known.get((number, old, k)) for k in range(EACH)]
+    assert [memo.place(*had[place]) for place in kept] == list(range(len(kept)))
+    fresh = memo.place(9, 9, 9, 9, 9)
+    assert fresh == len(kept) and all(memo.figure(k, fresh, 0) is None for k in range(memo.n_states))
+    with pytest.raises(IndexError, match="expected some of"):
+        memo.replace([0, 0])
+
+
 @given(st.lists(notes, max_size=120), st.sampled_from((1, 4000, 10**6)))
 @settings(max_examples=scenarios_per_run(150))
 def test_it_knows_what_a_dict_knows_until_it_forgets(asked: list[tuple[State, Class, int, int]], most: int) -> None:

@@ -56,6 +56,19 @@ def test_the_first_of_equals_is_found_wherever_it_stands(count: int) -> None:
 
 
 @given(counts, st.booleans(), st.data())
+def test_a_copy_says_what_its_tree_says(count: int, narrow: bool, data: st.DataObject) -> None:
+    few = data.draw(st.lists(small if narrow else any_values, min_size=1, max_size=6))
+    plain = [few[i * i % len(few)] for i in range(count)]
+    tree, other = Maxima(plain, beside=1, narrow=narrow), Maxima([0] * count, beside=3, narrow=narrow)
+    other.repeat(tree)
+    assert_same(other, plain)
+    other.put(count - 1, -3)
+    assert_same(tree, plain)
+    with pytest.raises(ValueError, match="no copy"):
+        other.repeat(Maxima([0] * (count + 1), narrow=narrow))
+
+
+@given(counts, st.booleans(), st.data())
 def test_a_row_is_written_to_every_tree_of_a_grove(count: int, narrow: bool, data: st.DataObject) -> None:
     tree, plain = Maxima([0] * count, beside=31, narrow=narrow), [0] * count
     for _ in range(data.draw(st.integers(1, 12))):
