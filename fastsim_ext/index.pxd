@@ -2,11 +2,13 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.habit cimport Habit
+from fastsim_ext.recall cimport Answers
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Node, Pod
 
 cdef class Indexed(Selector):
     cdef readonly ColumnTable table
+    cdef Answers answers
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
@@ -28,6 +30,7 @@ cdef class Indexed(Selector):
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
     cdef bint suits(self, int n, const Pod* pod) noexcept nogil
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
+    cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
     cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,
                       int32_t* out) noexcept nogil

@@ -11,12 +11,13 @@ from libc.stdlib cimport calloc, free, realloc
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.column import stretches
 from fastsim_ext.device cimport SPARE
-from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
+from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers, grouped_rank
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
 from fastsim_ext.needs cimport WORST, needs_known
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
+from fastsim_ext.recall cimport MOST_RANKS, NO_ANSWER, Answer, Answers
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.stretched cimport StretchedTable
 from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
@@ -41,6 +42,7 @@ cdef class Indexed(Selector):
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         table = StretchedTable if stretches(plan) else ColumnTable
         self.table = table(nodes, plan, plan["memo"], plan["kind"], plan["state"])
+        self.answers = Answers()
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
         if self.bounds == NULL:
             raise MemoryError()
@@ -63,6 +65,7 @@ cdef class Indexed(Selector):
         """Forget all columns and keep points in another memo from now on."""
         cdef int c
         self.table.restart(memo)
+        self.answers.forget()
         for c in range(self.class_room):
             self.classes[c].column = self.classes[c].lane = -1
         for c in range(FAMILIES * STEPS):
@@ -297,13 +300,32 @@ cdef class Indexed(Selector):
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
         """Raw points of one term on node ``n``, worked out."""
         cdef uint64_t gpus
-        cdef View view
         cdef const Node* node = &self.nodes.records[n]
         if self.kernel[term] == FGD:
-            self.nodes.look(node, n, &view)
-            return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+            return self.growth(n, node, pod)
         return points_raw(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)
+
+    cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil:
+        """Points of fragmentation on node ``n``: as it was worked out lately for a node in this state, or anew."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Answer* answer = NULL
+        cdef int64_t points
+        # A pod that asks for neither CPU nor devices is worth something else than one that asks for very little, and
+        # before a memo knows any class its states say nothing of CPU.
+        if (self.table.state_of[n] >= 0 and self.table.generation == self.table.memo.generation
+                and self.table.memo.n_lanes > 0 and self.nodes.target.groups.n_ranks <= MOST_RANKS
+                and needs_known(pod) and (pod.num_gpu > 0 or pod.cpu > 0)):
+            answer = self.answers.place(self.table.generation, self.table.state_of[n],
+                                        grouped_rank(&self.nodes.target.groups, node.cpu_left - pod.cpu), pod)
+            if answer.points != NO_ANSWER:
+                return answer.points
+        self.nodes.look(node, n, &view)
+        points = grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+        if answer != NULL:
+            answer.points = <int32_t> points
+        return points
 
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
         """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
