@@ -45,7 +45,7 @@ cdef class ColumnTable:
     cdef void expect(self, int n) noexcept nogil
     cdef int changed(self, const int32_t* nodes, int count) except -1 nogil
     cdef int revalue(self, int n, int first, int last) except -1 nogil
-    cdef int survey(self, int n, int c) except -1 nogil
+    cdef int survey(self, int c) except -1 nogil
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
     cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil
     cdef void add_up(self, int n, int first, int last) noexcept nogil

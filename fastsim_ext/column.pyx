@@ -12,10 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
-from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_keep, memo_spread
+from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
-    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan,
-    needs_set,
+    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_one,
+    needs_plan, needs_set,
 )
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
@@ -184,22 +184,30 @@ cdef class ColumnTable:
         self.enter(n, first, last)
         return 0
 
-    cdef int survey(self, int n, int c) except -1 nogil:
-        """Value node ``n`` for a new column, without its tree."""
-        cdef const Node* node = &self.nodes.records[n]
+    cdef int survey(self, int c) except -1 nogil:
+        """Value every node for a new column, without its tree; points of a single term most often from the memo."""
+        cdef const Node* node
         cdef View view
-        cdef int term
-        if not self.nodes.present[n]:
-            self.verdict[c] = self.unfit + NO_NODE
-        else:
-            needs_judge(self.needs, c, c + 1, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit,
-                        self.verdict)
-        if self.verdict[c] == 0:
-            view.groups, view.node = NULL, node
-            for term in range(self.n_terms):
-                self.value(term, n, c, c + 1, &view)
-        self.add_up(n, c, c + 1)
-        tree_write(&self.trees[c], n, self.verdict[c])
+        cdef bint single = self.n_terms == 1 and self.kept and not self.stretched
+        cdef int64_t wide = self.memo.row_bytes(self.memo.lane_room)
+        cdef int32_t verdict, figure
+        cdef int n, term
+        for n in range(self.nodes.count):
+            node, figure = &self.nodes.records[n], UNKNOWN
+            verdict = self.unfit + NO_NODE
+            if self.nodes.present[n]:
+                verdict = needs_one(self.needs, c, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit)
+            if verdict == 0 and single and self.state_of[n] >= 0 and self.generation == self.memo.generation:
+                figure = memo_figure(self.memo.rows + self.state_of[n] * wide, self.place[c], self.memo.coarse)
+            if figure != UNKNOWN:
+                verdict = <int32_t> self.weight[0] * figure
+            elif verdict == 0:
+                self.verdict[c], view.groups, view.node = 0, NULL, node
+                for term in range(self.n_terms):
+                    self.value(term, n, c, c + 1, &view)
+                self.add_up(n, c, c + 1)
+                verdict = self.verdict[c]
+            tree_write(&self.trees[c], n, verdict)
         return 0
 
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
@@ -324,8 +332,7 @@ cdef class ColumnTable:
             self.place[n * ROOM + c] = lane * self.memo.each + max(self.figure[n], 0)
         needs_set(self.needs, c, pod)
         self.plant(c)
-        for n in range(self.nodes.count):
-            self.survey(n, c)
+        self.survey(c)
         tree_sum_up(&self.trees[c])
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1

@@ -27,6 +27,7 @@ from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTabl
 cdef enum:
     STEPS = 12                   # bounds of one family, by the CPU they start at
     FAMILIES = 128
+    FAR = 2048                   # nodes of a cluster of which most are not in the cache
     BLOCK = 64                   # nodes that are judged side by side
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
@@ -256,7 +257,7 @@ cdef class Indexed(Selector):
                 # Behind the best node so far an equal total would lose the tie.
                 count = tree_gather(bound, &after, <int32_t> (best + (after > best_at)), wanted, &found[0])
                 wanted = min(2 * wanted, GATHER)
-                for k in range(count):
+                for k in range(count if self.nodes.count >= FAR else 0):
                     if self.suits(found[k], pod):
                         self.nodes.expect(found[k])
                 for k in range(count):
