@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -54,6 +55,11 @@ MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
 
+MAX_TERMS = 8
+LARGEST_TOTAL = 2**29
+"""Totals, and the points that are stretched, stay below this and above its negative where they are kept."""
+
+
 class ModelIds:
     """GPU model names of one cluster as small numbers, and sets of them as 64-bit masks."""
 
@@ -70,8 +76,26 @@ class ModelIds:
         return bits
 
 
+Found = TypeVar("Found")
+
+
+def once_each(look: Callable[[Cluster], Found]) -> Callable[[Cluster], Found]:
+    """What ``look`` finds out about a cluster, remembered as long as the cluster exists; nobody may write to it."""
+    known: WeakKeyDictionary[Cluster, Found] = WeakKeyDictionary()
+
+    @wraps(look)
+    def found(cluster: Cluster) -> Found:
+        answer = known.get(cluster)
+        if answer is None:
+            answer = known[cluster] = look(cluster)
+        return answer
+
+    return found
+
+
 _empty: WeakKeyDictionary[Cluster, tuple[list[str], Columns]] = WeakKeyDictionary()
 """For clusters that still exist: model names and the columns of their empty nodes."""
+_SCRATCH = ("fit", "small", "spoilt")
 
 
 def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
@@ -79,15 +103,14 @@ def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     models, made = list(ids.number), _empty.get(cluster)
     if made is None or made[0] != models:
         made = _empty[cluster] = models, _empty_nodes(cluster, ids)
-    return copied(made[1])
+    return {name: column.copy() for name, column in made[1].items()}
 
 
-def copied(columns: Columns) -> Columns:
-    """The same numbers in arrays of their own, for tables that write to them."""
-    return {
-        name: copied(value) if isinstance(value, dict) else value.copy() if isinstance(value, np.ndarray) else value
-        for name, value in columns.items()
-    }
+def fresh_target(columns: Columns) -> Columns:
+    """The columns of a target workload with scratch of their own, for tables that write to it."""
+    groups = columns["groups"]
+    own = {name: columns[name].copy() for name in _SCRATCH}
+    return columns | own | {"groups": groups | {"scratch": groups["scratch"].copy()}}
 
 
 def _empty_nodes(cluster: Cluster, ids: ModelIds) -> Columns:
@@ -128,8 +151,10 @@ def node_kinds(columns: Columns) -> tuple[Any, Any]:
     return rows[new], kind
 
 
-def largest_points(columns: Columns) -> dict[str, float]:
+@once_each
+def largest_points(cluster: Cluster) -> dict[str, float]:
     """No node has more points of a kernel than this, nor fewer than its negative; kernels without bounds are absent."""
+    columns = _empty_nodes(cluster, ModelIds(cluster.nodes["gpu_model"].unique().to_pylist()))
 
     def most(values: Any) -> float:
         return float(np.max(values, initial=0))
@@ -156,6 +181,7 @@ def power_columns(cluster: Cluster) -> Columns:
     return {**columns, "cores": watts["cpu_cores_per_socket"].to_numpy().astype(np.int32)}
 
 
+@once_each
 def change_columns(cluster: Cluster) -> Columns:
     """Nodes that appear or disappear during the run, by (time in s, position, appearance first)."""
     at_s = [cluster.nodes[name].to_numpy() for name in ("add_s", "remove_s")]  # NaN = never
@@ -225,6 +251,18 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),
         "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
+
+
+def indexable(plan: OnlinePlan, cluster: Cluster) -> bool:
+    """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
+    points = largest_points(cluster)
+    if len(plan.terms) > MAX_TERMS or any(points.get(t.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for t in plan.terms):
+        return False
+    several = len(plan.terms) > 1
+    totals = [
+        abs(term.weight) * (100 if several and term.normalise != "none" else points[term.kernel]) for term in plan.terms
+    ]
+    return sum(totals) < LARGEST_TOTAL
 
 
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from fastsim import interrupts
 from fastsim.background import Background, Inline
@@ -18,7 +17,7 @@ from fastsim.columns import (
     REMEMBERED,
     ModelIds,
     change_columns,
-    largest_points,
+    indexable,
     node_columns,
     node_kinds,
     plan_columns,
@@ -29,7 +28,7 @@ from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.orders import line_order
 from fastsim.plan import QUEUES, OnlinePlan
-from fastsim.recording import FileTables, MemoryTables, Recorder
+from fastsim.recording import FileTables, MemoryTables, Recorder, node_names
 from fastsim.regime import OFF, Regime
 from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
 
 DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
-MAX_TERMS = 8
-LARGEST_TOTAL = 2**29
-"""Totals, and the points that are stretched, stay below this and above its negative where they are kept."""
 BATCH_ROWS = 32_768
 """Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
 BREATH_S = 0.1
@@ -94,20 +90,6 @@ class OnlineOptions:
 
 SPELLING = "index"
 """How decisions are spelled where a plan allows both: ``index``, or ``scan`` to look at every node each time."""
-
-
-def indexable(plan: OnlinePlan, columns: dict[str, Any]) -> bool:
-    """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
-    if SPELLING == "scan" or len(plan.terms) > MAX_TERMS:
-        return False
-    points = largest_points(columns)
-    if any(points.get(term.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for term in plan.terms):
-        return False
-    several = len(plan.terms) > 1
-    totals = [
-        abs(term.weight) * (100 if several and term.normalise != "none" else points[term.kernel]) for term in plan.terms
-    ]
-    return sum(totals) < LARGEST_TOTAL
 
 
 class OnlineRun:
@@ -158,7 +140,7 @@ class OnlineRun:
         return Watching(how, self.cluster, options.seed, recorded=told, seen=seen, folder=options.folder)
 
     def _recorder(self) -> Recorder:
-        names = pl.Series(pl.from_arrow(self.cluster.nodes["name"]), dtype=pl.String)
+        names = node_names(self.cluster)
         schema, folder, record = self.workload.schema, self.options.folder, self.options.record
         if folder is None:
             held = MemoryTables(names, "native_id" in schema.names)
@@ -169,7 +151,7 @@ class OnlineRun:
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
-        if not indexable(self.plan, self.columns):
+        if SPELLING == "scan" or not indexable(self.plan, self.cluster):
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
         memo, kind = self._lent()
         terms |= {"memo": memo, "kind": kind, "state": np.full(len(kind), -1, np.int32)}
@@ -218,7 +200,7 @@ class OnlineRun:
             self.saving.take_over(self, batches)
         stream(self, batches)
         closing_stages(self)
-        self.online.finish()
+        self.online.finish(self.drain)
         self.drain()
         if self.watching is not None:
             self.watching.close(self.online.now)
@@ -296,7 +278,10 @@ class OnlineRun:
         if self.online.n_rows:
             rows = np.frombuffer(self.online.drain_rows(), ROW)
             self.scribe.do(self.recorder.events, rows, max(self.typical.kept, 1))
-        if self.work.n_outcomes:
+        if self.work.n_outcomes and not self.recorder.listed and self.watching is None:
+            room = np.empty((3, self.work.n_outcomes))
+            self.scribe.do(self.recorder.spans, room, self.work.spans(room))
+        elif self.work.n_outcomes:
             out = np.frombuffer(self.work.drain(), OUTCOME)
             kept = out if self.watching is None else self.watching.outcomes(out, self.online.now)
             self.scribe.do(self.recorder.outcomes, kept)

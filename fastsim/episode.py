@@ -48,7 +48,7 @@ class Episode:
         """What the run leaves, as any other does."""
         if not self.over:
             raise ScenarioError("result", "an episode that goes on", "one that is over")
-        self.run.online.finish()
+        self.run.online.finish(self.run.drain)
         self.run.drain()
         frames, provenance = gathered(self.run)
         wall_s = time.perf_counter() - self.began

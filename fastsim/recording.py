@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
+from fastsim.columns import once_each
 from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.summary import Waits
@@ -22,8 +23,16 @@ from fastsim.tabular import QUICK_LEVEL, ContentChecksum, TableWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastsim.cluster import Cluster
+
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
+
+
+@once_each
+def node_names(cluster: Cluster) -> pl.Series:
+    """Names of the nodes by position."""
+    return pl.Series(pl.from_arrow(cluster.nodes["name"]), dtype=pl.String)
 
 
 class Tables(Protocol):
@@ -192,6 +201,12 @@ class Recorder:
             self.waits.add(out)
         if self.listed and len(out):
             self.tables.outcomes(out, self.natives.of(out))
+
+    def spans(self, room: Any, counts: tuple[int, int, int, int]) -> None:
+        """What would be kept of outcome rows that are not listed, as ``WorkTable.spans`` answers it."""
+        if self.waited:
+            wait, jct, lost = (values[:count].copy() for values, count in zip(room, counts[:3], strict=True))
+            self.waits.take(wait, jct, lost, counts[3])
 
     def drop(self) -> None:
         """Let go of everything after a failure."""

@@ -6,9 +6,9 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from fastsim.errors import ResultError
 from fastsim.frames import ROW, LateFrames
 from fastsim.lock import held
 from fastsim.recording import arrow
-from fastsim.summary import frag_milli, summary_frame
+from fastsim.summary import frag_milli, row_frame, summary_row
 from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim.telemetry_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
@@ -179,28 +179,26 @@ def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     waits = run.recorder.waits
-    frames = {
-        "summary": summary_frame(final, at_capacity, areas, seconds, (kept, run.main_kept), waits),
-        "stages": _stages_frame(run),
-    }
+    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits)
+    late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
     tables = run.recorder.tables.close()
     folder = run.options.folder
     if run.watching is not None and run.watching.samples is not None and tables is not None:
         tables = {**tables, "telemetry": run.watching.samples.frame}
     if tables is not None or folder is None:
-        return LateFrames(frames, tables or {}), _provenance(run)
-    for name, frame in frames.items():
-        write_table(folder / f"{name}.parquet", name, frame)
+        return LateFrames({}, {**late, **(tables or {})}), _provenance(run)
+    for name, make in late.items():
+        write_table(folder / f"{name}.parquet", name, make())
     return FolderFrames(folder), _provenance(run)
 
 
-def _stages_frame(run: OnlineRun) -> pl.DataFrame:
+def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
     rows = [
         {"stage": tag, "pods_running": int(row["running"]), "gpu_milli_alloc": int(row["gpu_alloc"]),
          "cpu_milli_alloc": int(row["cpu_alloc"]), "memory_mib_alloc": int(row["mem_alloc"]),
          "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
          "frag_milli": frag_milli(row, kept), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
-        for tag, row, kept in run.stages
+        for tag, row, kept in stages
     ]  # fmt: skip
     integers = ("pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus")
     schema = {"stage": pl.String, **dict.fromkeys(integers, pl.Int64), "frag_milli": pl.Float64, "power_w": pl.Float64}

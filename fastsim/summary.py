@@ -35,10 +35,15 @@ class Waits:
         ended = out["reason"] == REASONS.index("finished")
         gone = out["closes"] & POD > 0
         submit, lost = np.ascontiguousarray(out["submit"]), out["lost"]
-        self.wait.add(out["start"][started] - submit[started])
-        self.jct.add(out["end"][ended] - submit[ended])
-        self.preemptions = (self.preemptions or 0) + int(out["preemptions"][gone].sum())
-        self.lost.add(lost[gone & (lost > 0)])
+        waits, ends = out["start"][started] - submit[started], out["end"][ended] - submit[ended]
+        self.take(waits, ends, lost[gone & (lost > 0)], int(out["preemptions"][gone].sum()))
+
+    def take(self, wait: Any, jct: Any, lost: Any, preemptions: int) -> None:
+        """Take note of seconds by kind, and of more preemptions."""
+        self.wait.add(wait)
+        self.jct.add(jct)
+        self.lost.add(lost)
+        self.preemptions = (self.preemptions or 0) + preemptions
 
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""
@@ -71,13 +76,23 @@ def summary_frame(
     means over time are null without it.
     ``kept`` is the typical pods' total count at the end and during the main run.
     """
+    return row_frame(summary_row(final, at_capacity, areas, seconds, kept, waits))
+
+
+def summary_row(
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits
+) -> dict[str, Any]:
+    """The row of ``summary_frame``."""
     at_end, during = kept
-    row = {
+    return {
         **_counts(final), **_state(final, at_end),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, during).items()},
         **_means(areas, during), **waits.figures(), "makespan_s": seconds,
     }  # fmt: skip
-    # A figure that is not known is a null among floats, never a column of its own type.
+
+
+def row_frame(row: dict[str, Any]) -> pl.DataFrame:
+    """One row; a figure that is not known is a null among floats, never a column of its own type."""
     kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
     return pl.DataFrame([row], schema=kinds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fastsim.columns import Columns, ModelIds, copied, typical_columns
+from fastsim.columns import Columns, ModelIds, fresh_target, typical_columns
 from fastsim.memo import memo_key
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def target(typical: TypicalPods, models: tuple[str, ...]) -> tuple[Columns, str]
         columns, key = _known.__wrapped__(typical, models)
     else:
         columns, key = _known(typical, models)
-    return copied(columns), key
+    return fresh_target(columns), key
 
 
 @lru_cache(maxsize=MOST)

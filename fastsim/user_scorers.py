@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,16 @@ class UserScorers:
     ) -> None:
         self.plan, self.classes = plan, classes
         self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
+        self._seen = columns, readings or {}
+
+    @cached_property
+    def nodes(self) -> Any:
+        """What scorers look at: columns that follow the state of the nodes."""
+        columns, readings = self._seen
         seen = {"cpu_milli": "cpu_cap", "cpu_free": "cpu_left", "memory_mib": "mem_cap", "memory_free": "mem_left",
                 "num_gpu": "num_gpu", "gpu_free": "gpu_left", "gpu_model": "model", "pods": "pods"}  # fmt: skip
-        views = read_only(
-            {name: columns[column] for name, column in seen.items()} | {"feasible": self.feasible} | (readings or {})
-        )
-        self.nodes = type("Nodes", (), views)()
+        views = {name: columns[column] for name, column in seen.items()} | {"feasible": self.feasible} | readings
+        return type("Nodes", (), read_only(views))()
 
     def request(self, cls: int) -> PodRequest:
         """What a pod of this class asks for."""

@@ -12,10 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.ahead cimport ahead
 from fastsim_ext.grouped cimport View, grouped_offers
-from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_keep, memo_spread
+from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
-    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_plan,
-    needs_set,
+    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_one,
+    needs_plan, needs_set,
 )
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
@@ -307,8 +307,7 @@ cdef class ColumnTable:
             self.place[n * ROOM + c] = lane * self.memo.each + max(self.figure[n], 0)
         needs_set(self.needs, c, pod)
         self.plant(c)
-        for n in range(self.nodes.count):
-            surveyed(self, n, c)
+        surveyed(self, c)
         tree_sum_up(&self.trees[c])
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1
@@ -382,22 +381,30 @@ cdef class ColumnTable:
         return 0
 
 
-cdef int surveyed(ColumnTable table, int n, int c) except -1 nogil:
-    """Value node ``n`` for a new column, without its tree."""
-    cdef const Node* node = &table.nodes.records[n]
+cdef int surveyed(ColumnTable table, int c) except -1 nogil:
+    """Value every node for a new column, without its tree; points of a single term most often from the memo."""
+    cdef const Node* node
     cdef View view
-    cdef int term
-    if not table.nodes.present[n]:
-        table.verdict[c] = table.unfit + NO_NODE
-    else:
-        needs_judge(table.needs, c, c + 1, node, table.nodes.pods[n] >= table.nodes.max_pods[n], table.unfit,
-                    table.verdict)
-    if table.verdict[c] == 0:
-        view.groups, view.node = NULL, node
-        for term in range(table.n_terms):
-            table.value(term, n, c, c + 1, &view)
-    table.add_up(n, c, c + 1)
-    tree_write(&table.trees[c], n, table.verdict[c])
+    cdef bint single = table.n_terms == 1 and table.kept and not table.stretched
+    cdef int64_t wide = table.memo.row_bytes(table.memo.lane_room)
+    cdef int32_t verdict, figure
+    cdef int n, term
+    for n in range(table.nodes.count):
+        node, figure = &table.nodes.records[n], UNKNOWN
+        verdict = table.unfit + NO_NODE
+        if table.nodes.present[n]:
+            verdict = needs_one(table.needs, c, node, table.nodes.pods[n] >= table.nodes.max_pods[n], table.unfit)
+        if verdict == 0 and single and table.state_of[n] >= 0 and table.generation == table.memo.generation:
+            figure = memo_figure(table.memo.rows + table.state_of[n] * wide, table.place[c], table.memo.coarse)
+        if figure != UNKNOWN:
+            verdict = <int32_t> table.weight[0] * figure
+        elif verdict == 0:
+            table.verdict[c], view.groups, view.node = 0, NULL, node
+            for term in range(table.n_terms):
+                table.value(term, n, c, c + 1, &view)
+            table.add_up(n, c, c + 1)
+            verdict = table.verdict[c]
+        tree_write(&table.trees[c], n, verdict)
     return 0
 
 

@@ -11,6 +11,7 @@ cdef struct Habit:
 cdef void habit_charge(Habit* habit, int64_t now, double window, double cost) noexcept nogil
 cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept nogil
 cdef bint habit_settled(const Habit* habit) noexcept nogil
+cdef int habit_room(Habit** habits, int had, int wanted) except -1 nogil
 
 cdef class HabitRecord:
     cdef Habit habit

@@ -6,6 +6,7 @@ counted in nanoseconds; they decide how fast an answer is found and never which 
 
 from libc.math cimport exp2
 from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
 
 cdef enum:
     QUESTIONS = 3        # so many questions are the least that make a habit
@@ -28,6 +29,22 @@ cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept 
 cdef bint habit_settled(const Habit* habit) noexcept nogil:
     """Whether there were questions enough to believe in it."""
     return habit.heat > (QUESTIONS - 0.5) * habit.toll
+
+
+cdef int habit_room(Habit** habits, int had, int wanted) except -1 nogil:
+    """Room for more habits than there are and than are wanted, of which nothing is known; for how many."""
+    cdef int room = max(2 * had, wanted + 64)
+    cdef Habit* grown = <Habit*> realloc(habits[0], room * sizeof(Habit))
+    cdef int k
+    if grown == NULL:
+        with gil:
+            raise MemoryError()
+    for k in range(had, room):
+        grown[k].column = grown[k].lane = -1
+        grown[k].heat = grown[k].toll = 0.0
+        grown[k].seen = 0
+    habits[0] = grown
+    return room
 
 
 cdef class HabitRecord:

@@ -2,11 +2,13 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.habit cimport Habit
+from fastsim_ext.recall cimport Answers
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Node, Pod
 
 cdef class Indexed(Selector):
     cdef readonly ColumnTable table
+    cdef Answers answers
     cdef Habit* classes
     cdef Habit* bounds                  # by family and CPU step
     cdef int class_room
@@ -18,7 +20,7 @@ cdef class Indexed(Selector):
     cdef readonly int64_t changes, built, packed, scans, searches, looked_at
     cdef double cost                    # of the last search, in nanoseconds
     cdef int settle(self) except -1 nogil
-    cdef int know(self, int classes) except -1 nogil
+    cdef Habit* habit_of(self, int32_t owner) noexcept nogil
     cdef int32_t column_for(self, int cls) except -2 nogil
     cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil
     cdef Habit* bound_of(self, const Pod* pod) noexcept nogil
@@ -28,6 +30,7 @@ cdef class Indexed(Selector):
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
     cdef bint suits(self, int n, const Pod* pod) noexcept nogil
     cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
+    cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
     cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,
                       int32_t* out) noexcept nogil

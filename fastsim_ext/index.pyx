@@ -7,16 +7,17 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from fastsim_ext.column cimport ColumnTable
 from fastsim_ext.column import stretches
 from fastsim_ext.device cimport SPARE
-from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers
-from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_settled
+from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers, grouped_rank
+from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_room, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
 from fastsim_ext.needs cimport WORST, needs_known
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
+from fastsim_ext.recall cimport MOST_RANKS, NO_ANSWER, Answer, Answers
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.stretched cimport StretchedTable
 from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
@@ -26,6 +27,7 @@ from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTabl
 cdef enum:
     STEPS = 12                   # bounds of one family, by the CPU they start at
     FAMILIES = 128
+    FAR = 2048                   # nodes of a cluster of which most are not in the cache
     BLOCK = 64                   # nodes that are judged side by side
 
 cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the steps end
@@ -41,6 +43,7 @@ cdef class Indexed(Selector):
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         table = StretchedTable if stretches(plan) else ColumnTable
         self.table = table(nodes, plan, plan["memo"], plan["kind"], plan["state"])
+        self.answers = Answers()
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
         if self.bounds == NULL:
             raise MemoryError()
@@ -64,6 +67,7 @@ cdef class Indexed(Selector):
         """Forget all columns and keep points in another memo from now on."""
         cdef int c
         self.table.restart(memo)
+        self.answers.forget()
         for c in range(self.class_room):
             self.classes[c].column = self.classes[c].lane = -1
         for c in range(FAMILIES * STEPS):
@@ -162,7 +166,7 @@ cdef class Indexed(Selector):
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
         cdef Habit* habit
         if cls >= self.class_room:
-            self.know(self.work.n_classes)
+            self.class_room = habit_room(&self.classes, self.class_room, self.work.n_classes)
         habit = &self.classes[cls]
         if habit.column >= 0:
             habit_charge(habit, self.changes, self.window, 0.0)
@@ -254,7 +258,7 @@ cdef class Indexed(Selector):
                 # Behind the best node so far an equal total would lose the tie.
                 count = tree_gather(bound, &after, <int32_t> (best + (after > best_at)), wanted, &found[0])
                 wanted = min(2 * wanted, GATHER)
-                for k in range(count):
+                for k in range(count if self.nodes.count >= FAR else 0):
                     if self.suits(found[k], pod):
                         self.nodes.expect(found[k])
                 for k in range(count):
@@ -298,13 +302,32 @@ cdef class Indexed(Selector):
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
         """Raw points of one term on node ``n``, worked out."""
         cdef uint64_t gpus
-        cdef View view
         cdef const Node* node = &self.nodes.records[n]
         if self.kernel[term] == FGD:
-            self.nodes.look(node, n, &view)
-            return grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+            return self.growth(n, node, pod)
         return points_raw(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
                           &gpus)
+
+    cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil:
+        """Points of fragmentation on node ``n``: as it was worked out lately for a node in this state, or anew."""
+        cdef uint64_t gpus
+        cdef View view
+        cdef Answer* answer = NULL
+        cdef int64_t points
+        # A pod that asks for neither CPU nor devices is worth something else than one that asks for very little, and
+        # before a memo knows any class its states say nothing of CPU.
+        if (self.table.state_of[n] >= 0 and self.table.generation == self.table.memo.generation
+                and self.table.memo.n_lanes > 0 and self.nodes.target.groups.n_ranks <= MOST_RANKS
+                and needs_known(pod) and (pod.num_gpu > 0 or pod.cpu > 0)):
+            answer = self.answers.place(self.table.generation, self.table.state_of[n],
+                                        grouped_rank(&self.nodes.target.groups, node.cpu_left - pod.cpu), pod)
+            if answer.points != NO_ANSWER:
+                return answer.points
+        self.nodes.look(node, n, &view)
+        points = grouped_growth(&view, pod, &self.nodes.target.typical, &gpus)
+        if answer != NULL:
+            answer.points = <int32_t> points
+        return points
 
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
         """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
@@ -438,34 +461,17 @@ cdef class Indexed(Selector):
                     habit.lane = -3
         return habit.lane
 
-    cdef int know(self, int classes) except -1 nogil:
-        """Room for what is remembered of each class."""
-        cdef int room = max(2 * self.class_room, classes + 64)
-        cdef Habit* grown = <Habit*> realloc(self.classes, room * sizeof(Habit))
-        cdef int c
-        if grown == NULL:
-            with gil:
-                raise MemoryError()
-        for c in range(self.class_room, room):
-            grown[c].column = grown[c].lane = -1
-            grown[c].heat = grown[c].toll = 0.0
-            grown[c].seen = 0
-        self.classes, self.class_room = grown, room
-        return 0
-
     cdef int sweep(self) except -1 nogil:
         """Give up columns nobody has asked for lately."""
         cdef int32_t c
-        cdef int32_t owner
         cdef Habit* habit
-        cdef double kept
+        cdef double window
         for c in range(self.table.n_columns):
             if not self.table.columns[c].used:
                 continue
-            owner = self.table.columns[c].owner
-            habit = &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
-            kept = habit_rate(habit, self.changes, self.window if owner >= 0 else self.long_window)
-            if kept < self.upkeep_ns / 4:
+            habit = self.habit_of(self.table.columns[c].owner)
+            window = self.window if self.table.columns[c].owner >= 0 else self.long_window
+            if habit_rate(habit, self.changes, window) < self.upkeep_ns / 4:
                 self.table.drop(c)
                 habit.column = -1
         self.next_sweep = self.changes + self.sweep_every
@@ -477,15 +483,17 @@ cdef class Indexed(Selector):
 
     cdef void renumber(self) noexcept nogil:
         """Columns have other numbers, and pod classes other places in the memo."""
-        cdef int32_t c, owner
+        cdef int32_t c
+        cdef Habit* habit
         for c in range(self.class_room):
             self.classes[c].lane = min(self.classes[c].lane, -1)
         for c in range(self.table.n_columns):
-            owner = self.table.columns[c].owner
-            if owner >= 0:
-                self.classes[owner].column = self.classes[owner].lane = c
-            else:
-                self.bounds[-1 - owner].column = c
+            habit = self.habit_of(self.table.columns[c].owner)
+            habit.column = habit.lane = c
+
+    cdef Habit* habit_of(self, int32_t owner) noexcept nogil:
+        """Of a pod class, or of a bound."""
+        return &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
 
     cpdef int verify(self) except -1:
         """Every column says of every node what it would say if it were made now."""

@@ -21,5 +21,6 @@ cdef int needs_plan(Needs* needs, int n_models) except -1 nogil
 cdef bint needs_known(const Pod* pod) noexcept nogil
 cdef void needs_set(Needs* needs, int c, const Pod* pod) noexcept nogil
 cdef void needs_drop(Needs* needs, int c) noexcept nogil
+cdef int32_t needs_one(const Needs* needs, int c, const Node* node, bint full, int32_t unfit) noexcept nogil
 cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full, int32_t unfit,
                       int32_t* out) noexcept nogil

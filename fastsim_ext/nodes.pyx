@@ -343,6 +343,7 @@ cdef class NodeTable:
         Each node's own fragmentation is worked out anew as well, unless it is ``trusted``: that takes longest by far.
         """
         cdef int n, g
+        cdef int64_t cpu_mw, gpu_mw
         cdef Node node, kept
         cdef Totals total = self.total
         memset(&self.total, 0, sizeof(Totals))
@@ -357,10 +358,12 @@ cdef class NodeTable:
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
             node = self.from_columns(n)
             kept = self.at(n)
-            assert (node.cpu_left, node.mem_left) == (kept.cpu_left, kept.mem_left), f"node {n}: two states"
-            power = (power_cpu(&node, node.cpu_left),
-                     power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n]))
-            assert power == (self.cpu_mw[n], self.gpu_mw[n]), f"node {n}: cached power is not {power} mW"
+            # One number at a time: tuples would be objects, and take longer than all the rest.
+            assert node.cpu_left == kept.cpu_left and node.mem_left == kept.mem_left, f"node {n}: two states"
+            cpu_mw = power_cpu(&node, node.cpu_left)
+            gpu_mw = power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n])
+            assert cpu_mw == self.cpu_mw[n] and gpu_mw == self.gpu_mw[n], (
+                f"node {n}: cached power is not {(cpu_mw, gpu_mw)} mW")
             if not self.trusted:
                 verify_frag(self, n, &node)
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"

@@ -1,6 +1,6 @@
 """The online engine: arrivals, departures and node changes in time order, one decision a pod."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastsim_ext.events import DepartureQueue
@@ -32,8 +32,11 @@ class Online:
         """Process up to ``budget`` events; says why it came back (a Status)."""
     def look_at(self, t: float) -> None:
         """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
-    def finish(self) -> None:
-        """Close the run: running and waiting pods leave as they are, the last row is written."""
+    def finish(self, drained: Callable[[], None] | None = None) -> None:
+        """Close the run: running and waiting pods leave as they are, the last row is written.
+
+        Whenever some outcome rows have come together ``drained`` is called, so that they never take much memory.
+        """
     def drain_rows(self) -> bytes:
         """The timeline rows so far; they are forgotten here."""
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:

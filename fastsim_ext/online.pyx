@@ -17,6 +17,9 @@ from fastsim_ext.work cimport (
     EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START, TOO_LARGE, Slot, WorkTable,
 )
 
+cdef enum:
+    TOGETHER = 1024      # outcome rows that are handed on at once when a run ends
+
 AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
          "power_mw", "pods_pending")
 
@@ -60,12 +63,17 @@ cdef class Online:
         """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
         self.look_s = t
 
-    def finish(self):
-        """Close the run: running and waiting pods leave as they are, the last row is written."""
+    def finish(self, drained=None):
+        """Close the run: running and waiting pods leave as they are, the last row is written.
+
+        Whenever some outcome rows have come together ``drained`` is called, so that they never take much memory.
+        """
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
                 self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN, INTERVAL | POD)
+                if drained is not None and self.work.n_outcomes >= TOGETHER:
+                    drained()
         if self.record:
             self.write_row(END, -1)
         self.nodes.trusted = not self.checked

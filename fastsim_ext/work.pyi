@@ -16,6 +16,12 @@ class WorkTable:
         """New pod classes, column by column; units as in add_class()."""
     def drain(self) -> bytes:
         """The outcome rows so far; they are forgotten here."""
+    def spans(self, room: Any) -> tuple[int, int, int, int]:
+        """Seconds into three rows: waits until the first start, arrival to end if finished, work lost by those gone.
+
+        Answers how many there are of each, and how often pods that are gone were stopped for others. The outcome rows
+        so far are forgotten here.
+        """
     def snapshot(self) -> tuple[bytes, dict[str, int]]:
         """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
     def restore(self, slots: Any, ends: Mapping[str, int]) -> None:

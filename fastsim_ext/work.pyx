@@ -59,6 +59,37 @@ cdef class WorkTable:
         self.n_outcomes = 0
         return PyBytes_FromStringAndSize(<char*> self.outcomes, n * sizeof(Outcome))
 
+    def spans(self, double[:, ::1] room):
+        """Seconds into three rows: waits until the first start, arrival to end if finished, work lost by those gone.
+
+        Answers how many there are of each, and how often pods that are gone were stopped for others. The outcome rows
+        so far are forgotten here.
+        """
+        cdef int64_t n = self.n_outcomes
+        cdef int64_t i
+        cdef int64_t waits = 0
+        cdef int64_t ends = 0
+        cdef int64_t losses = 0
+        cdef int64_t preemptions = 0
+        cdef const Outcome* row
+        if room.shape[0] != 3 or room.shape[1] < n:
+            raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected 3 of {n}")
+        for i in range(n):
+            row = &self.outcomes[i]
+            if row.attempt == 0 and row.node >= 0 and row.closes & INTERVAL:
+                room[0, waits] = row.start - row.submit
+                waits += 1
+            if row.reason == FINISHED:
+                room[1, ends] = row.end - row.submit
+                ends += 1
+            if row.closes & POD:
+                preemptions += row.preemptions
+                if row.lost > 0:
+                    room[2, losses] = row.lost
+                    losses += 1
+        self.n_outcomes = 0
+        return waits, ends, losses, preemptions
+
     def snapshot(self):
         """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
         if self.n_outcomes:

@@ -16,8 +16,10 @@ from fastsim.columns import (
     MOST_TYPICAL,
     ModelIds,
     change_columns,
+    fresh_target,
     node_columns,
     node_kinds,
+    once_each,
     plan_columns,
     power_columns,
     read_only,
@@ -111,6 +113,29 @@ def test_equal_nodes_are_of_one_kind_whatever_their_place() -> None:
     assert kinds[:, 0].tolist() == [4000, 8000, 8000] and kinds[:, 2].tolist() == [1, 1, 2]
     turned, _ = node_kinds(columns_of(made.reordered([3, 2, 1, 0])))
     assert turned.tolist() == kinds.tolist()
+
+
+def test_a_cluster_is_looked_at_once_as_long_as_it_exists() -> None:
+    seen: list[int] = []
+
+    @once_each
+    def look(made: Cluster) -> list[int]:
+        seen.append(len(made))
+        return [len(made)]
+
+    first, second = cluster(num_gpu=[1]), cluster(num_gpu=[1, 2])
+    assert look(first) is look(first) and look(second) == [2]
+    assert seen == [1, 2]
+
+
+def test_tables_of_one_target_share_no_scratch() -> None:
+    typical = TypicalPods((1000,), (300,), (1,), ((),), (1,), (1.0,))
+    known = typical_columns(typical, ModelIds([]))
+    one, two = fresh_target(known), fresh_target(known)
+    written = [(one[name], two[name]) for name in ("fit", "small", "spoilt")]
+    for mine, other in [*written, (one["groups"]["scratch"], two["groups"]["scratch"])]:
+        assert mine.tolist() == other.tolist() and not np.shares_memory(mine, other)
+    assert one["cpu"] is two["cpu"] and one["groups"]["share"] is two["groups"]["share"]
 
 
 def test_changes_are_by_time_then_position_and_a_coming_before_a_going() -> None:

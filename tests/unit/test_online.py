@@ -65,6 +65,17 @@ def test_the_horizon_itself_still_happens() -> None:
     assert decision.outcomes() == [(0, 0, "finished", 2.0)]
 
 
+def test_what_a_closed_run_leaves_is_handed_on_in_pieces() -> None:
+    decision = Decision(t4(1, gpus=1))
+    cls, pieces = decision.pod(0, 0, 0, 0), []
+    decision.feed(*((cls, float(k), None) for k in range(2500)))
+    decision.online.advance(9999)
+    decision.online.finish(lambda: pieces.append(decision.outcomes()))
+    pieces.append(decision.outcomes())
+    assert [len(piece) for piece in pieces] == [1024, 1024, 452]
+    assert [row[0] for piece in pieces for row in piece] == list(range(2500))
+
+
 @pytest.mark.parametrize(("record", "kinds"), [(0, []), (1, ["arrival", "departure", "end"]), (2, ["sample", "end"])])
 def test_rows_are_of_events_or_of_samples(record: int, kinds: list[str]) -> None:
     decision, cls = loop(record=record, sample_s=2.0 if record == 2 else 0.0)

@@ -100,6 +100,15 @@ def test_random_runs_are_the_same_on_disk_and_in_memory(scenario: Scenario) -> N
     equal(found[1], found[0])
 
 
+@settings(max_examples=25, deadline=None)
+@given(scenarios())
+def test_what_is_not_listed_sums_up_to_the_same(scenario: Scenario) -> None:
+    s, options = scenario, {"seed": scenario.seed, "sample_s": scenario.sample_s, "until_s": scenario.until_s}
+    brief, full = (_run(s, options | {"record": record}, None) for record in ("summary", "all"))
+    assert brief.summary.equals(full.summary) and brief.summary.schema == full.summary.schema
+    assert brief.stages.equals(full.stages) and brief.jobs.is_empty()
+
+
 def _run(s: Scenario, options: Any, folder: str | None) -> Result:
     if folder is None:
         return run_online(s.cluster, s.workload, s.plan, s.typical, OnlineOptions(**options))

@@ -53,6 +53,28 @@ def test_outcome_rows_are_what_numpy_reads() -> None:
     assert row.item() == (0, 0, 0, 0, 0, 3, 0b11, 1.0, 1.0, 1.0, 3.5, 0, 0.0)
 
 
+def test_spans_are_those_of_the_outcomes_and_are_told_once() -> None:
+    decision = Decision(t4(1, gpus=1))
+    cls = decision.pod()
+    decision.feed((cls, 0.0, 2.0), (cls, 1.0, None), (cls, 3.0, None))
+    decision.online.advance(99)
+    decision.online.finish()
+    room = np.zeros((3, 3))
+    assert decision.work.spans(room) == (2, 1, 0, 0)  # one of the three fitted nowhere, one finished
+    assert room[0, :2].tolist() == [0.0, 0.0] and room[1, 0] == 2.0
+    assert decision.work.spans(room) == (0, 0, 0, 0) and decision.work.n_outcomes == 0
+
+
+def test_spans_need_room() -> None:
+    decision = Decision(t4(1, gpus=1))
+    decision.feed((decision.pod(), 0.0, 1.0))
+    decision.online.advance(99)
+    for room in (np.zeros((2, 1)), np.zeros((3, 0))):
+        with pytest.raises(ValueError, match=f"room of {len(room)} rows of {room.shape[1]}, expected 3 of 1"):
+            decision.work.spans(room)
+    assert decision.work.n_outcomes == 1
+
+
 def test_running_pods_stand_in_order_of_arrival_whatever_slot_they_hold() -> None:
     decision = Decision(t4(1, gpus=3))
     one, two = decision.pod(1, 1000), decision.pod(1, 600)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.tabular import rechunked
-from fastsim.workload import Workload, rules
+from fastsim.workload import Workload, rules, stream
 from fastsim.workload.schema import POD_SCHEMA, REQUIRED
 
 GOOD: dict[str, list[Any]] = {
@@ -204,6 +204,31 @@ def test_rows_are_counted_over_the_whole_stream(tmp_path: Path) -> None:
     columns["pod_id"][65_536] = 65_535
     with pytest.raises(InputError, match=r"w:65537: pod_id: found 65535 after 65535"):
         list(Workload.from_arrow(pa.table(columns), name="w").batches())
+
+
+def test_rows_in_memory_are_tidied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = workload()
+    first = list(held.batches(2))
+    monkeypatch.setattr(stream, "checked", None)  # whoever looks again fails
+    assert list(held.batches(2)) == first
+    with pytest.raises(TypeError):
+        list(held.batches(3))  # other batches
+    monkeypatch.undo()
+    assert pa.Table.from_batches(held.batches(3)) == pa.Table.from_batches(first).combine_chunks()
+
+
+def test_many_rows_are_not_kept_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "TIDY_ROWS", 2)
+    held = workload()
+    assert list(held.batches(2)) == list(held.batches(2))
+    assert isinstance(held.source, stream.Held) and held.source.tidy is None
+
+
+def test_a_reader_who_stops_early_leaves_nothing_half_known() -> None:
+    held = workload()
+    next(held.batches(1))
+    assert isinstance(held.source, stream.Held) and not held.source.good and held.source.tidy is None
+    assert held.table().num_rows == len(GOOD["pod_id"])
 
 
 def test_columns_missing_or_misspelt() -> None:
