@@ -2,7 +2,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.grouped cimport Exact, Groups, View
 from fastsim_ext.types cimport FRAG_CLASSES, Kind, Node, Pod, Typical
-
 cdef struct Totals:              # exact sums over the nodes that are present
     int64_t nodes_used, gpus_of_used_nodes, gpus_used    # with a GPU in use or CPU taken; all their GPUs; those in use
     int64_t cpu_alloc, mem_alloc, gpu_alloc      # milli-CPU, MiB, milli-GPU
@@ -26,14 +25,15 @@ cdef class NodeTable:
     cdef readonly int count, width, n_tags, n_full     # n_full: nodes with all pods they may have; capacity, by node:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
     cdef const int32_t[::1] num_gpu, model, max_pods, cores, mig_gpus         # mig_gpus: partitioned, not in num_gpu
-    # state, by node
-    cdef int64_t[::1] cpu_left, mem_left, cpu_mw, gpu_mw, mig_used    # power follows; mig_used: milli of instances
-    cdef int32_t[::1] pods, free, changed    # free: milli-GPU; changed: nodes that did since it was read, each once
-    cdef int32_t[:, ::1] gpu_left__ng, tags__nt
-    cdef uint8_t[::1] present, listed        # listed: whether it is in ``changed``
-    cdef int32_t[::1] spare                  # follows, as the next: SPARE times idle devices, plus the most on one
-    cdef double[::1] frag, before            # frag: NaN until asked for; before: the same, in another order
-    cdef int64_t[:, ::1] frag__nk
+    cdef int64_t[::1] cpu_left, mem_left     # state, by node; what is not searched may lie in rows
+    cdef int64_t[:] cpu_mw, gpu_mw, mig_used         # power follows; mig_used: milli of instances
+    cdef int32_t[::1] pods, spare, changed   # spare follows: SPARE times idle devices, plus the most on one
+    cdef int32_t[:] free                     # milli-GPU
+    cdef int32_t[:, :] gpu_left__ng, tags__nt
+    cdef uint8_t[::1] present
+    cdef uint8_t[:] listed                   # whether it is in ``changed``, where no node is twice
+    cdef double[:] frag, before              # frag: NaN until asked for; before: the same, in another order
+    cdef int64_t[:, :] frag__nk
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side

@@ -87,6 +87,9 @@ cdef class NodeTable:
         for n in range(self.count):
             self.parted = self.parted or self.mig_gpus[n] > 0
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
+        for name in ("gpu_left", "tags", "frag_classes"):    # kernels are given the first number of a node's
+            if columns[name].strides[1] != columns[name].itemsize:
+                raise ValueError(f"{name}: found numbers {columns[name].strides[1]} bytes apart, expected a row")
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
         self.records = <Node*> calloc(max(self.count, 1), sizeof(Node))
@@ -197,21 +200,14 @@ cdef class NodeTable:
             return
         for i in range(0, <int> sizeof(Node), 64):
             ahead(<char*> &self.records[n] + i)
-        ahead(&self.gpu_left__ng[n, 0])
-        ahead(&self.tags__nt[n, 0])
-        ahead(&self.frag__nk[n, 0])
+        for i in range(0, <int> (<char*> &self.listed[n] - <char*> &self.frag__nk[n, 0]) + 1, 64):
+            ahead(<char*> &self.frag__nk[n, 0] + i)      # and what lies between them, see fastsim.columns.TOGETHER
         ahead(&self.exacts[n * EXACTS])
         ahead(&self.cpu_left[n])
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])
         ahead(&self.max_pods[n])
-        ahead(&self.before[n])
-        ahead(&self.free[n])
         ahead(&self.spare[n])
-        ahead(&self.listed[n])
-        ahead(&self.frag[n])
-        ahead(&self.cpu_mw[n])
-        ahead(&self.gpu_mw[n])
         for i in range(0, 3 * self.target.groups.n, 16):
             ahead(self.looks + <int64_t> n * 3 * self.target.groups.n + i)
 
