@@ -18,15 +18,17 @@ Made = TypeVar("Made")
 
 MOST = 8
 """Objects that are kept; those not asked for longest go first."""
-HELD_ROWS = 500_000
+HELD_ROWS = 1_000_000
 """Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
+MOST_ROWS = 4_000_000
+"""Rows of all workloads that are kept together, at about 45 bytes each."""
 
 
 class Shelf:
     """Objects by what they were made from, for one purpose at a time."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most, self._lock = most, threading.Lock()
+    def __init__(self, most: int = MOST, most_rows: int = MOST_ROWS) -> None:
+        self._most, self._most_rows, self._lock = most, most_rows, threading.Lock()
         self._purpose: str | None = None
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -55,9 +57,14 @@ class Shelf:
         with self._lock:
             if self.keeps:
                 self._made[key] = made
-                while len(self._made) > self._most:
+                while len(self._made) > 1 and self._is_full():
                     self._made.popitem(last=False)
         return made
+
+    def _is_full(self) -> bool:
+        # Rows in memory have a table; those of a stream have none.
+        held = (made.rows or 0 for made in self._made.values() if hasattr(getattr(made, "source", None), "table"))
+        return len(self._made) > self._most or sum(held) > self._most_rows
 
     def __len__(self) -> int:
         return len(self._made)

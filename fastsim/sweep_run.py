@@ -16,7 +16,7 @@ from fastsim.executors import Executor, Outcome, OutOfTime, executor_on
 from fastsim.opened import SHELF
 from fastsim.run_warnings import Message, warn
 from fastsim.store import Store, store_at
-from fastsim.sweep_scenario import effort
+from fastsim.sweep_order import LongestFirst
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,7 +122,6 @@ def swept(
     store = store_at(out, storage_options)
     _note_axes(store, runs)
     missing = [run for run in runs if not is_complete(store, run)]
-    missing.sort(key=lambda run: effort(run.scenario), reverse=True)
     state = State(len(runs), kept=len(runs) - len(missing))
     failures = _played(missing, store, where or Where(workers=workers), state, (progress, watch))
     table = table_of([run for run in runs if run.name not in failures], store)
@@ -142,6 +141,7 @@ def _played(
     """Play these runs; what went wrong, by name."""
     sweep, told, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
     base, driver = os.getcwd(), os.getpid()
+    turns = LongestFirst([run.scenario for run in missing])
     given = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
     if not given:
         return failures
@@ -149,8 +149,11 @@ def _played(
         tell[1](state)
     try:
         with where.executor(len(given)) as spread:
-            for outcome in spread.completed(played_to_store, given):
-                _take(outcome, given[outcome.at].name, failures, told)
+            for outcome in spread.completed(played_to_store, (given[at] for at in turns)):
+                at = turns.order[outcome.at]
+                if outcome.error is None:
+                    turns.note_end(at)
+                _take(outcome, given[at].name, failures, told)
                 state.done, state.failed = state.done + 1, len(failures)
                 state.retried = spread.retries
                 if tell[0] is not None:

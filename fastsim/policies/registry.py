@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError
@@ -86,7 +87,9 @@ def names() -> list[str]:
 
 def policy_class(name: str) -> type[Any]:
     """The class registered under ``name``; unknown names are a :class:`PolicyError` with a suggestion."""
-    _discover()
+    _load_namesake(name)
+    if name not in _classes:
+        _discover()
     if name not in _classes:
         _load_entry_point(name)
     if name in _classes:
@@ -148,6 +151,15 @@ def placing(text: str) -> OnlinePolicy:
         raise PolicyError(f"policy {text!r}", "a policy of another engine", "one that places pods")
     placed: OnlinePolicy = made
     return placed
+
+
+@cache
+def _load_namesake(name: str) -> None:
+    """Load the module called like the policy, where most stand: who needs one need not load them all."""
+    if name.isidentifier() and not name.startswith("_"):
+        for family in FAMILIES:
+            if importlib.util.find_spec(f"{family}.{name}") is not None:
+                importlib.import_module(f"{family}.{name}")
 
 
 @lru_cache(maxsize=1)  # the modules of a package do not change while it runs

@@ -127,6 +127,10 @@ def _check(options: OpenbOptions) -> None:
     for name, choices in (("arrivals", ARRIVALS), ("durations", DURATIONS)):
         if getattr(options, name) not in choices:
             raise ScenarioError(f"synth.{name}", repr(getattr(options, name)), f"one of: {', '.join(choices)}")
+    for name in ("pods", "seed"):
+        value = getattr(options, name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ScenarioError(f"synth.{name}", repr(value), "a whole number")
     if options.pods < 0:
         raise ScenarioError("synth.pods", options.pods, "0 or more")
     for name in ("rate_per_hour", "load"):

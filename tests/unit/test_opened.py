@@ -32,6 +32,20 @@ def test_the_least_used_goes_first() -> None:
     assert shelf.kept("a", lambda: "new") == "A" and shelf.kept("b", lambda: "new") == "new"
 
 
+def test_only_so_many_rows_are_kept_and_the_last_ones_always() -> None:
+    pods = fs.Workload.synth("openb", pods=50, seed=1)
+    held, longer = in_memory(pods), in_memory(fs.Workload.synth("openb", pods=200, seed=1))
+    shelf = Shelf(most_rows=100)
+    shelf.keep_for("x")
+    for key, made in (("a", held), ("b", held), ("stream", pods)):
+        shelf.kept(key, partial(lambda made: made, made))
+    assert len(shelf) == 3, "what is streamed takes no room"
+    shelf.kept("c", lambda: held)
+    assert len(shelf) == 3 and shelf.kept("a", lambda: None) is None
+    shelf.kept("d", lambda: longer)
+    assert len(shelf) == 1 and shelf.kept("d", lambda: None) is longer
+
+
 def test_short_workloads_are_read_once(tmp_path: Path) -> None:
     path = tmp_path / "pods.parquet"
     fs.Workload.synth("openb", pods=50, seed=1).write(path)

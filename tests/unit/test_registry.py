@@ -181,3 +181,23 @@ def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.Mo
     assert registry.describe("lab.mine").title == "Best fit under another name."
     with pytest.raises(PolicyError, match="no_such_module"):
         registry.parse("lab.gone")
+
+
+def test_who_needs_one_policy_loads_no_other_family() -> None:
+    code = (
+        "import sys\nfrom fastsim.policies import registry\n"
+        "print(registry.parse('0.9*fgd + 0.1*pwr'), 'fastsim.policies.rounds.gandiva' in sys.modules)\n"
+        "print(registry.parse('las'), 'fastsim.policies.rounds.gandiva' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["9*fgd + pwr False", "las True"]
+
+
+def test_a_policy_of_ones_own_cannot_take_a_name_that_is_not_loaded_yet() -> None:
+    code = (
+        "from fastsim.policies import registry\n"
+        "registry.policy('gandiva')(type('Mine', (), {}))\n"
+        "registry.policy_class('gandiva')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "PolicyError: policy 'gandiva': found a second class" in done.stderr
