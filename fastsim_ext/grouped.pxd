@@ -45,8 +45,8 @@ cdef struct View:              # one node seen by the groups
     int32_t* offer_gain        # gain after each of them: n_offers rows of n
     int32_t[LEVELS] offer_free
     uint64_t[LEVELS] offer_gpus
-    int[RECALLED] most_rank    # CPU ranks whose largest saving by these offers is known, by rank modulo RECALLED; or -1
-    double[RECALLED] most      # that saving
+    double[RECALLED] most      # the largest saving by these offers, by CPU rank modulo RECALLED
+    int[RECALLED] settled, most_rank, settled_rank     # points by sums in the given order; whose rank each is, or -1
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
 cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, View* view) noexcept nogil
 cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, int32_t free,
@@ -54,7 +54,7 @@ cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, E
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil
-cdef int grouped_points(double saved) noexcept nogil
 cdef int grouped_best(View* view, const Pod* pod) noexcept nogil
+cdef int grouped_settled(View* view, const Pod* pod, const Typical* typical) noexcept nogil
 cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil

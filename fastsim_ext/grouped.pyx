@@ -213,7 +213,7 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     cdef int k
     view.n_offers = 0
     for k in range(RECALLED):
-        view.most_rank[k] = -1
+        view.most_rank[k] = view.settled_rank[k] = -1
     if num_gpu == 0:
         memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
         view.offer_free[0] = view.free
@@ -249,6 +249,17 @@ cdef int grouped_points(double saved) noexcept nogil:
     return points
 
 
+cdef inline int points_below(double saved) noexcept nogil:
+    """Points that no smaller saving exceeds, and no larger one falls short of; beyond the table 0, or 100 for 99."""
+    cdef int points
+    if not -REACH < saved < REACH - STEP:
+        return 100 if saved > 0 else 0
+    points = near[(<int> (saved + REACH)) // STEP]
+    while saved >= edge[points + 1]:
+        points += 1
+    return points
+
+
 cdef inline double most_saved(View* view, int rank) noexcept nogil:
     """The largest saving by the offers made; many requests leave CPU of the same rank."""
     cdef int offer
@@ -273,14 +284,9 @@ cdef int grouped_best(View* view, const Pod* pod) noexcept nogil:
 
 cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil:
     """Points that no pod exceeds which asks for the devices of ``pod`` and for its CPU or more."""
-    cdef double saved = most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT
-    cdef int points
-    if pod.cpu == 0 and pod.num_gpu == 0 or not -REACH < saved < REACH - STEP:
+    if pod.cpu == 0 and pod.num_gpu == 0:
         return 100
-    points = near[(<int> (saved + REACH)) // STEP]
-    while saved >= edge[points + 1]:
-        points += 1
-    return points
+    return points_below(most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT)
 
 
 cdef double exact_amount(View* view, int64_t cpu_left, int rank, const Typical* typical) noexcept nogil:
@@ -310,7 +316,6 @@ cdef int exact_points(View* view, const Pod* pod, uint64_t gpus, int rank, const
 cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint64_t* gpus) noexcept nogil:
     """FGD points of placing ``pod`` on the node of the view, and the devices; always those of ``frag_growth``."""
     cdef Node exact
-    cdef int offer, points, best = -1
     cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
     gpus[0] = 0
     if (pod.num_gpu == 0 and pod.cpu == 0) or (pod.num_gpu > 1 and pod.milli != FULL):
@@ -318,14 +323,43 @@ cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint
         exact.frag = exact_amount(view, exact.cpu_left, view.rank, typical)
         return frag_growth(&exact, pod, typical, gpus)
     grouped_offers(view, pod.num_gpu, pod.milli)
+    return offered_points(view, pod, rank, typical, gpus)
+
+
+cdef int offered_points(View* view, const Pod* pod, int rank, const Typical* typical, uint64_t* gpus) noexcept nogil:
+    """The same by the offers made for ``pod``; sums in the given order only where they can decide."""
+    cdef double[LEVELS] saved
+    cdef double highest = -1e9
+    cdef int offer, points, most, best = -1
     if pod.num_gpu == 0:
         points = grouped_best(view, pod)
         return points if points >= 0 else exact_points(view, pod, 0, rank, typical)
     for offer in range(view.n_offers):
-        points = grouped_points(grouped_saved(view, offer, rank))
+        saved[offer] = grouped_saved(view, offer, rank)
+        highest = saved[offer] if saved[offer] > highest else highest
+    for offer in range(view.n_offers):
+        points = grouped_points(saved[offer])
         if points < 0:
+            most = points_below(saved[offer] + 2 * DOUBT)
+            if most <= best or most < min(points_below(highest - 2 * DOUBT), 99):
+                continue
             points = exact_points(view, pod, view.offer_gpus[offer], rank, typical)
         if points > best:
             best = points
             gpus[0] = view.offer_gpus[offer]
     return best
+
+
+cdef int grouped_settled(View* view, const Pod* pod, const Typical* typical) noexcept nogil:
+    """FGD points of the best of the offers made for ``pod`` where ``grouped_best`` is not sure of them.
+
+    Many requests of one family leave CPU of the same rank: then they are the same.
+    """
+    cdef uint64_t gpus
+    cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
+    cdef int at = rank % RECALLED
+    if pod.num_gpu == 0 or (pod.num_gpu > 1 and pod.milli != FULL):
+        return grouped_growth(view, pod, typical, &gpus)
+    if view.settled_rank[at] != rank:
+        view.settled_rank[at], view.settled[at] = rank, offered_points(view, pod, rank, typical, &gpus)
+    return view.settled[at]

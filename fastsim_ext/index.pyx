@@ -16,7 +16,7 @@ from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_room, habi
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
 from fastsim_ext.needs cimport WORST, needs_known
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.points cimport points_bound, points_bounded, points_raw, points_viewed
+from fastsim_ext.points cimport points_alone, points_bound, points_bounded, points_viewed
 from fastsim_ext.recall cimport MOST_RANKS, NO_ANSWER, Answer, Answers
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.stretched cimport StretchedTable
@@ -301,12 +301,10 @@ cdef class Indexed(Selector):
 
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil:
         """Raw points of one term on node ``n``, worked out."""
-        cdef uint64_t gpus
         cdef const Node* node = &self.nodes.records[n]
         if self.kernel[term] == FGD:
             return self.growth(n, node, pod)
-        return points_raw(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term],
-                          &gpus)
+        return points_alone(self.kernel[term], node, pod, &self.nodes.target.typical, self.dim[term], self.norm[term])
 
     cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil:
         """Points of fragmentation on node ``n``: as it was worked out lately for a node in this state, or anew."""

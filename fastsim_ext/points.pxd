@@ -5,6 +5,8 @@ from fastsim_ext.types cimport Node, Pod, Typical
 
 cdef int64_t points_raw(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim, int norm,
                         uint64_t* gpus) noexcept nogil
+cdef int64_t points_alone(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim,
+                          int norm) noexcept nogil
 cdef int64_t points_viewed(int kernel, const Pod* pod, const Typical* typical, int dim, int norm,
                            View* view) noexcept nogil
 cdef bint points_bounded(int kernel) noexcept nogil

@@ -3,9 +3,9 @@
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.frag cimport frag_growth
-from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_growth
+from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_settled
 from fastsim_ext.pack cimport pack_best_fit, pack_clusters, pack_gpus, pack_simon
-from fastsim_ext.power cimport power_saved
+from fastsim_ext.power cimport power_points, power_saved
 from fastsim_ext.types cimport (
     BEST_FIT, DOT_PRODUCT, FGD, GPU_CLUSTERING, GPU_PACKING, PWR, Node, Pod, Typical,
 )
@@ -30,6 +30,13 @@ cdef int64_t points_raw(int kernel, const Node* node, const Pod* pod, const Typi
     return pack_simon(node, pod)
 
 
+cdef int64_t points_alone(int kernel, const Node* node, const Pod* pod, const Typical* typical, int dim,
+                          int norm) noexcept nogil:
+    """The same for a node that can host the pod, without the devices."""
+    cdef uint64_t gpus
+    return power_points(node, pod) if kernel == PWR else points_raw(kernel, node, pod, typical, dim, norm, &gpus)
+
+
 cdef int64_t points_viewed(int kernel, const Pod* pod, const Typical* typical, int dim, int norm,
                            View* view) noexcept nogil:
     """Raw points on the node of a view in which the offers for the pod's devices were made."""
@@ -38,7 +45,7 @@ cdef int64_t points_viewed(int kernel, const Pod* pod, const Typical* typical, i
     if kernel != FGD:
         return points_raw(kernel, view.node, pod, typical, dim, norm, &gpus)
     points = grouped_best(view, pod)
-    return points if points >= 0 else grouped_growth(view, pod, typical, &gpus)
+    return points if points >= 0 else grouped_settled(view, pod, typical)
 
 
 cdef bint points_bounded(int kernel) noexcept nogil:

@@ -5,18 +5,19 @@ answer the same ``Choice`` for the same state.
 """
 
 cimport cython
+from libc.math cimport isnan
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.device cimport (
     device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
 )
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
-from fastsim_ext.frag cimport frag_growth
+from fastsim_ext.frag cimport frag_amount, frag_growth
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_raw
-from fastsim_ext.power cimport power_saved
+from fastsim_ext.power cimport power_points, power_saved
 from fastsim_ext.types cimport (
-    FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD, PICK_PWR, PICK_RANDOM, PICK_WORST, PYTHON, RANDOM, Node,
+    FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD, PICK_PWR, PICK_RANDOM, PICK_WORST, PWR, PYTHON, RANDOM, Node,
     Pod,
 )
 from fastsim_ext.work cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
@@ -70,6 +71,10 @@ cdef class Selector:
         self.work.known_class(cls)
         node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
         points = points_raw(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
+        if kernel == PWR and misfit(&node, &self.work.classes[cls], 0, 1) == 0:
+            alone = power_points(&node, &self.work.classes[cls])
+            if alone != points:
+                raise ArithmeticError(f"node {n}, class {cls}: {alone} points without devices, {points} with them")
         return points, gpus
 
     def pick(self, int gpu_pick, int n, int cls):
@@ -98,7 +103,6 @@ cdef class Selector:
         cdef const Pod* pod = &self.work.classes[cls]
         cdef int f, stage, best = 0
         cdef int count = self.feasible(pod, &stage)
-        cdef Node node
         choice.node = -1
         choice.gpus = 0
         choice.reason = stage
@@ -109,8 +113,7 @@ cdef class Selector:
                     best = f
         if count > 0:
             choice.node = self.feasible__f[best]
-            node = self.nodes.exactly(choice.node) if self.gpu_pick == PICK_FGD else self.nodes.at(choice.node)
-            choice.gpus = self.devices(choice.node, &node, pod, self.gpu_pick)
+            choice.gpus = self.devices(choice.node, &self.nodes.records[choice.node], pod, self.gpu_pick)
         self.attempts += 1
         return 0
 
@@ -139,11 +142,9 @@ cdef class Selector:
         """The furthest check that any node failed for the pod, as a Reason."""
         cdef int n
         cdef int stage = NO_NODE
-        cdef Node node
         for n in range(self.nodes.count):
             if self.nodes.present[n]:
-                node = self.nodes.at(n)
-                stage = max(stage, misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n]))
+                stage = max(stage, misfit(&self.nodes.records[n], pod, self.nodes.pods[n], self.nodes.max_pods[n]))
         return stage
 
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil:
@@ -203,6 +204,7 @@ cdef class Selector:
     cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil:
         """The devices a pod gets on its node; whole devices are always the lowest free ones."""
         cdef uint64_t gpus = 0
+        cdef Node exact
         cdef int which
         if pod.num_gpu == 0:
             return 0
@@ -214,7 +216,10 @@ cdef class Selector:
             which = draw_below(device_fit_count(node, pod.milli), self.seed, STREAM_GPU, self.attempts)
             return device_nth_fit(node, pod.milli, which)
         if pick == PICK_FGD:
-            frag_growth(node, pod, &self.nodes.target.typical, &gpus)
+            exact = node[0]
+            if isnan(exact.frag):
+                exact.frag = frag_amount(node.cpu_left, node.gpu_left, node, &self.nodes.target.typical)
+            frag_growth(&exact, pod, &self.nodes.target.typical, &gpus)
         elif pick == PICK_PWR:
             power_saved(node, pod, &gpus)
         elif pick == PICK_DOT:
