@@ -13,6 +13,9 @@ cdef extern from *:
     #endif
     #define FASTSIM_LARGE_PAGE ((uintptr_t) 1 << 21)
 
+    /* The first cache line that begins at or after a place. */
+    #define fastsim_line(at) ((void *) (((uintptr_t) (at) + 63) & ~(uintptr_t) 63))
+
     /* Only whole pages within the block, so that no more memory is taken than was asked for. */
     static inline void fastsim_large_pages(void *at, size_t bytes) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -27,4 +30,5 @@ cdef extern from *:
     }
     """
     void ahead "fastsim_prefetch"(const void* at) noexcept nogil
+    void* ahead_line "fastsim_line"(void* at) noexcept nogil
     void ahead_pages "fastsim_large_pages"(void* at, size_t bytes) noexcept nogil

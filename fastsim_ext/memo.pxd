@@ -1,7 +1,6 @@
 # What was worked out about a node's state, kept for whoever meets that state again.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport Node, Pod
-
 cdef enum:
     UNKNOWN = -32768         # a figure nobody has worked out yet; what does not fit its bits is never kept
     SMALL_UNKNOWN = -128     # the same in a row of bytes
@@ -39,6 +38,7 @@ cdef class Memo:
     cdef readonly int64_t generation     # counts how often numbers of states lost their meaning
     cdef int64_t n_marks, state_room, mask
     cdef uint64_t* keys                  # n_states rows of words
+    cdef void* held                      # the memory of the rows, which begin with a cache line
     cdef char* rows                      # n_states rows of each * lane_room figures, two bytes each unless coarse
     cdef uint64_t* table                 # open addressing: upper half of the key's mix, and state + 1; or 0
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1

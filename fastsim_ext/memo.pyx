@@ -12,7 +12,7 @@ is kept is what was met lately.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
-from fastsim_ext.ahead cimport ahead, ahead_pages
+from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 
 cdef enum:
@@ -109,7 +109,7 @@ cdef class Memo:
     def __dealloc__(self):
         free(self.lanes)
         free(self.keys)
-        free(self.rows)
+        free(self.held)
         free(self.table)
         free(self.marks)
 
@@ -347,11 +347,16 @@ cdef class Memo:
         cdef int64_t known = self.lane_room * self.each
         cdef int64_t old = self.row_bytes(self.lane_room)
         cdef int64_t wide = self.row_bytes(lanes)
-        cdef char* rows = <char*> realloc(self.rows, max(room * wide, 1))
-        if rows == NULL:
+        cdef int64_t gap = self.rows - <char*> self.held
+        cdef void* held = realloc(self.held, room * wide + LINE)
+        cdef char* rows = <char*> ahead_line(held)
+        if held == NULL:
             with gil:
                 raise MemoryError()
+        if rows - <char*> held != gap:
+            memmove(rows, <char*> held + gap, min(before, room) * old)
         ahead_pages(rows, room * wide)
+        self.held = held
         self.rows, self.state_room, self.lane_room = rows, room, lanes
         i = before if wide > old else 0
         while i > 0:    # from the end, because every row moves up

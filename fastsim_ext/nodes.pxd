@@ -8,7 +8,6 @@ cdef struct Totals:              # exact sums over the nodes that are present
     int64_t cpu_cap, mem_cap, gpu_cap            # the same of what is present
     int64_t[FRAG_CLASSES] frag   # typical count x milli-GPU
     int64_t cpu_mw, gpu_mw       # milliwatts
-
 cdef class TypicalTable:
     cdef const int64_t[::1] cpu, count
     cdef const int32_t[::1] kind, level_milli
@@ -20,7 +19,6 @@ cdef class TypicalTable:
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
     cdef object kept             # the arrays behind ``groups``
-
 cdef class NodeTable:
     cdef readonly int count, width, n_tags, n_full     # n_full: nodes with all pods they may have; capacity, by node:
     cdef const int64_t[::1] cpu_cap, mem_cap, gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw
@@ -39,6 +37,7 @@ cdef class NodeTable:
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
     cdef Exact* exacts           # by node: EXACTS of them
+    cdef (void*)[3] held         # the memory of records, looks and exacts, which begin with a cache line
     cdef bint watched, parted, trusted   # changes are read; any GPU is partitioned; verify() sums no fragmentation
     cdef int n_changed
     cdef int known(self, int n) except -1

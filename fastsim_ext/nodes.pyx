@@ -8,7 +8,7 @@ from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
-from fastsim_ext.ahead cimport ahead, ahead_pages
+from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport EXACTS, STRIPS, Exact, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
@@ -17,6 +17,7 @@ from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 cdef enum:
     NEAR = 2048          # nodes of a cluster that a cache holds
+    LINE = 64            # bytes of a cache line
 
 
 cdef class TypicalTable:
@@ -92,9 +93,10 @@ cdef class NodeTable:
                 raise ValueError(f"{name}: found numbers {columns[name].strides[1]} bytes apart, expected a row")
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
-        self.records = <Node*> calloc(max(self.count, 1), sizeof(Node))
-        if self.records == NULL:
+        self.held[0] = calloc(self.count * sizeof(Node) + LINE, 1)
+        if self.held[0] == NULL:
             raise MemoryError()
+        self.records = <Node*> ahead_line(self.held[0])
         ahead_pages(self.records, self.count * sizeof(Node))
         for n in range(self.count):
             self.records[n] = self.from_columns(n)
@@ -102,19 +104,20 @@ cdef class NodeTable:
         self.enter_all()
 
     def __dealloc__(self):
-        free(self.records)
-        free(self.looks)
-        free(self.exacts)
+        cdef int k
+        for k in range(3):
+            free(self.held[k])
 
     def enter_all(self):
         """Count the nodes that are present from the start."""
         cdef int n
-        free(self.looks)
-        free(self.exacts)
-        self.looks = <int32_t*> calloc(<size_t> max(self.count, 1) * 3 * self.target.groups.n, sizeof(int32_t))
-        self.exacts = <Exact*> calloc(max(self.count, 1) * EXACTS, sizeof(Exact))
-        if self.looks == NULL or self.exacts == NULL:
+        free(self.held[1])
+        free(self.held[2])
+        self.held[1] = calloc(<size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t) + LINE, 1)
+        self.held[2] = calloc(self.count * EXACTS * sizeof(Exact) + LINE, 1)
+        if self.held[1] == NULL or self.held[2] == NULL:
             raise MemoryError()
+        self.looks, self.exacts = <int32_t*> ahead_line(self.held[1]), <Exact*> ahead_line(self.held[2])
         ahead_pages(self.looks, <size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t))
         for n in range(self.count):
             if self.present[n]:

@@ -8,10 +8,10 @@ that of a large cluster more is in the cache and less has to be fetched; every s
 for both widths.
 """
 
-from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t, uintptr_t
+from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
-from fastsim_ext.ahead cimport ahead, ahead_pages
+from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 
 cdef enum:
     LINE = 64            # bytes of a cache line
@@ -132,7 +132,7 @@ cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint n
         with gil:
             raise MemoryError()
     ahead_pages(grove.held, room * (1 if narrow else sizeof(int32_t)) + LINE)
-    grove.cells = <char*> ((<uintptr_t> grove.held + LINE - 1) // LINE * LINE)
+    grove.cells = <char*> ahead_line(grove.held)
     for i in range(room):
         if narrow:
             (<int8_t*> grove.cells)[i] = INT8_MIN
