@@ -13,7 +13,6 @@ from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
 from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
 from fastsim.apps.application import Applications
-from fastsim.one_thread import one_thread
 from fastsim.perf_fit import _fitted
 from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.rounds.pollux import Pollux
@@ -59,9 +58,8 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
     jobs = jobs_of(workload_from(listed.replace("hour=20", "hour=80") if busy > 8 else listed).workload)
     rounds = begun(setting, policy.begin(setting), jobs)
     while len(rounds.loop.active) < busy * times and rounds.loop.expected:
-        with one_thread():
-            rounds.loop.work()
-            rounds.decide()
+        rounds.loop.work()
+        rounds.decide()
     view, decider = rounds.view(), rounds.plan.decider
     assert len(view.jobs) >= busy * times
 

@@ -26,7 +26,6 @@ from fastsim.adaptive_records import TRAINED, gang_records, trained_records
 from fastsim.errors import InputError, PolicyError
 from fastsim.frames import ROW
 from fastsim.goodput import Noise, Perf
-from fastsim.one_thread import one_thread
 from fastsim.perf_fit import Observation, fitted
 from fastsim.reference_adaptive import check_job
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping
@@ -154,18 +153,17 @@ def run_adaptive(
     """
     rounds = begun(setting, plan, tuple(jobs), record_tasks, gauge)
     loop, write = rounds.loop, _keeping(rounds, checkpoint, resume, record_tasks)
-    with one_thread():
-        while (loop.active or loop.expected) and loop.now_s < until_s:
-            loop.work()
-            rounds.decide()
-            write(False)
-            if CHECKED:
-                loop.verify()
-            if loop.quiet > MOST_QUIET and not loop.expected:
-                found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
-                raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
-            if progress is not None and loop.rounds % LOOK_ROUNDS == 0:
-                progress(len(loop.gone))
+    while (loop.active or loop.expected) and loop.now_s < until_s:
+        loop.work()
+        rounds.decide()
+        write(False)
+        if CHECKED:
+            loop.verify()
+        if loop.quiet > MOST_QUIET and not loop.expected:
+            found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
+            raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
+        if progress is not None and loop.rounds % LOOK_ROUNDS == 0:
+            progress(len(loop.gone))
     write(True)
     return _finished(told, rounds)
 

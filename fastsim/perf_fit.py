@@ -58,28 +58,14 @@ def loss(observed: Iterable[Observation], perf: Perf) -> float:
 
 @lru_cache(maxsize=REMEMBERED)
 def _fitted(observed: tuple[Observation, ...]) -> Perf:
-    from scipy.optimize import Bounds, minimize
-
     _check(observed)
-    kernel = _kernel(observed)
     low, high = np.full(len(START), FREE), np.full(len(START), np.inf)
     low[-1], high[-1] = 1.0, LARGEST_GAMMA
-    start = np.array(START)
+    ended = np.array(START)
     for index, value in _pinned(observed).items():
-        start[index] = low[index] = high[index] = value
-
-    unused = np.empty(len(start))
-
-    def slope(perf: Floats) -> Floats:  # computed twice: what SciPy does to remember it takes longer
-        found = np.empty(len(perf))
-        kernel.loss(perf, found)
-        return found
-
-    bounds = Bounds(low, high, keep_feasible=True)
-    found = minimize(
-        lambda perf: kernel.loss(perf, unused), start, jac=slope, bounds=bounds, method="L-BFGS-B", tol=STOP
-    )
-    perf = Perf(*found.x.tolist())  # wherever it ended: a search that gave up has come closer too
+        ended[index] = low[index] = high[index] = value
+    _kernel(observed).fitted(low, high, STOP, ended)
+    perf = Perf(*ended.tolist())  # wherever it ended: a search that gave up has come closer too
     if max(at.nodes for at in observed) == 1:
         perf = perf._replace(
             alpha_n=max(perf.alpha_n, SLOWER_BETWEEN_NODES * perf.alpha_r),

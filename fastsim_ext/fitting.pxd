@@ -11,4 +11,21 @@ cdef struct Measured:    # one measured configuration
     double log_turn_s    # logarithms of the seconds of a turn and of a whole step
     double log_step_s
 
-cdef double fitting_loss(const Measured* measured, int64_t count, const double* perf, double* slope) noexcept nogil
+cdef struct Predicted:   # of one configuration
+    double turn_s
+    double network_s
+    double turn_power    # both to the power of gamma, and their sum
+    double network_power
+    double total
+    double log_turn_s
+    double log_total
+    double by_turn       # slope of the loss in each of both times
+    double by_network
+
+cdef struct Fit:
+    int64_t count
+    Measured* measured
+    Predicted* predicted
+    double* term         # room for sums
+
+cdef double fitting_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil

@@ -12,3 +12,6 @@ class Observations:
     def __init__(self, nodes: Ints, replicas: Ints, atomic: Ints, turn_s: Floats, step_s: Floats) -> None: ...
     def loss(self, perf: Floats, slope: Floats) -> float:
         """The loss of seven parameters; their slopes go to ``slope``."""
+
+    def fitted(self, low: Floats, high: Floats, stop: float, perf: Floats) -> float:
+        """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""

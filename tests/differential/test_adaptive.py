@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.adaptive_run import Rounds, begun
 from fastsim.errors import InputError
-from fastsim.one_thread import one_thread
 from fastsim.reference_adaptive import JobByHand, ring_of
 from fastsim_ext.trainee import Trainee
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
@@ -48,20 +47,19 @@ def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float) -> None:
     rounds = begun(setting, AdaptivePlan(Whims(setting, draw), merged=merged), jobs)
     hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged) for job in jobs]
     loop = rounds.loop
-    with one_thread():
-        for _ in range(ROUNDS):
-            before = list(loop.active)
-            loop.work()
-            rounds.decide()
-            loop.verify()
-            for job in before:
-                hands[job.id].step(round_s)
-            for job in loop.active:
-                if job not in before:
-                    hands[job.id].clock_s = loop.now_s
-                move(hands[job.id], rounds.places.get(job.id), rounds)
-            for job in {*before, *loop.active}:
-                assert compiled(job) == by_hand(hands[job.id])
+    for _ in range(ROUNDS):
+        before = list(loop.active)
+        loop.work()
+        rounds.decide()
+        loop.verify()
+        for job in before:
+            hands[job.id].step(round_s)
+        for job in loop.active:
+            if job not in before:
+                hands[job.id].clock_s = loop.now_s
+            move(hands[job.id], rounds.places.get(job.id), rounds)
+        for job in {*before, *loop.active}:
+            assert compiled(job) == by_hand(hands[job.id])
 
 
 def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting, JobView
 from fastsim.adaptive_run import run_adaptive
-from fastsim.one_thread import one_thread
 from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.adaptive.sia_values import Singles
@@ -52,8 +51,7 @@ def test_runs_are_those_by_hand(seed: int, policy: Sia | Rotation) -> None:
     setting, jobs = adaptive_setting(round_s=draw.choice((60.0, 360.0))), random_jobs(draw, 5)
     jobs = [job._replace(application="cifar10", batch_size=max(job.batch_size, 512)) for job in jobs]
     run = run_adaptive(told_of(setting), setting, policy.begin(setting), jobs)
-    with one_thread():
-        hands = played_by_hand(setting, by_hand(setting, policy), jobs)
+    hands = played_by_hand(setting, by_hand(setting, policy), jobs)
     assert run.jobs["finish_s"].tolist() == [hand.finish_s for hand in hands]
     assert run.trained["restarts"].tolist() == [hand.restarts for hand in hands]
     assert run.trained["wasted_gpu_s"].tolist() == [hand.wasted_s for hand in hands]

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not fou
 
 BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_jct_h": 0.15, "avg_restarts": 0.20}
 """Relative, for each workload."""
-EVEN = frozenset({"avg_jct_h", "avg_restarts"})
-"""Figures that hang on all jobs, not on the last few."""
+LONGEST = "p99_jct_h"
+"""The figure that hangs on one of the longest jobs."""
 DRAWS = 6
 """Draws among equal choices that are played."""
 MEAN_BAR = 0.04
@@ -75,18 +75,18 @@ def test_sia() -> None:
     """The mean of our draws among equal choices is as near as runs with another solver are.
 
     One run says little of the longest jobs: other picks among equals move the 99th percentile by a quarter. Where the
-    last jobs have fixed batch sizes, 4 A100 and 8 RTX are worth the same to them, but not as fast, and the makespan
-    moves by a fifth; there the recording has to lie between our draws.
+    last jobs have fixed batch sizes, 4 A100 and 8 RTX are worth the same to them, but not as fast, and one job is the
+    99th percentile; there the recorded one has to lie between our draws. `test_sia_choices` has the recorded picks.
     """
     means = []
     for run in recorded("sia"):
         draws = [off(run, played(run, Sia(ties=seed))) for seed in range(DRAWS)]
         mean = {name: float(np.mean([draw[name] for draw in draws])) for name in BARS}
-        loose = set() if all(job.mode == "adaptive" for job in run.jobs()) else BARS.keys() - EVEN
+        loose = set() if all(job.mode == "adaptive" for job in run.jobs()) else {LONGEST}
         assert {name: at for name, at in mean.items() if abs(at) > BARS[name] and name not in loose} == {}, run.name
-        for name in loose:
-            found = [draw[name] for draw in draws]
-            assert min(found) - BARS[name] <= 0 <= max(found) + BARS[name], (run.name, name)
+        if loose:
+            found = [draw[LONGEST] for draw in draws]
+            assert min(found) - BARS[LONGEST] <= 0 <= max(found) + BARS[LONGEST], run.name
         means.append(mean["avg_jct_h"])
     assert abs(np.mean(means)) <= MEAN_BAR
 

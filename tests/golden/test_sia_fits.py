@@ -1,7 +1,8 @@
-"""The recorded fits of the Sia simulator.
+"""The recorded fits of the Sia simulator, to the last bit.
 
-Both searches stop long before the bottom, where the last bits of the slopes decide: those of the recordings depend on
-the processor they were made on, ours on SciPy's release. So bars are on losses and predictions, not on parameters.
+A search that stops as early as these stops where last bits let it: with slopes that are wrong in them, one in four ends
+elsewhere. So the loss takes its sums as recorded and the search its products, and what is left is the C library's
+logarithms and powers.
 """
 
 from __future__ import annotations
@@ -50,13 +51,18 @@ def off(found: Perf, perf: Perf, configurations: list[tuple[int, int, int]]) -> 
 
 
 @pytest.mark.parametrize("name", FITS)
+def test_every_fit_is_the_recorded_one(name: str, shared: Callable[[str], Path]) -> None:
+    rows = fits(shared("golden/sia/functions") / name)
+    other = [row for row, (observed, perf) in enumerate(rows) if fitted(observed) != perf]
+    assert rows and other == []
+
+
+@pytest.mark.parametrize("name", FITS)
 def test_losses(name: str, shared: Callable[[str], Path]) -> None:
     rows = fits(shared("golden/sia/functions") / name)
     excess = np.array([loss(observed, fitted(observed)) - loss(observed, perf) for observed, perf in rows])
     assert np.percentile(excess, 99) <= 1e-5  # the recordings' own bars
-    # They say none above 1e-3. One of 1,806 is 1.2e-3 above: where that search stops is not its own doing. With slopes
-    # that are wrong in their last bit, 200 times, it ends from 1.7e-3 below the recorded loss to 2.9e-3 above it.
-    assert (excess > 1e-3).sum() <= len(rows) / 1000
+    assert excess.max() <= 1e-3
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -1,7 +1,7 @@
 """Closed loop: our Pollux on the recorded workloads, with the recorded seeds and with others.
 
-The search draws the recorded random numbers, so a run goes the recorded way until a fit of step times, which ends
-where the last bits of its slopes let it, decides a tie otherwise. From there on only averages can be compared.
+The search draws the recorded random numbers and fits are the recorded ones to the last bit, so a run with a recorded
+seed is the recorded run: every place in every round, every end.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import pytest
 from fastsim.adaptive_plan import AdaptiveSetting, Place
 from fastsim.adaptive_run import AdaptiveRun, begun, run_adaptive
 from fastsim.adaptive_simulation import groups_of, setting_told
-from fastsim.one_thread import one_thread
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
 from fastsim.policies.rounds.sia import Sia
@@ -32,8 +30,6 @@ pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not fou
 SEEDS = 5 if os.environ.get("FASTSIM_GOLDEN") == "full" else 3
 MEAN_BAR = 0.10
 """Relative, between the mean over our seeds and the mean over those recorded, of average completion times."""
-FIRST_ROUNDS = 5
-"""Rounds with active jobs in which every recorded run is ours, whatever fits say."""
 SHORT = 40
 """Jobs of a list that does not keep the cluster busy."""
 HOUR_S = 3600.0
@@ -87,20 +83,18 @@ def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     told = setting(float(run.round_s), run.summary["seed"])
     models = tuple(group.gpu_model for group in told.groups)
     rounds = begun(told, Pollux().begin(told), run.jobs())
-
-    def equal() -> Any:
-        for time_s, rows in run.by_round():
-            while rounds.loop.now_s < time_s:
-                rounds.loop.work()
-                rounds.decide()
-            here = {run.names[job.id]: as_recorded(rounds.places.get(job.id), models) for job in rounds.loop.active}
-            yield here == {row["job"]: (row["gpu_type"] or "", row["placement"] or "") for row in rows}
-
-    with one_thread():
-        same = sum(1 for _ in takewhile(bool, equal()))
-    everything = sum(1 for _ in run.by_round())
-    print(f"{run.name}: the first {same} of {everything} rounds are the recorded ones")
-    assert same >= FIRST_ROUNDS
+    for time_s, rows in run.by_round():
+        while rounds.loop.now_s < time_s:
+            rounds.loop.work()
+            rounds.decide()
+        here = {run.names[job.id]: as_recorded(rounds.places.get(job.id), models) for job in rounds.loop.active}
+        assert here == {row["job"]: (row["gpu_type"] or "", row["placement"] or "") for row in rows}, time_s
+    while rounds.loop.active or rounds.loop.expected:
+        rounds.loop.work()
+        rounds.decide()
+    jobs = sorted(rounds.loop.gone, key=lambda job: job.id)
+    assert [job.finish_s for job in jobs] == run.told["completion_time"].to_list()
+    assert [job.restarts for job in jobs] == run.told["num_restarts"].to_list()
 
 
 def everything() -> bool:

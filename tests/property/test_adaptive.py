@@ -8,7 +8,6 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from fastsim.adaptive_run import begun
-from fastsim.one_thread import one_thread
 from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import adaptive_setting, random_jobs
 from tests.strategies import scenarios_per_run
@@ -23,20 +22,19 @@ def test_jobs_double_at_most(seed: int, project: bool, power: float) -> None:
     policy = Sia(power=power, unserved=1.1 if power < 0 else -1.0, project=project)
     rounds = begun(setting, policy.begin(setting), jobs)
     most, progress = [0] * len(jobs), [0.0] * len(jobs)
-    with one_thread():
-        for _ in range(ROUNDS):
-            rounds.loop.work()
-            rounds.decide()
-            rounds.loop.verify()  # no GPU has two jobs
-            for job in rounds.loop.active:
-                place = rounds.places.get(job.id)
-                gpus = 0 if place is None else len(place.nodes)
-                if jobs[job.id].mode == "rigid":
-                    assert gpus in (0, jobs[job.id].num_gpu)
-                elif jobs[job.id].mode == "scale-gpus":
-                    assert gpus <= jobs[job.id].num_gpu
-                else:
-                    assert gpus <= max(2 * most[job.id], 1)
-                most[job.id] = max(most[job.id], gpus)
-                assert job.progress >= progress[job.id]
-                progress[job.id] = job.progress
+    for _ in range(ROUNDS):
+        rounds.loop.work()
+        rounds.decide()
+        rounds.loop.verify()  # no GPU has two jobs
+        for job in rounds.loop.active:
+            place = rounds.places.get(job.id)
+            gpus = 0 if place is None else len(place.nodes)
+            if jobs[job.id].mode == "rigid":
+                assert gpus in (0, jobs[job.id].num_gpu)
+            elif jobs[job.id].mode == "scale-gpus":
+                assert gpus <= jobs[job.id].num_gpu
+            else:
+                assert gpus <= max(2 * most[job.id], 1)
+            most[job.id] = max(most[job.id], gpus)
+            assert job.progress >= progress[job.id]
+            progress[job.id] = job.progress

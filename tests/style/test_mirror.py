@@ -36,6 +36,8 @@ SHARED = {
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
     "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
     "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
+    "fastsim_ext/curvature.pyx": f"{UNIT}/test_descent.py",  # reached through the search, like the next
+    "fastsim_ext/subspace.pyx": f"{UNIT}/test_descent.py",
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/__main__.py": "tests/cli/test_interrupt.py",
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole

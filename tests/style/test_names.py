@@ -18,6 +18,8 @@ MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?
 PACKAGES = ("fastsim", "fastsim_ext")
 MATHS = {
     "breed",
+    "curvature",
+    "descent",
     "device",
     "dot",
     "draw",
@@ -30,6 +32,7 @@ MATHS = {
     "pack",
     "points",
     "power",
+    "subspace",
     "tree",
 }
 

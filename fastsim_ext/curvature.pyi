@@ -1,0 +1,1 @@
+"""What a search knows of a function's curvature; kernels only."""

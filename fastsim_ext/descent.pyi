@@ -1,0 +1,1 @@
+"""Downhill in a box, with the curvature learnt on the way; kernels only."""

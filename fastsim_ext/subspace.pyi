@@ -1,0 +1,1 @@
+"""One step of a search in a box; kernels only."""
