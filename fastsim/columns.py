@@ -51,8 +51,8 @@ MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
 KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
 """A distinct request for devices, as the compiled tables hold it."""
-SPOILT = 6
-"""Classes of fragmentation that are summed for scores: all but the satisfied one."""
+SPOILT = 4
+"""Classes of fragmentation that are summed for requests of devices: all of theirs but the satisfied one."""
 STRIP, STRIPS = 128, 1024
 """CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.grouped."""
 MAX_MODELS = 63
@@ -217,15 +217,20 @@ def change_columns(cluster: Cluster) -> Columns:
 
 
 def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
-    """The target workload in its own order, with its distinct device requests numbered."""
+    """The target workload with its distinct device requests numbered: first what asks for devices, else as given.
+
+    No class of fragmentation has pods of both sorts, so each is still summed in the given order.
+    """
     levels = np.unique(np.array([milli for milli in typical.gpu_milli if milli > 0], np.int32))
     asked = [request if request[0] > 0 else (0, 0, 0) for request in _asked(typical, ids)]
     number = {request: k for k, request in enumerate(sorted(set(asked)))}
     kinds = [(int(np.searchsorted(levels, milli)) if milli > 0 else -1, num, models) for milli, num, models in number]
+    bare = np.array([milli == 0 for milli, _, _ in asked], bool)
+    order = np.argsort(bare, kind="stable")
     return {
-        "cpu": np.array(typical.cpu_milli, np.int64), "count": np.array(typical.count, np.int64),
-        "freq": np.array(typical.frequency, np.float64),
-        "kind": np.array([number[request] for request in asked], np.int32), "kinds": np.array(kinds, KIND),
+        "cpu": np.array(typical.cpu_milli, np.int64)[order], "count": np.array(typical.count, np.int64)[order],
+        "freq": np.array(typical.frequency, np.float64)[order], "n_gpu": int(len(bare) - bare.sum()),
+        "kind": np.array([number[request] for request in asked], np.int32)[order], "kinds": np.array(kinds, KIND),
         "level_milli": levels, "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
         "spoilt": np.zeros((2 * len(kinds), SPOILT)), "groups": group_columns(typical, ids),
     }  # fmt: skip

@@ -68,10 +68,11 @@ cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* no
             out__k[Q4_LACK_CPU] += share[i] * <share_t> free
 
 
-cdef void frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
+cdef int64_t frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
     """Free milli-GPU that each kind of typical pod cannot use, by class: a row for too little CPU, one for enough.
 
-    Without the satisfied class, so a row is Q1, Q2, Q4, XL, XR and no access.
+    Only for kinds that ask for devices, and without the satisfied class: a row is Q1, Q2, Q4 and no access. The
+    answer is the free milli of the node.
     """
     cdef int64_t free = frag_levels(gpu_left, node.width, typical)
     cdef uint64_t model = (<uint64_t> 1) << node.model if node.model >= 0 else 0
@@ -84,15 +85,15 @@ cdef void frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* 
         kind = &typical.kinds[k]
         for q in range(2 * SPOILT):
             lacking[q] = 0.0
-        if kind.level < 0:
-            enough[3] = lacking[4] = free
-        elif kind.models != 0 and (kind.models & model) == 0:
-            enough[5] = lacking[5] = free
-        elif typical.fit[kind.level] < kind.num:
-            enough[1] = lacking[0] = free
-        else:
-            enough[1], lacking[2] = typical.small[kind.level], free
+        if kind.level >= 0:
+            if kind.models != 0 and (kind.models & model) == 0:
+                enough[3] = lacking[3] = free
+            elif typical.fit[kind.level] < kind.num:
+                enough[1] = lacking[0] = free
+            else:
+                enough[1], lacking[2] = typical.small[kind.level], free
         lacking += 2 * SPOILT
+    return free
 
 
 cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node,
@@ -110,16 +111,18 @@ cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* n
     cdef double xr = 0.0
     cdef double closed = 0.0
     cdef const double* row
-    frag_spoilt(gpu_left, node, typical)
-    for i in range(typical.n):
+    cdef double free = <double> frag_spoilt(gpu_left, node, typical)
+    for i in range(typical.n_gpu):
         row = typical.spoilt__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * SPOILT
         share = typical.freq[i]
         q1 += share * row[0]
         q2 += share * row[1]
         q4 += share * row[2]
-        xl += share * row[3]
-        xr += share * row[4]
-        closed += share * row[5]
+        closed += share * row[3]
+    for i in range(typical.n_gpu, typical.n):
+        share = typical.freq[i] * free
+        xl += share if cpu_left >= typical.cpu[i] else 0.0
+        xr += share if cpu_left < typical.cpu[i] else 0.0
     return q1 + q2 + q4 + xl + xr + closed
 
 

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
 from fastsim_ext.frag cimport frag_amount, frag_growth, frag_points
+from fastsim_ext.sums cimport RANKS, Sum, sums_place
 from fastsim_ext.types cimport (
     FULL, MAX_GPUS, NO_ACCESS, Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU,
     Node, Pod, Typical,
@@ -59,15 +60,24 @@ cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil:
     return rank
 
 
-cdef inline double weighed(const Groups* groups, const int32_t* gain, int rank) noexcept nogil:
+cdef inline int used_groups(const Groups* groups, int32_t most) noexcept nogil:
+    """Groups that may find a device where none has more than ``most`` milli left, and some to make it fours."""
+    cdef const int32_t* fits = groups.fits__vg + <int64_t> most * groups.n
+    cdef int used = groups.n
+    while used > 0 and fits[used - 4] == 0:
+        used -= 4
+    return used
+
+
+cdef inline double weighed(const View* view, const int32_t* gain, int rank) noexcept nogil:
     """Sum of gain times share over the groups; four sums side by side, for speed."""
-    cdef const double* share = groups.share__rg + <int64_t> rank * groups.n
+    cdef const double* share = view.groups.share__rg + <int64_t> rank * view.groups.n
     cdef double a = 0.0
     cdef double b = 0.0
     cdef double c = 0.0
     cdef double d = 0.0
     cdef int j = 0
-    while j < groups.n:
+    while j < view.used:
         a += share[j] * gain[j]
         b += share[j + 1] * gain[j + 1]
         c += share[j + 2] * gain[j + 2]
@@ -93,7 +103,7 @@ cdef inline void seek_levels(View* view) noexcept nogil:
             view.n_levels += 1
 
 
-cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, View* view) noexcept nogil:
+cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil:
     """Look at a node: what every group finds there; ``room`` keeps it, three rows of groups.n."""
     cdef int g, j
     cdef int32_t left
@@ -105,9 +115,11 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Ex
     cdef const int32_t* smalls
     cdef const int32_t* num = groups.num
     cdef const int32_t* open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
+    grouped_again(node, groups, room, 0, 0.0, view)
     for j in range(groups.n):
         fit[j] = 0
         small[j] = 0
+        gain[j] = 0
     for g in range(node.num_gpu):
         left = node.gpu_left[g]
         if left == 0:
@@ -115,24 +127,23 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Ex
         free += left
         fits = groups.fits__vg + <int64_t> left * groups.n
         smalls = groups.small__vg + <int64_t> left * groups.n
-        for j in range(groups.n):
+        for j in range(view.used):
             fit[j] += fits[j]
             small[j] += smalls[j]
-    for j in range(groups.n):
+    for j in range(view.used):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
-    grouped_again(node, groups, room, exacts, free, 0.0, view)
-    view.before = free * groups.all + weighed(groups, gain, view.rank)
+    view.free, view.before = free, free * groups.all + weighed(view, gain, view.rank)
 
 
-cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, Exact* exacts, int32_t free,
-                        double before, View* view) noexcept nogil:
+cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
+                        View* view) noexcept nogil:
     """The view of a node that was looked at in the same state, from what was kept of it."""
     view.node, view.groups, view.free, view.before = node, groups, free, before
     view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
     view.fit, view.small, view.gain = room, room + groups.n, room + 2 * groups.n
     view.offer_gain, view.n_offers = groups.scratch, 0
     view.rank = grouped_rank(groups, node.cpu_left)
-    view.exacts = exacts
+    view.used = used_groups(groups, node.most)
     view.n_levels = -1
 
 
@@ -153,7 +164,7 @@ cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
     cdef int64_t free = view.free
     cdef int64_t q1, q2, q3, q4, q2_small
     cdef int j
-    for j in range(groups.n):
+    for j in range(view.used):
         fits = <double> (-view.open[j] & (view.fit[j] >= groups.num[j]))
         served += every[j] * fits
         served_ok += ok[j] * fits
@@ -179,7 +190,7 @@ cdef inline void offer_whole(View* view, int count) noexcept nogil:
     cdef const int32_t* open = view.open
     cdef int32_t free = view.free - count * FULL
     cdef int j
-    for j in range(view.groups.n):
+    for j in range(view.used):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] - count >= num[j])
     view.offer_free[0] = free
     view.offer_gpus[0] = device_idle(view.node, count)
@@ -200,7 +211,7 @@ cdef inline void offer_share(View* view, int32_t taken, int k) noexcept nogil:
     cdef const int32_t* open = view.open
     cdef int32_t free = view.free - taken
     cdef int j
-    for j in range(groups.n):
+    for j in range(view.used):
         gain[j] = (small[j] + small_then[j] - small_now[j] - free) & open[j] & -<int32_t> (
             fit[j] + fits_then[j] - fits_now[j] >= num[j])
     view.offer_free[view.n_offers] = free
@@ -215,7 +226,7 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     for k in range(RECALLED):
         view.most_rank[k] = view.settled_rank[k] = -1
     if num_gpu == 0:
-        memcpy(view.offer_gain, view.gain, view.groups.n * sizeof(int32_t))
+        memcpy(view.offer_gain, view.gain, view.used * sizeof(int32_t))
         view.offer_free[0] = view.free
         view.offer_gpus[0] = 0
         view.n_offers = 1
@@ -233,7 +244,7 @@ cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:
     """Fragmentation before minus after taking an offer, milli-GPU; ``rank`` is that of the CPU left afterwards."""
     cdef const Groups* groups = view.groups
     cdef double after = view.offer_free[offer] * groups.all
-    return view.before - (after + weighed(groups, view.offer_gain + <int64_t> offer * groups.n, rank))
+    return view.before - (after + weighed(view, view.offer_gain + <int64_t> offer * groups.n, rank))
 
 
 cdef int grouped_points(double saved) noexcept nogil:
@@ -291,11 +302,12 @@ cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil:
 
 cdef double exact_amount(View* view, int64_t cpu_left, int rank, const Typical* typical) noexcept nogil:
     """Fragmentation with the devices as they are, summed in the given order; it follows from the CPU's rank."""
-    cdef Exact* kept = &view.exacts[rank % EXACTS]
-    if kept.rank != rank + 1:
-        kept.rank = rank + 1
-        kept.frag = frag_amount(cpu_left, view.node.gpu_left, view.node, typical)
-    return kept.frag
+    cdef Sum* kept = sums_place(view.groups.sums, view.fit, view.free, view.node.model)
+    cdef int at = rank % RANKS
+    if kept.rank[at] != rank + 1:
+        kept.rank[at] = rank + 1
+        kept.frag[at] = frag_amount(cpu_left, view.node.gpu_left, view.node, typical)
+    return kept.frag[at]
 
 
 cdef int exact_points(View* view, const Pod* pod, uint64_t gpus, int rank, const Typical* typical) noexcept nogil:

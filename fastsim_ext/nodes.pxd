@@ -1,6 +1,7 @@
 # Node columns and their running totals; the only writer of node state.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from fastsim_ext.grouped cimport Exact, Groups, View
+from fastsim_ext.grouped cimport Groups, View
+from fastsim_ext.sums cimport Sums
 from fastsim_ext.types cimport FRAG_CLASSES, Kind, Node, Pod, Typical
 cdef struct Totals:              # exact sums over the nodes that are present
     int64_t nodes_used, gpus_of_used_nodes, gpus_used    # with a GPU in use or CPU taken; all their GPUs; those in use
@@ -18,6 +19,7 @@ cdef class TypicalTable:
     cdef double[:, ::1] spoilt   # scratch, two rows a kind
     cdef Typical typical
     cdef Groups groups           # the same workload by device request
+    cdef Sums sums
     cdef object kept             # the arrays behind ``groups``
 cdef class NodeTable:
     cdef readonly int count, width, n_tags, n_full     # n_full: nodes with all pods they may have; capacity, by node:
@@ -36,8 +38,7 @@ cdef class NodeTable:
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
     cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
-    cdef Exact* exacts           # by node: EXACTS of them
-    cdef (void*)[3] held         # the memory of records, looks and exacts, which begin with a cache line
+    cdef (void*)[2] held         # the memory of records and looks, which begin with a cache line
     cdef bint watched, parted, trusted   # changes are read; any GPU is partitioned; verify() sums no fragmentation
     cdef int n_changed
     cdef int known(self, int n) except -1

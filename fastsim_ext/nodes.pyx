@@ -10,9 +10,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 from fastsim_ext.frag cimport frag_amount, frag_classes
-from fastsim_ext.grouped cimport EXACTS, STRIPS, Exact, View, grouped_again, grouped_classes, grouped_view
+from fastsim_ext.grouped cimport STRIPS, View, grouped_again, grouped_classes, grouped_view
 from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
+from fastsim_ext.sums cimport sums_drop, sums_make
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 cdef enum:
@@ -30,7 +31,7 @@ cdef class TypicalTable:
         self.spoilt = columns["spoilt"]
         self.group(columns["groups"])
         cdef int n = self.cpu.shape[0]
-        self.typical.n, self.typical.n_kinds = n, self.kinds.shape[0]
+        self.typical.n, self.typical.n_gpu, self.typical.n_kinds = n, columns["n_gpu"], self.kinds.shape[0]
         self.typical.n_levels = self.level_milli.shape[0]
         if n == 0:
             return
@@ -66,6 +67,11 @@ cdef class TypicalTable:
         self.groups.share__rg, self.groups.count__rg = &share__rg[0, 0], &count__rg[0, 0]
         self.groups.all, self.groups.with_gpu = columns["all"], columns["with_gpu"]
         self.groups.opens__mr = &opens__mr[0, 0]
+        sums_make(&self.sums, 2 * self.groups.n)
+        self.groups.sums = &self.sums
+
+    def __dealloc__(self):
+        sums_drop(&self.sums)
 
 
 cdef class NodeTable:
@@ -105,19 +111,17 @@ cdef class NodeTable:
 
     def __dealloc__(self):
         cdef int k
-        for k in range(3):
+        for k in range(2):
             free(self.held[k])
 
     def enter_all(self):
         """Count the nodes that are present from the start."""
         cdef int n
         free(self.held[1])
-        free(self.held[2])
         self.held[1] = calloc(<size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t) + LINE, 1)
-        self.held[2] = calloc(self.count * EXACTS * sizeof(Exact) + LINE, 1)
-        if self.held[1] == NULL or self.held[2] == NULL:
+        if self.held[1] == NULL:
             raise MemoryError()
-        self.looks, self.exacts = <int32_t*> ahead_line(self.held[1]), <Exact*> ahead_line(self.held[2])
+        self.looks = <int32_t*> ahead_line(self.held[1])
         ahead_pages(self.looks, <size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t))
         for n in range(self.count):
             if self.present[n]:
@@ -151,7 +155,6 @@ cdef class NodeTable:
         self.records[n].cpu_left, self.records[n].mem_left = cpu_left, mem_left
         for g in range(self.num_gpu[n]):
             self.gpu_left__ng[n, g] = gpu_left[g]
-        memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
         for g in range(self.n_tags):
             self.tags__nt[n, g] = tags.get(g, 0)
         self.refresh(n)
@@ -205,7 +208,6 @@ cdef class NodeTable:
             ahead(<char*> &self.records[n] + i)
         for i in range(0, <int> (<char*> &self.listed[n] - <char*> &self.frag__nk[n, 0]) + 1, 64):
             ahead(<char*> &self.frag__nk[n, 0] + i)      # and what lies between them, see fastsim.columns.TOGETHER
-        ahead(&self.exacts[n * EXACTS])
         ahead(&self.cpu_left[n])
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])
@@ -224,7 +226,7 @@ cdef class NodeTable:
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
         """What the target's groups find on node ``n``, as it was worked out when it last changed."""
         grouped_again(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
-                      self.exacts + n * EXACTS, self.free[n], self.before[n], view)
+                      self.free[n], self.before[n], view)
 
     cdef void list_change(self, int n) noexcept nogil:
         """Remember that node ``n`` changed, for whoever watches."""
@@ -265,7 +267,6 @@ cdef class NodeTable:
             self.mig_used[n] -= sign * pod.mig
         self.n_full += self.pods[n] >= self.max_pods[n]
         if pod.num_gpu > 0:
-            memset(self.exacts + n * EXACTS, 0, EXACTS * sizeof(Exact))
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
             for g in range(self.records[n].num_gpu):
                 if (gpus >> g) & 1:
@@ -298,8 +299,7 @@ cdef class NodeTable:
         if self.parted:
             self.gpu_mw[n] += power_mig(node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
-        grouped_view(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
-                     self.exacts + n * EXACTS, &view)
+        grouped_view(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, &view)
         self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)

@@ -155,8 +155,8 @@ def test_typical_requests_point_at_their_distinct_device_shares() -> None:
     columns = typical_columns(target, ModelIds([]))
     assert columns["level_milli"].tolist() == [300, 1000]
     assert columns["kinds"].tolist() == [(-1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 0)]  # a pod without GPU has no level
-    assert columns["kind"].tolist() == [3, 0, 1, 2]
-    assert columns["count"].tolist() == [4, 3, 2, 1] and columns["freq"].tolist() == [0.4, 0.3, 0.2, 0.1]
+    assert columns["kind"].tolist() == [3, 1, 2, 0] and columns["n_gpu"] == 3  # what asks for devices comes first
+    assert columns["count"].tolist() == [4, 2, 1, 3] and columns["freq"].tolist() == [0.4, 0.2, 0.1, 0.3]
     assert len(columns["fit"]) == len(columns["small"]) == 2
 
 
