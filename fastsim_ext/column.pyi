@@ -9,6 +9,9 @@ from fastsim_ext.nodes import NodeTable
 def stretches(plan: Mapping[str, Any]) -> bool:
     """Whether totals depend on extremes over the nodes; ``plan`` as in a Selector."""
 
+def narrows(plan: Mapping[str, Any]) -> bool:
+    """Whether totals take one byte: of one term alone their order is that of its points, whatever its weight."""
+
 class ColumnTable:
     """The columns of one run; ``memo`` keeps points by node state, ``kind`` numbers equal nodes."""
 

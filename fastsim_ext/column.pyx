@@ -42,6 +42,11 @@ def stretches(plan):
     return not alone and any(normalise != NORM_NONE for normalise in plan["normalise"])
 
 
+def narrows(plan):
+    """Whether totals take one byte: of one term alone their order is that of its points, whatever its weight."""
+    return len(plan["kernel"]) == 1 and plan["weight"][0] > 0 and plan["kernel"][0] in (FGD, GPU_PACKING)
+
+
 cdef class ColumnTable:
     """The columns of one plan over one table of nodes; ``plan`` as in a Selector."""
 
@@ -75,8 +80,7 @@ cdef class ColumnTable:
             if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
                 self.dear = term
         self.bounded = self.bounded and not self.stretched
-        # Of one term alone the order of totals is that of its points, whatever its weight.
-        self.narrow = self.n_terms == 1 and self.weight[0] > 0 and self.kernel[0] in (FGD, GPU_PACKING)
+        self.narrow = narrows(plan)
         self.unfit, self.worst = (SMALL_UNFIT, SMALL_WORST) if self.narrow else (UNFIT, WORST)
         if self.narrow:
             self.weight = ONE

@@ -8,18 +8,16 @@ nodes are looked at, as the plain spelling does. Which way is taken never change
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from fastsim_ext.column cimport ColumnTable
-from fastsim_ext.column import stretches
 from fastsim_ext.device cimport SPARE
 from fastsim_ext.grouped cimport View, grouped_growth, grouped_offers, grouped_rank
 from fastsim_ext.habit cimport Habit, habit_charge, habit_rate, habit_room, habit_settled
 from fastsim_ext.memo cimport UNKNOWN, Memo, memo_figure, memo_keep
+from fastsim_ext.narrow import table_of
 from fastsim_ext.needs cimport WORST, needs_known
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_alone, points_bound, points_bounded, points_viewed
 from fastsim_ext.recall cimport MOST_RANKS, NO_ANSWER, Answer, Answers
 from fastsim_ext.select cimport Choice, Selector
-from fastsim_ext.stretched cimport StretchedTable
 from fastsim_ext.tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 from fastsim_ext.work cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
@@ -41,8 +39,7 @@ cdef class Indexed(Selector):
         cdef int n
         habits = plan["habits"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
-        table = StretchedTable if stretches(plan) else ColumnTable
-        self.table = table(nodes, plan, plan["memo"], plan["kind"], plan["state"])
+        self.table = table_of(plan)(nodes, plan, plan["memo"], plan["kind"], plan["state"])
         self.answers = Answers()
         self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
         if self.bounds == NULL:

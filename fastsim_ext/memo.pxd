@@ -3,7 +3,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport Node, Pod
 cdef enum:
     UNKNOWN = -32768         # a figure nobody has worked out yet; what does not fit its bits is never kept
-    SMALL_UNKNOWN = -128     # the same in a row of bytes
+    SMALL_UNKNOWN = 127      # the same in a row of bytes: above all others, as in hurdles
     STRIP = 7, STRIPS = 1024  # marks are found by strips of 128 milli-CPU; the last one has no end
     WORDS = 18               # most words of a state, 2 + MAX_GPUS // 4
 
@@ -14,7 +14,7 @@ cdef inline int32_t memo_figure(const char* row, int64_t at, bint small) noexcep
 
 cdef inline void memo_keep(char* row, int64_t at, bint small, int32_t points) noexcept nogil:
     """Keep a figure, unless it is too large."""
-    if small and SMALL_UNKNOWN < points < -SMALL_UNKNOWN:
+    if small and -SMALL_UNKNOWN < points < SMALL_UNKNOWN:
         (<int8_t*> row)[at] = <int8_t> points
     elif not small and UNKNOWN < points < -UNKNOWN:
         (<int16_t*> row)[at] = <int16_t> points

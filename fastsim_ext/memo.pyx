@@ -19,7 +19,7 @@ cdef enum:
     MOST_LANES = 512
     FIRST_STATES = 1024
     LEAST_STATES = 16    # always allowed, whatever they take
-    FIRST_LANES = 16
+    FIRST_LANES = 32     # room for classes comes in so many, because rows are looked at in pieces of that
     LINE = 64            # bytes of a cache line
     WIDE = 64            # pod classes beyond which room for more comes in halves of that
 

@@ -1,5 +1,5 @@
 # What many pod classes ask of a node, side by side, and how far one node gets with each of them.
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.types cimport Node, Pod
 
 cdef enum:
@@ -14,6 +14,7 @@ cdef enum:
 cdef struct Needs:       # by class; a class that nobody has fits nowhere
     int32_t[ROOM] cpu, mem              # milli-CPU, MiB
     int32_t[ROOM] most, idle            # the fullest device must have as much left; so many must be unused
+    int64_t changes                     # how often a class came or went
     int n_models                        # rows of ``closed``, less one
     int32_t* closed                     # by model + 1 (0: no model) and class: whether the class may not use it
 

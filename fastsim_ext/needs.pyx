@@ -31,6 +31,7 @@ cdef bint needs_known(const Pod* pod) noexcept nogil:
 cdef void needs_set(Needs* needs, int c, const Pod* pod) noexcept nogil:
     """What class ``c`` asks for."""
     cdef int m
+    needs.changes += 1
     needs.cpu[c], needs.mem[c] = <int32_t> pod.cpu, <int32_t> pod.mem
     needs.most[c] = pod.milli if pod.num_gpu > 0 else 0
     needs.idle[c] = pod.num_gpu if pod.num_gpu > 1 else 0
@@ -41,6 +42,7 @@ cdef void needs_set(Needs* needs, int c, const Pod* pod) noexcept nogil:
 
 cdef void needs_drop(Needs* needs, int c) noexcept nogil:
     """There is no class ``c`` any more."""
+    needs.changes += 1
     needs.cpu[c], needs.mem[c], needs.most[c], needs.idle[c] = 0, 0, LARGEST, 0
 
 

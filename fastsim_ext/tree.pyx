@@ -15,6 +15,7 @@ from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 
 cdef enum:
     LINE = 64            # bytes of a cache line
+    WORDS = 16           # of 64 bits, that ROW cells of four bytes take
     FAR = 3              # levels of which most is not in the cache when there are many leaves
 
 ctypedef fused cell_t:
@@ -158,19 +159,22 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
     return tree
 
 
-cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil:
-    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache."""
-    cdef int64_t size = 1 if grove.narrow else sizeof(int32_t)
-    cdef const char* cells
-    cdef const char* end
-    cdef int level
+cdef inline void expect_cells(const Grove* grove, int64_t at, cell_t kind) noexcept nogil:
+    cdef const cell_t* cells
+    cdef int level, line
     for level in range(min(grove.depth, FAR)):
         at >>= BITS
-        cells = grove.cells + (grove.start[level] + tree_place(at, FAN * ROW)) * size
-        end = cells + FAN * ROW * size
-        while cells < end:
-            ahead(cells)
-            cells += LINE
+        cells = <const cell_t*> grove.cells + grove.start[level] + tree_place(at, FAN * ROW)
+        for line in range(<int> (FAN * ROW * sizeof(cell_t) // LINE)):
+            ahead(<const char*> cells + line * LINE)
+
+
+cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil:
+    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache."""
+    if grove.narrow:
+        expect_cells(grove, at, <int8_t> 0)
+    else:
+        expect_cells(grove, at, <int32_t> 0)
 
 
 cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
@@ -261,26 +265,33 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
         put_cell(tree, at, value)
 
 
-cdef void put_cells(const Grove* grove, int64_t at, cell_t* value) noexcept nogil:
+cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
+    """Whether two rows of ROW cells differ anywhere; by words, which are fewer than cells."""
+    cdef int64_t[WORDS] left, right
+    cdef int64_t found = 0
+    cdef int j
+    memcpy(&left[0], a, ROW * sizeof(cell_t))
+    memcpy(&right[0], b, ROW * sizeof(cell_t))
+    for j in range(<int> (ROW * sizeof(cell_t) // sizeof(int64_t))):
+        found |= left[j] ^ right[j]
+    return found != 0
+
+
+cdef inline void put_cells(const Grove* grove, int64_t at, cell_t* value) noexcept nogil:
     """Write ``value`` to one leaf of ROW trees; it is room for what follows above."""
     cdef cell_t* cells = <cell_t*> grove.cells + tree_place(at, ROW)
     cdef const cell_t* below
-    cdef cell_t moved
     cdef int level, j
-    for j in range(ROW):
-        cells[j] = value[j]
+    memcpy(cells, value, ROW * sizeof(cell_t))
     for level in range(1, grove.depth):
         at >>= BITS
         below = <const cell_t*> grove.cells + grove.start[level - 1] + tree_place(at * FAN, ROW)
         cells = <cell_t*> grove.cells + grove.start[level] + tree_place(at, ROW)
-        moved = 0
         for j in range(ROW):
             value[j] = higher(higher(below[j], below[j + ROW]), higher(below[j + 2 * ROW], below[j + 3 * ROW]))
-            moved |= value[j] ^ cells[j]
-        if not moved:
+        if not unequal(value, cells):
             return
-        for j in range(ROW):
-            cells[j] = value[j]
+        memcpy(cells, value, ROW * sizeof(cell_t))
 
 
 cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
@@ -296,6 +307,13 @@ cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) no
         for j in range(ROW):
             row[j] = values[j]
         put_cells(grove, at, &row[0])
+
+
+cdef void tree_put_small(const Grove* grove, int32_t at, const int8_t* values) noexcept nogil:
+    """The same for narrow trees."""
+    cdef int8_t[ROW] small
+    memcpy(&small[0], values, ROW)
+    put_cells(grove, at, &small[0])
 
 
 cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:

@@ -139,9 +139,11 @@ SHARED = {
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
     "fastsim_ext/frag.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/hurdles.pyx": f"{UNIT}/test_narrow.py",
     "fastsim_ext/needs.pyx": f"{UNIT}/test_column.py",  # what a column says of a node that does not fit
     "fastsim_ext/pack.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/power.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/sums.pyx": f"{UNIT}/test_grouped.py",
 }
 """Modules tested under another name, and why."""
 NOTHING = {

@@ -1,0 +1,80 @@
+"""Columns whose figures and totals take one byte: what a change does to all of them, sixteen at a time.
+
+That is so while each column stands at the place of its class in the memo and no class asks for more than
+bytes can tell; then the row of the memo becomes the row of the trees. Otherwise everything goes the way of
+wider columns, which says the same.
+"""
+
+from libc.stdint cimport int8_t, int32_t
+from libc.stdlib cimport free
+from libc.string cimport memset
+from fastsim_ext.column cimport Column, ColumnTable
+from fastsim_ext.column import narrows, stretches
+from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_offers, grouped_settled
+from fastsim_ext.hurdles cimport CLEAR, hurdles_make, hurdles_row
+from fastsim_ext.memo cimport memo_keep
+from fastsim_ext.needs cimport ROOM, SMALL_UNFIT
+from fastsim_ext.stretched import StretchedTable
+from fastsim_ext.tree cimport ROW, tree_put_small
+from fastsim_ext.types cimport Node, Typical
+from fastsim_ext.work cimport NO_NODE
+
+
+def table_of(plan):
+    """The kind of ColumnTable that suits a plan; ``plan`` as in a Selector."""
+    if stretches(plan):
+        return StretchedTable
+    return NarrowTable if narrows(plan) and plan["figure"][0] >= 0 else ColumnTable
+
+
+cdef class NarrowTable(ColumnTable):
+    """The columns of a plan of one term that the memo keeps in a byte."""
+
+    def __dealloc__(self):
+        free(self.hurdles.closed)
+
+    cdef int revalue(self, int n, int first, int last) except -1 nogil:
+        """Value node ``n`` anew for the columns from ``first`` to before ``last``."""
+        cdef const Node* node = &self.nodes.records[n]
+        cdef View view
+        cdef char* row
+        cdef int c
+        if self.hurdles.changes != self.needs.changes:
+            hurdles_make(&self.hurdles, self.needs)
+        if last - first == 1 or not (self.straight and self.memo.coarse and self.hurdles.told):
+            return ColumnTable.revalue(self, n, first, last)
+        if not self.nodes.present[n]:
+            memset(&self.worth[0], SMALL_UNFIT + NO_NODE, ROOM)
+        else:
+            row = self.memo.row(self.state(n))
+            if hurdles_row(&self.hurdles, last, node, self.nodes.pods[n] >= self.nodes.max_pods[n],
+                           <const int8_t*> row, &self.worth[0]):
+                self.learn(n, row, &view)
+        for c in range((last + ROW - 1) // ROW):
+            tree_put_small(&self.groves[c], n, &self.worth[c * ROW])
+        return 0
+
+    cdef int learn(self, int n, char* row, View* view) except -1 nogil:
+        """Work out what the memo does not know, family by family, because they share offers."""
+        cdef const Typical* typical = &self.nodes.target.typical
+        cdef const Column* column
+        cdef int32_t c
+        cdef int figure, f
+        self.nodes.look(&self.nodes.records[n], n, view)
+        for f in range(self.n_families):
+            view.n_offers = 0
+            c = self.families[f].first
+            while c >= 0:
+                column = &self.columns[c]
+                if self.worth[c] == CLEAR:
+                    if view.n_offers == 0:
+                        grouped_offers(view, column.pod.num_gpu, column.pod.milli)
+                    if column.most_cpu >= 0:
+                        figure = grouped_bound(view, &column.pod)
+                    else:
+                        figure = grouped_best(view, &column.pod)
+                        figure = figure if figure >= 0 else grouped_settled(view, &column.pod, typical)
+                    memo_keep(row, column.lane, True, figure)
+                    self.worth[c] = <int8_t> figure
+                c = column.after
+        return 0
