@@ -76,7 +76,8 @@ def test_sia() -> None:
 
     One run says little of the longest jobs: other picks among equals move the 99th percentile by a quarter. Where the
     last jobs have fixed batch sizes, 4 A100 and 8 RTX are worth the same to them, but not as fast, and one job is the
-    99th percentile; there the recorded one has to lie between our draws. `test_sia_choices` has the recorded picks.
+    99th percentile; there the recorded one has to lie between our draws. `test_sia_recorded` has the recorded solver,
+    and with it the recorded runs, `test_sia_choices` the recorded picks.
     """
     means = []
     for run in recorded("sia"):

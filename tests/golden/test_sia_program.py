@@ -36,7 +36,7 @@ def rigid(call: dict[str, Any]) -> Wishes:
     jobs, models = call["rigid_jobs"], len(call["gpu_types"])
     former = np.array([NONE if job["prev_type"] is None else job["prev_type"] for job in jobs], np.int64)
     forced = np.array([job["forced"] for job in jobs], np.bool_)
-    goodput = only_former(np.array([job["goodput"] for job in jobs], np.float32).reshape(-1, models), former, forced)
+    goodput = only_former(np.array([job["goodput"] for job in jobs], np.float64).reshape(-1, models), former, forced)
     value = values(goodput, [job["realloc_factor"] for job in jobs], former, call["p"])
     gpus = np.array([job["num_gpus"] for job in jobs], np.int64).reshape(-1, 1).repeat(models, axis=1)
     return Wishes(value, np.arange(models), gpus, former, forced)

@@ -25,6 +25,13 @@ def test_large_choices_tie_and_no_goodput_is_cut() -> None:
     assert found[0, 0] == found[0, 1] and found[0, 2] == LARGEST
 
 
+def test_values_are_as_exact_as_goodput() -> None:
+    goodput, alone = np.array([[3.0, 7.0]]), (np.array([1.0]), np.array([NONE]), -0.5)
+    assert values(goodput, *alone).tolist() == [[0.58, 0.38]]
+    single = values(goodput.astype(np.float32), *alone)
+    assert single.dtype == np.float32 and (single == np.array([[0.58, 0.38]], np.float32)).all()
+
+
 def test_forced_jobs_have_no_other_choice() -> None:
     goodput = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     found = only_former(goodput, np.array([1, NONE]), np.array([True, False]))

@@ -16,8 +16,8 @@ from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.placer import placed
-from fastsim.policies.adaptive.sia_program import Wishes, best_choices
-from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, Singles, keeping, only_former, values
+from fastsim.policies.adaptive.sia_program import Choices, Wishes, best_choices
+from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, keeping, only_former, values
 from fastsim.streams import Stream
 
 STAYING = 1e-6
@@ -35,10 +35,12 @@ class SiaDecider:
     tuned: bool
     ties: int = 0
     """Seed by which a round prefers one of equal choices."""
+    staying: float = STAYING
+    """What it is worth to stay."""
     solver: ChoiceSolver = field(default_factory=ChoiceSolver)
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
-    rates: dict[tuple[str, int, int], Singles] = field(default_factory=dict)
+    rates: dict[tuple[str, int, int], Floats] = field(default_factory=dict)
 
     @property
     def solver_s(self) -> float:
@@ -56,13 +58,18 @@ class SiaDecider:
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
         both = (rigid, self._rigid_wishes), (loose, self._wishes)
         kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
-        wishes = [self._drawn(wishes(jobs), view.now_s) for jobs, wishes in kinds]
-        room, minimise = self.configurations.gpus__g, self.power < 0
-        found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING)
+        wishes = [wishes(jobs) for jobs, wishes in kinds]
+        found = self.best(wishes, view.now_s)
         choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
+
+    def best(self, wishes: Sequence[Wishes], now_s: float) -> Choices:
+        """The best choices of jobs; those of fixed size come first."""
+        drawn = [self._drawn(wish, now_s) for wish in wishes]
+        room, minimise = self.configurations.gpus__g, self.power < 0
+        return best_choices(drawn, room, self.unserved, self.solver, minimise, 2 * self.staying)
 
     def kept(self) -> dict[str, Any]:
         """What every job has, and the CPU seconds."""
@@ -79,14 +86,14 @@ class SiaDecider:
         """Rows of goodput of adaptive jobs."""
         return Offers(self.setting, self.configurations, self.project, self.tuned)
 
-    def _rigid_rows(self, jobs: Sequence[JobView]) -> Singles:
+    def _rigid_rows(self, jobs: Sequence[JobView]) -> Floats:
         """Samples/s of each job on each group, the slowest of them as many as GPUs."""
-        return np.array([self._rigid_row(job) for job in jobs], np.float32).reshape(-1, len(self.setting.groups))
+        return np.array([self._rigid_row(job) for job in jobs], np.float64).reshape(-1, len(self.setting.groups))
 
-    def _rigid_row(self, job: JobView) -> Singles:
+    def _rigid_row(self, job: JobView) -> Floats:
         key = job.application.name, job.job.num_gpu, job.job.batch_size
         if key not in self.rates:
-            rates = np.array([self._rate(job, group) for group in range(len(self.setting.groups))], np.float32)
+            rates = np.array([self._rate(job, group) for group in range(len(self.setting.groups))])
             some = rates > 0
             self.rates[key] = rates * (job.job.num_gpu / rates[some].min()) if some.any() else rates
         return self.rates[key]
@@ -109,7 +116,7 @@ class SiaDecider:
         sizes, (former, forced) = self.configurations, self._former(jobs)
         value = values(self.offers.rows(jobs), _kept(jobs), former, self.power)
         had = np.flatnonzero(former != NONE)
-        value[had, former[had]] += np.float32(-STAYING if self.power < 0 else STAYING)
+        value[had, former[had]] += np.float32(-self.staying if self.power < 0 else self.staying)
         return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
 
     def _drawn(self, wish: Wishes, now_s: float) -> Wishes:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.policies.adaptive.multiple_choice import ChoiceProgram, ChoiceSolver
-from fastsim.policies.adaptive.sia_values import DECIMALS, NONE, Flags, Ints, Singles
+from fastsim.policies.adaptive.sia_values import DECIMALS, NONE, Flags, Ints, Worth
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class Wishes(NamedTuple):
     the choice a job has (NONE without one); ``forced`` jobs keep it.
     """
 
-    value__jq: Singles
+    value__jq: Worth
     group__q: Ints
     gpus__jq: Ints
     former__j: Ints

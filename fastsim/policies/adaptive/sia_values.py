@@ -1,12 +1,15 @@
-"""What each choice is worth to each job of Sia's program, in single precision and rounded as the published one.
+"""What each choice is worth to each job of Sia's program, as exact and rounded as in the published one.
 
     value = min(round((normalised goodput * keeping) ** p, 2), 3000)
 
-``keeping`` is 1 for what the job has and the part of its life that it did not spend restarting for anything else. With
-a negative p small values are good. Rounding makes many large choices equal: ties are common, and wanted here.
+Goodput of jobs that adapt is of single precision there, that of jobs of fixed size of double. ``keeping`` is 1 for what
+the job has and the part of its life that it did not spend restarting for anything else. With a negative p small values
+are good. Rounding makes many large choices equal: ties are common, and wanted here.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Worth = npt.NDArray[np.floating[Any]]
+"""Of single or double precision."""
 
 LARGEST = 3000.0
 """Values are cut here."""
@@ -35,19 +40,22 @@ def keeping(age_s: Floats, restarts: Ints, restart_s: Floats, service_s: Floats 
     return np.where(young, 1.0, kept)
 
 
-def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Ints, power: float) -> Singles:
-    """Worth of each choice; ``former`` is the position of what the job has, NONE if it has nothing or is new."""
-    worth: Singles = np.array(goodput__jq, np.float32)
-    kept = np.array(keeping__j, np.float32)
+def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Ints, power: float) -> Worth:
+    """Worth of each choice, as exact as goodput.
+
+    ``former`` is the position of what the job has, NONE if it has nothing or is new.
+    """
+    worth: Worth = np.asarray(goodput__jq)
+    exact = worth.dtype.type
     had = former__j != NONE
-    factor = np.where(had, kept, np.float32(1.0))[:, None].repeat(worth.shape[1], axis=1)
+    factor = np.where(had, np.array(keeping__j, exact), exact(1.0))[:, None].repeat(worth.shape[1], axis=1)
     factor[had, former__j[had]] = 1.0
     with np.errstate(divide="ignore"):  # a negative power of no goodput is cut
-        raised = (worth * factor) ** np.float32(power)
-    return np.minimum(np.round(raised, DECIMALS), np.float32(LARGEST))
+        raised = (worth * factor) ** exact(power)
+    return np.minimum(np.round(raised, DECIMALS), exact(LARGEST))
 
 
-def only_former(goodput__jq: Singles, former__j: Ints, forced__j: Flags) -> Singles:
+def only_former(goodput__jq: Worth, former__j: Ints, forced__j: Flags) -> Worth:
     """The same goodput with nothing but what they have for jobs that must keep it."""
     kept = np.zeros_like(goodput__jq)
     rows = np.flatnonzero(forced__j)

@@ -21,6 +21,8 @@ SIA = """@inproceedings{subramanya2023sia,
   year = {2023}
 }"""
 
+SOLVERS = ("highs", "cbc")
+
 
 @policy("sia")
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Sia(RoundRule):
     With `rigid=True` each job has the GPUs and the batch size it asked for, or none; with `aware=False` all GPUs count
     as equal. The published simulator has both as policies of their own, which were never run at hand: these follow a
     reading. It maximises the rigid one: `power=0.5, unserved=-1`.
+
+    Many choices are worth the same. They are drawn, or with `solver="cbc"` those that the published simulator picks.
     """
 
     citation: ClassVar[str] = SIA
@@ -53,6 +57,10 @@ class Sia(RoundRule):
     measured_nodes: int = field(default=0, metadata=about("jobs come with all measurements on so many nodes"))
     measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job knows what it has seen"))
 
+    solver: str = field(
+        default="highs", metadata=about("cbc picks as published among equal choices (extra cbc)", choices=SOLVERS)
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("power", "unserved"):
@@ -65,6 +73,9 @@ class Sia(RoundRule):
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
         if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not 0 <= self.changed <= 100:
             raise PolicyError(self.where("changed"), repr(self.changed), "a number from 0 to 100")
+        self._refuse_what_does_not_go_together()
+
+    def _refuse_what_does_not_go_together(self) -> None:
         if self.rigid and (self.power > 0) == (self.unserved > 0):
             sign = "below" if self.power > 0 else "above"
             raise PolicyError(self.where("unserved"), self.unserved, f"{sign} 0 if rigid with power={self.power}")
@@ -72,6 +83,10 @@ class Sia(RoundRule):
             raise PolicyError(self.where("aware"), "False", "True if rigid: there is no program for both")
         if self.changed and self.aware and not self.rigid:
             raise PolicyError(self.where("changed"), repr(self.changed), "0, unless rigid=True or aware=False")
+        if self.solver == "cbc" and (self.rigid or not self.aware):
+            raise PolicyError(self.where("solver"), "'cbc'", "'highs' if rigid=True or aware=False")
+        if self.solver == "cbc" and self.ties:
+            raise PolicyError(self.where("ties"), self.ties, "0 if solver='cbc', which draws nothing")
         if bool(self.measured_nodes) != bool(self.measured_gpus):
             raise PolicyError(self.where("measured_gpus"), self.measured_gpus, "0 if measured_nodes is, else 1 or more")
 
@@ -90,6 +105,10 @@ class Sia(RoundRule):
         from fastsim.policies.adaptive.sia_unaware import UnawareSiaDecider
 
         given = setting, self.power, self.unserved, self.project, tuned, self.ties
+        if self.solver == "cbc":
+            from fastsim.policies.adaptive.sia_recorded import RecordedSiaDecider
+
+            return RecordedSiaDecider(*given)
         if self.rigid:
             return RigidSiaDecider(*given, changed=self.changed)
         return SiaDecider(*given) if self.aware else UnawareSiaDecider(*given, changed=self.changed)

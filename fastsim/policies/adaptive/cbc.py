@@ -1,0 +1,102 @@
+"""The front to CBC for programs in whole numbers whose many optima are all the same to us, but not to a recording.
+
+CBC is there with the extra ``cbc``, and imported when the first solver is made. While it works, some milliseconds at a
+time, it takes Ctrl-C for itself and may make nothing of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import FastsimError, SolverError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int32]
+
+INFINITE = 1.79769313486e308
+"""No bound, as CBC's binding spells it."""
+GAP_PERCENT = 0.01
+"""How far from the best bound CBC may stop: what the published simulator of Sia asks for."""
+
+
+@dataclass(frozen=True, eq=False)
+class FreeProgram:
+    """Minimise ``cost @ x`` with ``row_low <= A @ x <= row_high``, x whole: what bounds a column is a row as well.
+
+    ``A`` has ``value[e]`` in row ``row[e]`` and column ``column[e]``. The order of rows and columns, and rows that bind
+    nothing, belong to the program: they decide which of equal optima is found.
+    """
+
+    cost: Floats
+    row: Indices
+    column: Indices
+    value: Floats
+    row_low: Floats
+    row_high: Floats
+
+
+class CbcSolver:
+    """CBC in one thread; ``spent_s`` is the CPU time of all solves so far, in seconds."""
+
+    def __init__(self) -> None:
+        try:
+            from cylp.cy import CyClpSimplex, CyCoinPackedMatrix
+        except ImportError:
+            raise FastsimError('CBC needs the cbc extra: pip install "fastsim-gpu[cbc]"') from None
+        self._simplex: Any = CyClpSimplex
+        self._matrix: Any = CyCoinPackedMatrix
+        self.spent_s = 0.0
+
+    def minimum(self, program: FreeProgram, what: str = "the program in whole numbers") -> Ints:
+        """The columns at the least cost; a SolverError if there are none."""
+        start_s = time.thread_time()
+        try:
+            return self._minimum(program, what)
+        finally:
+            self.spent_s += time.thread_time() - start_s
+
+    def _minimum(self, program: FreeProgram, what: str) -> Ints:
+        simplex = self._simplex_of(program)
+        model = simplex.getCbcModel()
+        model.logLevel, model.numberThreads, model.allowablePercentageGap = 0, 1, GAP_PERCENT
+        with _interrupts_given_back():
+            model.solve()
+        status = str(model.status)
+        if status not in ("solution", "stopped on gap"):
+            if status.startswith("stopped on"):  # nothing else that stops it was asked for
+                raise KeyboardInterrupt
+            raise SolverError(f"{what}: CBC found status {status!r}, expected an optimum")
+        found: Ints = np.rint(model.primalVariableSolution).astype(np.int64)
+        return found
+
+    def _simplex_of(self, p: FreeProgram) -> Any:
+        """The program as CBC wants it."""
+        simplex, free, by_column = self._simplex(), np.full(len(p.cost), INFINITE), True
+        low, high = np.maximum(p.row_low, -INFINITE), np.minimum(p.row_high, INFINITE)
+        matrix = self._matrix(by_column, p.row, p.column, p.value)
+        simplex.loadProblem(matrix, -free, free, p.cost, low, high)
+        simplex.copyInIntegerInformation(np.ones(len(p.cost), np.uint8))
+        simplex.logLevel = 0
+        return simplex
+
+
+@contextmanager
+def _interrupts_given_back() -> Iterator[None]:
+    """CBC takes Ctrl-C for itself and keeps it; Python's own way to give it back is for its main thread only."""
+    handler_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
+    handled_by = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(("PyOS_setsig", ctypes.pythonapi))
+    handler = handler_of(signal.SIGINT)
+    try:
+        yield
+    finally:
+        handled_by(signal.SIGINT, handler)
