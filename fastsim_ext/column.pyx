@@ -18,13 +18,13 @@ from fastsim_ext.needs cimport (
     needs_plan, needs_set,
 )
 from fastsim_ext.nodes cimport NodeTable
-from fastsim_ext.points cimport points_bound, points_bounded, points_viewed
+from fastsim_ext.points cimport points_bound, points_bounded, points_frag, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tree cimport (
     ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant, tree_put,
     tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
 )
-from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod
+from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod, Typical
 from fastsim_ext.work cimport NO_NODE
 
 ONE = array("q", [1])
@@ -217,14 +217,21 @@ cdef class ColumnTable:
     cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil:
         """Work out what the memo does not know, family by family, because they share offers."""
         cdef int32_t* raw = self.raw + term * ROOM
+        cdef const Typical* typical = &self.nodes.target.typical
+        cdef const Column* column
         cdef int f
         cdef int32_t c
+        cdef bint frag = self.kernel[term] == FGD and (not self.stretched or term == self.dear)
+        if frag:
+            self.nodes.look(view.node, n, view)
         for f in range(self.n_families):
             view.n_offers = 0
             c = self.families[f].first
             while c >= 0:
+                column = &self.columns[c]
                 if raw[c] == UNKNOWN and self.verdict[c] == 0:
-                    raw[c] = self.worked_out(term, c, n, view)
+                    raw[c] = (points_frag(&column.pod, column.most_cpu >= 0, typical, view) if frag
+                              else self.worked_out(term, c, n, view))
                     memo_keep(row, self.place[term * ROOM + c], self.memo.coarse, raw[c])
                 c = self.columns[c].after
 

@@ -10,10 +10,11 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 from fastsim_ext.column cimport Column, ColumnTable
 from fastsim_ext.column import narrows, stretches
-from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_offers, grouped_settled
+from fastsim_ext.grouped cimport View
 from fastsim_ext.hurdles cimport CLEAR, hurdles_make, hurdles_row
 from fastsim_ext.memo cimport memo_keep
 from fastsim_ext.needs cimport ROOM, SMALL_UNFIT
+from fastsim_ext.points cimport points_frag
 from fastsim_ext.stretched import StretchedTable
 from fastsim_ext.tree cimport ROW, tree_put_small
 from fastsim_ext.types cimport Node, Typical
@@ -67,13 +68,7 @@ cdef class NarrowTable(ColumnTable):
             while c >= 0:
                 column = &self.columns[c]
                 if self.worth[c] == CLEAR:
-                    if view.n_offers == 0:
-                        grouped_offers(view, column.pod.num_gpu, column.pod.milli)
-                    if column.most_cpu >= 0:
-                        figure = grouped_bound(view, &column.pod)
-                    else:
-                        figure = grouped_best(view, &column.pod)
-                        figure = figure if figure >= 0 else grouped_settled(view, &column.pod, typical)
+                    figure = points_frag(&column.pod, column.most_cpu >= 0, typical, view)
                     memo_keep(row, column.lane, True, figure)
                     self.worth[c] = <int8_t> figure
                 c = column.after

@@ -11,3 +11,4 @@ cdef int64_t points_viewed(int kernel, const Pod* pod, const Typical* typical, i
                            View* view) noexcept nogil
 cdef bint points_bounded(int kernel) noexcept nogil
 cdef int64_t points_bound(int kernel, const Pod* pod, int64_t most_cpu, View* view) noexcept nogil
+cdef int points_frag(const Pod* pod, bint bound, const Typical* typical, View* view) noexcept nogil

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.frag cimport frag_growth
-from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_settled
+from fastsim_ext.grouped cimport View, grouped_best, grouped_bound, grouped_offers, grouped_settled
 from fastsim_ext.pack cimport pack_best_fit, pack_clusters, pack_gpus, pack_simon
 from fastsim_ext.power cimport power_points, power_saved
 from fastsim_ext.types cimport (
@@ -65,3 +65,14 @@ cdef int64_t points_bound(int kernel, const Pod* pod, int64_t most_cpu, View* vi
         return pack_best_fit(view.node, &most)
     # Power never falls as more cores are used, and the packing scores do not look at CPU.
     return points_raw(kernel, view.node, pod, NULL, 0, 0, &gpus)
+
+
+cdef int points_frag(const Pod* pod, bint bound, const Typical* typical, View* view) noexcept nogil:
+    """Raw points of fragmentation, or their bound; the offers for the pod's devices are made if there are none."""
+    cdef int points
+    if view.n_offers == 0:
+        grouped_offers(view, pod.num_gpu, pod.milli)
+    if bound:
+        return grouped_bound(view, pod)
+    points = grouped_best(view, pod)
+    return points if points >= 0 else grouped_settled(view, pod, typical)

@@ -15,7 +15,7 @@ from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 
 cdef enum:
     LINE = 64            # bytes of a cache line
-    WORDS = 16           # of 64 bits, that ROW cells of four bytes take
+    WORDS = 4            # of 64 bits, that ROW cells of one byte take
     FAR = 3              # levels of which most is not in the cache when there are many leaves
 
 ctypedef fused cell_t:
@@ -266,13 +266,18 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
 
 
 cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
-    """Whether two rows of ROW cells differ anywhere; by words, which are fewer than cells."""
+    """Whether two rows of ROW cells differ anywhere; narrow ones by words, which are fewer than cells."""
     cdef int64_t[WORDS] left, right
     cdef int64_t found = 0
+    cdef cell_t unlike = 0
     cdef int j
-    memcpy(&left[0], a, ROW * sizeof(cell_t))
-    memcpy(&right[0], b, ROW * sizeof(cell_t))
-    for j in range(<int> (ROW * sizeof(cell_t) // sizeof(int64_t))):
+    if cell_t is int32_t:
+        for j in range(ROW):
+            unlike |= a[j] ^ b[j]
+        return unlike != 0
+    memcpy(&left[0], a, ROW)
+    memcpy(&right[0], b, ROW)
+    for j in range(WORDS):
         found |= left[j] ^ right[j]
     return found != 0
 
