@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -115,12 +116,25 @@ class TableWriter:
         metadata: Mapping[str, str] | None = None,
         sorted_by: Sequence[str] = (),
         level: int = ZSTD_LEVEL,
+        coded: Mapping[str, pa.DataType] | None = None,
+        extremes: Sequence[str] | None = None,
     ) -> None:
-        self.schema, self.rows = schema, 0
+        """Columns of text may be ``coded``: written from these dictionaries, and read as what ``schema`` says.
+
+        Row groups keep their least and largest value of all columns, or of the ``extremes``.
+        """
+        self.rows = 0
         self._stamp = {**(metadata or {}), "fastsim.sorted_by": ",".join(sorted_by)}
         self._held: list[pa.RecordBatch] = []
         self._count = 0
-        self._file = pq.ParquetWriter(path, schema, **_layout(schema, sorted_by, level))
+        layout = _layout(schema, sorted_by, level)
+        if extremes is not None:
+            layout["write_statistics"] = [name for name in extremes if name in schema.names]
+        if coded:
+            self._stamp["ARROW:schema"] = base64.b64encode(schema.serialize()).decode()
+            schema = pa.schema([f.with_type(coded.get(f.name, f.type)) for f in schema])
+        self.schema = schema
+        self._file = pq.ParquetWriter(path, schema, store_schema=not coded, **layout)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take rows with the columns of the schema; full row groups go to the file."""
@@ -131,6 +145,13 @@ class TableWriter:
             self._count += piece.num_rows
             if self._count == ROW_GROUP:
                 self._write()
+
+    def group(self, batch: pa.RecordBatch) -> None:
+        """Take rows that are a row group; their dictionaries are as `add` would leave them."""
+        if self._count or batch.num_rows > ROW_GROUP:
+            raise ValueError(f"{batch.num_rows} rows after {self._count} are no row group")
+        self._file.write_batch(batch, row_group_size=ROW_GROUP)
+        self.rows += batch.num_rows
 
     def close(self) -> int:
         """Write what is left and the footer; the number of rows."""
@@ -178,9 +199,18 @@ def _layout(schema: pa.Schema, sorted_by: Sequence[str], level: int) -> dict[str
 
 
 def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike."""
-    columns = [fresh_dictionary(batch.column(f.name), f.type) for f in schema]
+    """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike.
+
+    Ordered ones stay as they are: their words and the order of them are part of what the column means.
+    """
+    columns = [batch.column(f.name) for f in schema]
+    columns = [c if _ordered(c.type) and c.type == f.type else fresh_dictionary(c, f.type)
+               for c, f in zip(columns, schema, strict=True)]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _ordered(kind: pa.DataType) -> bool:
+    return pa.types.is_dictionary(kind) and bool(kind.ordered)
 
 
 def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:

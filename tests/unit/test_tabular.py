@@ -12,6 +12,7 @@ import pytest
 
 from fastsim.errors import InputError, ResultError
 from fastsim.tabular import (
+    TableWriter,
     content_checksum,
     fresh_dictionary,
     one_line,
@@ -110,6 +111,28 @@ def test_a_slice_has_a_dictionary_of_its_own() -> None:
     assert fresh_dictionary(pa.array([1.0, 2.0]), pa.int64()).to_pylist() == [1, 2]
     with pytest.raises(pa.ArrowInvalid):
         fresh_dictionary(pa.array([1.5]), pa.int64())
+
+
+def test_an_ordered_dictionary_keeps_its_words_and_their_order(tmp_path: Path) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 0], pa.int8()), ["low", "mid", "high"], ordered=True)
+    write_parquet(tmp_path / "x.parquet", [pa.record_batch({"x": column})], pa.schema([("x", kind)]))
+    (chunk,) = pq.read_table(tmp_path / "x.parquet").column("x").chunks
+    assert chunk.dictionary.to_pylist() == ["low", "mid", "high"]
+    assert chunk.to_pylist() == ["high", "low"]
+
+
+def test_a_row_group_of_its_own_comes_between_others(tmp_path: Path) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    one = pa.record_batch({"x": [1]}, schema)
+    with TableWriter(tmp_path / "x.parquet", schema) as writer:
+        writer.group(one)
+        writer.group(one)
+        writer.add(one)
+        with pytest.raises(ValueError, match="1 rows after 1 are no row group"):
+            writer.group(one)
+        assert writer.close() == 3
+    assert pq.ParquetFile(tmp_path / "x.parquet").metadata.num_row_groups == 3
 
 
 def test_the_checksum_ignores_how_rows_are_held() -> None:
