@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
+from fastsim.checksum import ContentChecksum
 from fastsim.columns import once_each
 from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.sheets import NODE, JobSheet, PlacementSheet, Sheet
 from fastsim.summary import Waits
-from fastsim.tabular import QUICK_LEVEL, ContentChecksum, TableWriter
+from fastsim.tabular import QUICK_LEVEL, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
