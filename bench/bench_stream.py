@@ -14,10 +14,10 @@ import pytest
 import fastsim as fs
 from bench.conftest import Timed
 from fastsim.background import Background
+from fastsim.checksum import content_checksum
 from fastsim.frames import INTERVAL, OUTCOME, POD
 from fastsim.recording import FileTables
 from fastsim.summary import Waits
-from fastsim.tabular import content_checksum
 from fastsim.workload.classes import PodClasses
 
 ROWS = int(os.environ.get("FASTSIM_BENCH_ROWS", "200000"))

@@ -16,11 +16,12 @@ import pyarrow.csv
 
 from fastsim import mig, node_types
 from fastsim.catalog import Catalog
+from fastsim.checksum import content_checksum
 from fastsim.csv_table import csv_line, map_text, read_csv
 from fastsim.errors import InputError, ScenarioError
 from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, offered, watts
 from fastsim.streams import shuffled_order
-from fastsim.tabular import content_checksum, parquet_table, replacing, write_parquet
+from fastsim.tabular import parquet_table, replacing, write_parquet
 
 PRESETS = {"openb": False, "openb-all": True}
 """Preset names; the value says whether nodes without GPUs belong to it."""

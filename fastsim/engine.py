@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastsim import interrupts
+from fastsim.allocator import streaming
 from fastsim.background import Background, Inline
 from fastsim.columns import (
     HABITS,
@@ -313,6 +315,14 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
     options.regime.refuse(plan.queue, workload.columns, bool(options.deschedule))
+    with nullcontext() if options.folder is None else streaming():
+        return _played(cluster, workload, plan, typical, options)
+
+
+def _played(
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
+) -> Result:
+    """The result of one run from beginning to end; whatever fails, nothing is left half-written."""
     began, cpu_began = time.perf_counter(), time.process_time()
     run = OnlineRun(cluster, workload, plan, typical, options)
     try:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
+from fastsim.checksum import ContentChecksum
 from fastsim.columns import once_each
 from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
+from fastsim.sheets import NODE, JobSheet, PlacementSheet, Sheet
 from fastsim.summary import Waits
-from fastsim.tabular import QUICK_LEVEL, ContentChecksum, TableWriter
+from fastsim.tabular import QUICK_LEVEL, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
+SOUGHT = ("pod_id", "submit_s", "start_s", "end_s", "t_s", "event_seq")
+"""Columns by which row groups can be left out when a table in a file is queried; others are mixed in each of them."""
 
 
 @once_each
@@ -124,17 +128,21 @@ class FrameTables:
 
 
 class FileTables(FrameTables):
-    """Parquet files in a folder, written row group by row group."""
+    """Parquet files in a folder, written row group by row group; placements and jobs without frames in between."""
 
     def __init__(self, names: pl.Series, folder: Path) -> None:
         super().__init__(names)
         none = np.zeros(0, OUTCOME)
         empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, None, names), jobs_frame(none, None))
+        schemas = {name: arrow(frame).schema for name, frame in zip(TABLES, empty, strict=True)}
         self.writers = {
-            name: TableWriter(
-                folder / f"{name}.parquet", arrow(frame).schema, {"fastsim.schema": name}, level=QUICK_LEVEL
-            )
-            for name, frame in zip(TABLES, empty, strict=True)
+            name: TableWriter(folder / f"{name}.parquet", schema, {"fastsim.schema": name}, level=QUICK_LEVEL,
+                              coded={"node": NODE} if name == "placements" else None, extremes=SOUGHT)
+            for name, schema in schemas.items()
+        }  # fmt: skip
+        self.sheets: dict[str, Sheet] = {
+            "placements": PlacementSheet(self.writers["placements"].schema, names),
+            "jobs": JobSheet(schemas["jobs"]),
         }
 
     def add(self, name: str, frame: pl.DataFrame) -> None:
@@ -142,8 +150,17 @@ class FileTables(FrameTables):
         for batch in arrow(frame).to_batches():
             self.writers[name].add(batch)
 
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Write placements and jobs."""
+        for name, sheet in self.sheets.items():
+            for batch in sheet.groups(out, natives):
+                self.writers[name].group(batch)
+
     def close(self) -> None:
         """Complete the files."""
+        for name, sheet in self.sheets.items():
+            if sheet.at:
+                self.writers[name].group(sheet.rest())
         for writer in self.writers.values():
             writer.close()
 

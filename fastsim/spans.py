@@ -16,6 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from fastsim_ext.digits import counted, gathered
+
 HELD = 1 << 19
 """Values held in memory before they are put aside in a file: 4 MB."""
 GATHERED = 1 << 19
@@ -149,13 +151,14 @@ def values_at(pieces: Callable[[], Iterator[Floats]], ranks: Sequence[int]) -> d
             digit = int(np.searchsorted(upto, place, side="right"))
             place -= int(upto[digit - 1]) if digit else 0
             open_[rank] = (prefix << 16 | digit, place)
-        few = {prefix for prefix, _ in open_.values() if counts[prefix >> 16][prefix & 0xFFFF] <= GATHERED}
-        gathered = _sorted(pieces, few, shift) if few and shift else {}
+        found_of = {prefix: int(counts[prefix >> 16][prefix & 0xFFFF]) for prefix, _ in open_.values()}
+        few = {prefix: count for prefix, count in found_of.items() if count <= GATHERED}
+        at_hand = _sorted(pieces, few, shift) if few and shift else {}
         for rank, (prefix, place) in list(open_.items()):
             if shift == 0:
                 found[rank] = _value(prefix)
-            elif prefix in gathered:
-                found[rank] = _value(int(gathered[prefix][place]))
+            elif prefix in at_hand:
+                found[rank] = _value(int(at_hand[prefix][place]))
                 del open_[rank]
         if not open_:
             break
@@ -164,31 +167,20 @@ def values_at(pieces: Callable[[], Iterator[Floats]], ranks: Sequence[int]) -> d
 
 def _counted(pieces: Callable[[], Iterator[Floats]], prefixes: set[int], shift: int) -> dict[int, Any]:
     """How many values follow each prefix with each value of the next sixteen bits."""
-    counts = {prefix: np.zeros(1 << 16, np.int64) for prefix in prefixes}
+    listed, counts = np.array(sorted(prefixes), np.uint64), np.zeros((len(prefixes), 1 << 16), np.int64)
     for piece in pieces():
-        digits = _keys(piece) >> np.uint64(shift)
-        leading = digits >> np.uint64(16)
-        for prefix in prefixes:
-            chosen = digits if shift == 48 else digits[leading == prefix]
-            counts[prefix] += np.bincount((chosen & np.uint64(0xFFFF)).astype(np.int64), minlength=1 << 16)
-    return counts
+        counted(piece, shift, listed, counts)
+    return dict(zip(sorted(prefixes), counts, strict=True))
 
 
-def _sorted(pieces: Callable[[], Iterator[Floats]], prefixes: set[int], shift: int) -> dict[int, Keys]:
-    """All values with each of these leading bits, ascending."""
-    chosen: dict[int, list[Keys]] = {prefix: [] for prefix in prefixes}
+def _sorted(pieces: Callable[[], Iterator[Floats]], counts: dict[int, int], shift: int) -> dict[int, Keys]:
+    """All values with each of these leading bits, ascending; there are so many of each."""
+    chosen = {prefix: np.empty(count, np.uint64) for prefix, count in counts.items()}
+    filled = dict.fromkeys(chosen, 0)
     for piece in pieces():
-        keys = _keys(piece)
-        leading = keys >> np.uint64(shift)
-        for prefix in prefixes:
-            chosen[prefix].append(keys[leading == prefix])
-    return {prefix: np.sort(np.concatenate(parts)) for prefix, parts in chosen.items()}
-
-
-def _keys(values: Floats) -> Keys:
-    """Unsigned integers in the order of the values."""
-    bits = (values + 0.0).view(np.int64)  # -0.0 equals 0.0, so it must not come before it
-    return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
+        for prefix, keys in chosen.items():
+            filled[prefix] = gathered(piece, shift, prefix, keys, filled[prefix])
+    return {prefix: np.sort(keys) for prefix, keys in chosen.items()}
 
 
 def _value(key: int) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS, INTERVAL, POD, REASONS
+from fastsim.frames import FRAG_COLUMNS
 from fastsim.spans import Spans
+from fastsim_ext.work import spans_of
 
 Row = Any
 
@@ -31,12 +32,10 @@ class Waits:
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
-        started = (out["attempt"] == 0) & (out["node"] >= 0) & (out["closes"] & INTERVAL > 0)
-        ended = out["reason"] == REASONS.index("finished")
-        gone = out["closes"] & POD > 0
-        submit, lost = np.ascontiguousarray(out["submit"]), out["lost"]
-        waits, ends = out["start"][started] - submit[started], out["end"][ended] - submit[ended]
-        self.take(waits, ends, lost[gone & (lost > 0)], int(out["preemptions"][gone].sum()))
+        room = np.empty((3, len(out)))
+        *counts, preemptions = spans_of(np.ascontiguousarray(out).view(np.uint8), room)
+        wait, jct, lost = (values[:count].copy() for values, count in zip(room, counts, strict=True))
+        self.take(wait, jct, lost, preemptions)
 
     def take(self, wait: Any, jct: Any, lost: Any, preemptions: int) -> None:
         """Take note of seconds by kind, and of more preemptions."""

@@ -1,9 +1,8 @@
-"""Tables on disk: Parquet that is complete or absent and the same bytes for the same rows, and checksums of content."""
+"""Tables on disk: Parquet that is complete or absent and the same bytes for the same rows."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import base64
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +23,9 @@ ZSTD_LEVEL = 3
 """Compression level of a Parquet file that is written once and read often."""
 QUICK_LEVEL = -1
 """The same of tables that a run writes while it goes on: as small for times and ids, in two thirds of the time."""
+
+FEW_WORDS = 16
+"""Words of a dictionary that are so few that looking for each of them is cheaper than numbering all cells."""
 
 
 @contextmanager
@@ -115,12 +116,25 @@ class TableWriter:
         metadata: Mapping[str, str] | None = None,
         sorted_by: Sequence[str] = (),
         level: int = ZSTD_LEVEL,
+        coded: Mapping[str, pa.DataType] | None = None,
+        extremes: Sequence[str] | None = None,
     ) -> None:
-        self.schema, self.rows = schema, 0
+        """Columns of text may be ``coded``: written from these dictionaries, and read as what ``schema`` says.
+
+        Row groups keep their least and largest value of all columns, or of the ``extremes``.
+        """
+        self.rows = 0
         self._stamp = {**(metadata or {}), "fastsim.sorted_by": ",".join(sorted_by)}
         self._held: list[pa.RecordBatch] = []
         self._count = 0
-        self._file = pq.ParquetWriter(path, schema, **_layout(schema, sorted_by, level))
+        layout = _layout(schema, sorted_by, level)
+        if extremes is not None:
+            layout["write_statistics"] = [name for name in extremes if name in schema.names]
+        if coded:
+            self._stamp["ARROW:schema"] = base64.b64encode(schema.serialize()).decode()
+            schema = pa.schema([f.with_type(coded.get(f.name, f.type)) for f in schema])
+        self.schema = schema
+        self._file = pq.ParquetWriter(path, schema, store_schema=not coded, **layout)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take rows with the columns of the schema; full row groups go to the file."""
@@ -131,6 +145,13 @@ class TableWriter:
             self._count += piece.num_rows
             if self._count == ROW_GROUP:
                 self._write()
+
+    def group(self, batch: pa.RecordBatch) -> None:
+        """Take rows that are a row group; their dictionaries are as `add` would leave them."""
+        if self._count or batch.num_rows > ROW_GROUP:
+            raise ValueError(f"{batch.num_rows} rows after {self._count} are no row group")
+        self._file.write_batch(batch, row_group_size=ROW_GROUP)
+        self.rows += batch.num_rows
 
     def close(self) -> int:
         """Write what is left and the footer; the number of rows."""
@@ -178,9 +199,18 @@ def _layout(schema: pa.Schema, sorted_by: Sequence[str], level: int) -> dict[str
 
 
 def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike."""
-    columns = [fresh_dictionary(batch.column(f.name), f.type) for f in schema]
+    """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike.
+
+    Ordered ones stay as they are: their words and the order of them are part of what the column means.
+    """
+    columns = [batch.column(f.name) for f in schema]
+    columns = [c if _ordered(c.type) and c.type == f.type else fresh_dictionary(c, f.type)
+               for c, f in zip(columns, schema, strict=True)]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _ordered(kind: pa.DataType) -> bool:
+    return pa.types.is_dictionary(kind) and bool(kind.ordered)
 
 
 def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -195,8 +225,19 @@ def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
     words = column.dictionary.cast(pa.string())
     if words.null_count or pc.count_distinct(words).as_py() < len(words):
         return words.take(column.indices).dictionary_encode().cast(kind)
+    if not column.null_count and _by_appearance(column.indices, len(words)):
+        return pa.DictionaryArray.from_arrays(column.indices, words).cast(kind)
     used = column.indices.dictionary_encode()  # numbers the numbers, so no text is looked at
     return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
+
+
+def _by_appearance(codes: pa.Array, words: int) -> bool:
+    """Whether the codes use all words, first the first, then the second and so on; False if words are many."""
+    if words > FEW_WORDS or not len(codes):
+        return False
+    numbers = codes.to_numpy()
+    places = [int((numbers == code).argmax()) for code in range(words)]
+    return places == sorted(places) and numbers[places].tolist() == list(range(words))
 
 
 def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
@@ -232,79 +273,3 @@ def parquet_table(path: str | os.PathLike[str]) -> pa.Table:
 def one_line(error: BaseException) -> str:
     """The text of a foreign error on one line."""
     return " ".join(str(error).split())[:200]
-
-
-def content_checksum(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> str:
-    """SHA-256 of the rows themselves: batching, dictionaries and all-null columns make no difference."""
-    checksum = ContentChecksum(schema)
-    for batch in batches:
-        checksum.add(batch)
-    return checksum.hexdigest()
-
-
-class ContentChecksum:
-    """`content_checksum` of rows that come batch by batch."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-        self._hashers: dict[str, Any] = {}
-        self._filled: set[str] = set()
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """The next rows."""
-        for field in self.schema:
-            column = batch.column(field.name)
-            if column.null_count < len(column):
-                self._filled.add(field.name)
-            _feed(self._hashers, field.name, column)
-
-    def hexdigest(self) -> str:
-        """The checksum of all rows so far."""
-        total = hashlib.sha256()
-        for path in sorted(self._hashers):
-            if path.split("/")[0] in self._filled:
-                total.update(f"{path}={self._hashers[path].hexdigest()}\n".encode())
-        return total.hexdigest()
-
-
-def _feed(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _feed(hashers, path, column.cast(pa.string()))
-    _add(hashers, f"{path}/valid", column.is_valid().cast(pa.uint8()).to_numpy(zero_copy_only=False))
-    if kind == pa.list_(pa.string()):
-        lengths = pc.list_value_length(column).fill_null(0).cast(pa.int64())
-        _add(hashers, f"{path}/length", lengths.to_numpy(zero_copy_only=False))
-        _feed(hashers, f"{path}/item", column.flatten())
-    elif pa.types.is_string(kind):
-        _feed_text(hashers, path, column.fill_null(""))
-    elif pa.types.is_nested(kind):
-        _feed_text(hashers, path, pa.array([json.dumps(value, sort_keys=True) for value in column.to_pylist()]))
-    else:
-        _feed_numbers(hashers, path, column)
-
-
-def _add(hashers: dict[str, Any], key: str, data: np.ndarray) -> None:
-    hashers.setdefault(key, hashlib.sha256()).update(np.ascontiguousarray(data))
-
-
-def _feed_text(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
-    _add(hashers, f"{path}/length", pc.binary_length(column).cast(pa.int64()).to_numpy(zero_copy_only=False))
-    _add(hashers, f"{path}/bytes", _text_bytes(column))
-
-
-def _text_bytes(column: pa.Array) -> np.ndarray:
-    """All texts of a column without nulls, one after the other, as they lie in memory."""
-    _, offsets, data = column.cast(pa.string()).buffers()
-    if not len(column) or data is None:
-        return np.zeros(0, np.uint8)
-    first, last = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
-    return np.frombuffer(data, np.uint8)[first:last]
-
-
-def _feed_numbers(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
-    floating = pa.types.is_floating(column.type)
-    wide = column.cast(pa.float64() if floating else pa.int64())
-    numbers = wide.fill_null(0).to_numpy(zero_copy_only=False)
-    # Adding zero turns -0.0 into 0.0: they compare equal, so they must hash alike.
-    _add(hashers, f"{path}/value", numbers + 0.0 if floating else numbers)

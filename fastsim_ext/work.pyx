@@ -21,6 +21,40 @@ cdef void* grown(void* items, int64_t room, size_t size) except NULL nogil:
     return fresh
 
 
+cdef work_spans(const Outcome* row, int64_t n, double[:, ::1] room):
+    """The seconds of ``n`` outcome rows into three rows; see WorkTable.spans()."""
+    cdef int64_t waits = 0
+    cdef int64_t ends = 0
+    cdef int64_t losses = 0
+    cdef int64_t preemptions = 0
+    if room.shape[0] != 3 or room.shape[1] < n:
+        raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected 3 of {n}")
+    with nogil:
+        for _ in range(n):
+            if row.attempt == 0 and row.node >= 0 and row.closes & INTERVAL:
+                room[0, waits] = row.start - row.submit
+                waits += 1
+            if row.reason == FINISHED:
+                room[1, ends] = row.end - row.submit
+                ends += 1
+            if row.closes & POD:
+                preemptions += row.preemptions
+                if row.lost > 0:
+                    room[2, losses] = row.lost
+                    losses += 1
+            row += 1
+    return waits, ends, losses, preemptions
+
+
+def spans_of(const unsigned char[::1] rows, double[:, ::1] room):
+    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
+    if rows.shape[0] % <int64_t> sizeof(Outcome):
+        raise ValueError(f"{rows.shape[0]} bytes are no outcome rows")
+    if not rows.shape[0]:
+        return 0, 0, 0, 0
+    return work_spans(<const Outcome*> &rows[0], rows.shape[0] // <int64_t> sizeof(Outcome), room)
+
+
 cdef class WorkTable:
     """Owner of classes, slots, the waiting line (a linked list of slots) and outcomes."""
 
@@ -65,30 +99,9 @@ cdef class WorkTable:
         Answers how many there are of each, and how often pods that are gone were stopped for others. The outcome rows
         so far are forgotten here.
         """
-        cdef int64_t n = self.n_outcomes
-        cdef int64_t i
-        cdef int64_t waits = 0
-        cdef int64_t ends = 0
-        cdef int64_t losses = 0
-        cdef int64_t preemptions = 0
-        cdef const Outcome* row
-        if room.shape[0] != 3 or room.shape[1] < n:
-            raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected 3 of {n}")
-        for i in range(n):
-            row = &self.outcomes[i]
-            if row.attempt == 0 and row.node >= 0 and row.closes & INTERVAL:
-                room[0, waits] = row.start - row.submit
-                waits += 1
-            if row.reason == FINISHED:
-                room[1, ends] = row.end - row.submit
-                ends += 1
-            if row.closes & POD:
-                preemptions += row.preemptions
-                if row.lost > 0:
-                    room[2, losses] = row.lost
-                    losses += 1
+        found = work_spans(self.outcomes, self.n_outcomes, room)
         self.n_outcomes = 0
-        return waits, ends, losses, preemptions
+        return found
 
     def snapshot(self):
         """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""

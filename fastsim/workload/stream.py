@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from fastsim.checksum import content_checksum
 from fastsim.errors import InputError, ScenarioError
-from fastsim.tabular import content_checksum, open_parquet, parquet_batches, rechunked, write_parquet
+from fastsim.tabular import open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.rules import checked, required_columns
 

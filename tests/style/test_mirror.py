@@ -33,6 +33,7 @@ SHARED = {
     "fastsim_ext/ranking.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/rounds.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
+    "fastsim_ext/sheet.pyx": f"{UNIT}/test_sheets.py",  # fills the columns of fastsim/sheets.py
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
     "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
     "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit

@@ -1,4 +1,4 @@
-"""Tables on disk: whole or absent, the same bytes for the same rows, and checksums that see content only."""
+"""Tables on disk: whole or absent, the same bytes for the same rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from fastsim.errors import InputError, ResultError
 from fastsim.tabular import (
-    content_checksum,
+    TableWriter,
     fresh_dictionary,
     one_line,
     open_parquet,
@@ -41,10 +41,6 @@ def batch(rows: dict[str, list[Any]] = ROWS) -> pa.RecordBatch:
     arrays = [pa.array(rows[f.name], pa.string() if f.type == ENUM else f.type) for f in SCHEMA]
     return pa.RecordBatch.from_arrays([fresh_dictionary(a, f.type) for a, f in zip(arrays, SCHEMA, strict=True)],
                                       schema=SCHEMA)  # fmt: skip
-
-
-def checksum(*batches: pa.RecordBatch) -> str:
-    return content_checksum(batches, SCHEMA)
 
 
 def test_bytes_depend_on_the_rows_alone(tmp_path: Path) -> None:
@@ -112,29 +108,26 @@ def test_a_slice_has_a_dictionary_of_its_own() -> None:
         fresh_dictionary(pa.array([1.5]), pa.int64())
 
 
-def test_the_checksum_ignores_how_rows_are_held() -> None:
-    assert checksum(batch()) == checksum(batch().slice(0, 2), batch().slice(2))
-    no_t = batch(ROWS | {"t": [None] * 4})
-    without = pa.schema([f for f in SCHEMA if f.name != "t"])
-    assert content_checksum([no_t], SCHEMA) == content_checksum([no_t.select(without.names)], without)
-    assert checksum(batch(ROWS | {"t": [-0.0, 1.5, None, 3.0]})) == checksum(batch())
+def test_an_ordered_dictionary_keeps_its_words_and_their_order(tmp_path: Path) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 0], pa.int8()), ["low", "mid", "high"], ordered=True)
+    write_parquet(tmp_path / "x.parquet", [pa.record_batch({"x": column})], pa.schema([("x", kind)]))
+    (chunk,) = pq.read_table(tmp_path / "x.parquet").column("x").chunks
+    assert chunk.dictionary.to_pylist() == ["low", "mid", "high"]
+    assert chunk.to_pylist() == ["high", "low"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"pod_id": [0, 1, 2, 4]},
-        {"t": [0.0, 1.5, 0.0, 3.0]},  # null is not zero
-        {"q": ["b", "a", "", "b"]},  # nor the empty text
-        {"q": ["b", "ab", None, ""]},
-        {"models": [["x", "y"], [], [], ["x"]]},  # nor the empty list
-        {"models": [["x"], None, [], ["y", "x"]]},
-        {"models": [["xy"], None, [], ["x"]]},
-        {"cpu": [5, 6, 0, 8]},
-    ],
-)
-def test_the_checksum_sees_every_cell(change: dict[str, list[Any]]) -> None:
-    assert checksum(batch(ROWS | change)) != checksum(batch())
+def test_a_row_group_of_its_own_comes_between_others(tmp_path: Path) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    one = pa.record_batch({"x": [1]}, schema)
+    with TableWriter(tmp_path / "x.parquet", schema) as writer:
+        writer.group(one)
+        writer.group(one)
+        writer.add(one)
+        with pytest.raises(ValueError, match="1 rows after 1 are no row group"):
+            writer.group(one)
+        assert writer.close() == 3
+    assert pq.ParquetFile(tmp_path / "x.parquet").metadata.num_row_groups == 3
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
@@ -178,6 +171,16 @@ def test_a_folder_does_not_replace_a_file(tmp_path: Path) -> None:
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run").read_text() == "mine"
+
+
+@pytest.mark.parametrize("codes", [[], [0], [0, 1, 1, 0, 2], [1, 0, 2], [0, 2], [0, 0, 1], [0, None, 1, 2], [2, 2]])
+@pytest.mark.parametrize("words", [["a", "b", "c"], ["a", "b", "a"], [f"w{k}" for k in range(99)]])
+def test_words_stand_in_order_of_first_appearance(codes: list[int | None], words: list[str]) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), pa.array(words, pa.large_string()))
+    fresh = fresh_dictionary(column, ENUM)
+    said = [None if code is None else words[code] for code in codes]
+    assert (fresh.type, fresh.to_pylist()) == (ENUM, said)
+    assert fresh.dictionary.to_pylist() == list(dict.fromkeys(word for word in said if word is not None))
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
