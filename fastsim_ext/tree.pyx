@@ -269,16 +269,17 @@ cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
     """Whether two rows of ROW cells differ anywhere; narrow ones by words, which are fewer than cells."""
     cdef int64_t[WORDS] left, right
     cdef int64_t found = 0
-    cdef cell_t unlike = 0
+    cdef cell_t apart = 0
     cdef int j
     if cell_t is int32_t:
         for j in range(ROW):
-            unlike |= a[j] ^ b[j]
-        return unlike != 0
-    memcpy(&left[0], a, ROW)
-    memcpy(&right[0], b, ROW)
-    for j in range(WORDS):
-        found |= left[j] ^ right[j]
+            apart |= a[j] ^ b[j]
+        found = apart
+    else:
+        memcpy(&left[0], a, ROW)
+        memcpy(&right[0], b, ROW)
+        for j in range(WORDS):
+            found |= left[j] ^ right[j]
     return found != 0
 
 
