@@ -27,8 +27,7 @@ class _Streaming:
 def streaming() -> Iterator[None]:
     """Within, batches come from C's allocator unless the user chose another; no result depends on it.
 
-    It hands the pages of one batch to the next. Arrow's usual one gives them back, so that the kernel clears them anew,
-    and holds on to some 35 MB more.
+    It hands the pages of one batch to the next. Arrow's usual one gives them back, so that the kernel clears them anew.
     """
     with _Streaming.lock:
         _Streaming.runs += 1

@@ -32,7 +32,7 @@ HABITS = {
     "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
     "upkeep_ns": 70, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150, "near_nodes": 20_000,
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
-    "most_gaps": 8, "pack_changes": 250_000,
+    "memo_node_bytes": 1280, "most_gaps": 8, "pack_changes": 250_000,
 }  # fmt: skip
 """When scores are kept from one decision to the next; no result depends on any of these numbers.
 
@@ -41,9 +41,9 @@ of a bound; every ``sweep_changes`` columns that no longer pay are given up. A c
 change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
 (``miss_ns``) for each node it comes across that can (cannot) host the pod, and as much again for every ``near_nodes``
 nodes of the cluster, because what is said of them is further away. Up to ``few_classes`` pod classes may each
-have a place in the memo, which takes up to ``memo_bytes``; all columns together take up to ``columns_bytes``, but
-``least_columns`` are always allowed. Columns are moved together when given-up ones left more than ``most_gaps`` gaps,
-but at most once every ``pack_changes``.
+have a place in the memo, which takes up to ``memo_bytes`` and ``memo_node_bytes`` for each node; all columns
+together take up to ``columns_bytes``, but ``least_columns`` are always allowed. Columns are moved together when
+given-up ones left more than ``most_gaps`` gaps, but at most once every ``pack_changes``.
 """
 REMEMBERED = ("fgd", "dot_product")
 """Kernels whose points cost more to work out than to look up."""

@@ -173,7 +173,8 @@ class OnlineRun:
         kinds, kind = ("", self.columns["model"]) if coarse else node_kinds(self.columns)
         cpus = self.target_cpus if coarse else None
         key = memo_key(kinds, plan, self.nodes.width, self.target_key)
-        self.memo = key, MEMOS.lend(key, self.nodes.width, len(plan), int(HABITS["memo_bytes"]), cpus)
+        most_bytes = int(HABITS["memo_bytes"] + HABITS["memo_node_bytes"] * len(self.cluster))
+        self.memo = key, MEMOS.lend(key, self.nodes.width, len(plan), most_bytes, cpus)
         return self.memo[1], kind
 
     def _loop(self) -> Online:

@@ -28,7 +28,7 @@ from fastsim_ext.index import Indexed
 Habits = dict[str, float]
 EAGER: Habits = {
     "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
-    "memo_bytes": 1, "most_gaps": 0, "pack_changes": 0,
+    "memo_bytes": 1, "memo_node_bytes": 0, "most_gaps": 0, "pack_changes": 0,
 }  # fmt: skip
 """A column for every class at its fourth question; the memo forgets after every few states."""
 
@@ -45,6 +45,7 @@ def habits() -> SearchStrategy[Habits]:
         "columns_bytes": st.sampled_from((0, HABITS["columns_bytes"])),
         "least_columns": st.sampled_from((16, 1, 2)),
         "memo_bytes": st.sampled_from((1, HABITS["memo_bytes"])),
+        "memo_node_bytes": st.sampled_from((0, HABITS["memo_node_bytes"])),
         "most_gaps": st.sampled_from((0, 2, HABITS["most_gaps"])),
         "pack_changes": st.sampled_from((0, 8)),
     })  # fmt: skip
