@@ -32,7 +32,7 @@ HABITS = {
     "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
     "upkeep_ns": 70, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150, "near_nodes": 20_000,
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
-    "memo_node_bytes": 1280, "most_gaps": 8, "pack_changes": 250_000,
+    "memo_node_bytes": 1536, "most_gaps": 8, "pack_changes": 250_000,
 }  # fmt: skip
 """When scores are kept from one decision to the next; no result depends on any of these numbers.
 
