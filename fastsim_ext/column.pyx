@@ -11,7 +11,7 @@ from array import array
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.ahead cimport ahead
-from fastsim_ext.grouped cimport View, grouped_offers
+from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
     ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_one,
@@ -243,8 +243,7 @@ cdef class ColumnTable:
         if self.kernel[term] == FGD:
             if view.groups == NULL:
                 self.nodes.look(view.node, n, view)
-            if view.n_offers == 0:
-                grouped_offers(view, column.pod.num_gpu, column.pod.milli)
+            return points_frag(&column.pod, column.most_cpu >= 0, &self.nodes.target.typical, view)
         if column.most_cpu >= 0:
             return <int32_t> points_bound(self.kernel[term], &column.pod, column.most_cpu, view)
         return <int32_t> points_viewed(self.kernel[term], &column.pod, &self.nodes.target.typical, self.dim[term],
