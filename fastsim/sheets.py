@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from fastsim import tabular
 from fastsim.frames import INTERVAL, POD, REASONS, STATE_OF, STATES
+from fastsim.node_table import MAX_GPUS
 from fastsim_ext.sheet import gone, placed
 
-MOST_GPUS = 64
-"""Devices of a row, at most."""
 NODE = pa.dictionary(pa.int32(), pa.large_string())
 """Names of nodes as they are handed to the writer of the file."""
 
@@ -106,7 +105,7 @@ class PlacementSheet(Sheet):
         self.room["number"] = np.full(len(names), -1, np.int32)
         self.room["appeared"] = np.empty(len(names), np.int32)
         self.room["offsets"] = np.zeros(self.size + 1, np.int64)
-        self.room["devices"] = np.empty(2 * self.size + MOST_GPUS, np.int16)
+        self.room["devices"] = np.empty(2 * self.size + MAX_GPUS, np.int16)
 
     def kinds(self) -> dict[str, Any]:
         """The numbers of a row."""
