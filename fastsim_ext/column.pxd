@@ -28,7 +28,7 @@ cdef class ColumnTable:
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
     cdef Grove* groves           # by column // ROW: trees of totals, or of UNFIT plus a Reason
     cdef Grove* points           # the same and by term: raw points
-    cdef Tree* trees
+    cdef Tree* trees             # of totals; tree() makes one right first
     cdef Column* columns
     cdef Family* families
     cdef Needs* needs
@@ -48,9 +48,9 @@ cdef class ColumnTable:
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil
     cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil
     cdef void add_up(self, int n, int first, int last) noexcept nogil
-    cdef void enter(self, int n, int first, int last) noexcept nogil
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil
     cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil
+    cdef const Tree* tree(self, int32_t c) noexcept nogil
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil
     cdef int plant(self, int32_t c) except -1 nogil
     cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil

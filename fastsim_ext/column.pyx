@@ -11,6 +11,7 @@ from array import array
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.ahead cimport ahead
+from fastsim_ext.climb cimport climb_up
 from fastsim_ext.grouped cimport View
 from fastsim_ext.memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
 from fastsim_ext.needs cimport (
@@ -21,8 +22,8 @@ from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.points cimport points_bound, points_bounded, points_frag, points_viewed
 from fastsim_ext.power cimport power_savings
 from fastsim_ext.tree cimport (
-    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant, tree_put,
-    tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
+    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant,
+    tree_put, tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
 )
 from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod, Typical
 from fastsim_ext.work cimport NO_NODE
@@ -145,7 +146,7 @@ cdef class ColumnTable:
         ahead(&self.state_of[n])
         ahead(&self.kind[n])
         for g in range((self.n_columns + ROW - 1) // ROW):
-            tree_expect(&self.groves[g], n)
+            tree_expect(&self.groves[g], n, g == 0)
 
     cdef int changed(self, const int32_t* nodes, int count) except -1 nogil:
         """Some nodes are not as they were: correct every column.
@@ -186,7 +187,7 @@ cdef class ColumnTable:
             for c in range(first, last):
                 self.verdict[c] = self.unfit + NO_NODE
         self.add_up(n, first, last)
-        self.enter(n, first, last)
+        entered(self, n, first, last)
         return 0
 
     cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
@@ -267,19 +268,14 @@ cdef class ColumnTable:
             stage, fits = verdict[c], total[c]       # both are read, so that compilers need no branch
             verdict[c] = fits if stage == 0 else stage
 
-    cdef void enter(self, int n, int first, int last) noexcept nogil:
-        """Put what node ``n`` is worth in its places."""
-        cdef int grove
-        if last - first == 1:
-            tree_put(&self.trees[first], n, self.verdict[first])
-            return
-        for grove in range((last + ROW - 1) // ROW):
-            first = grove * ROW
-            tree_put_row(&self.groves[grove], n, self.verdict + first)
-
     cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil:
         """The first node with the largest total of a column; the total, or how far it got, into ``top``."""
-        return tree_first(&self.trees[c], top)
+        return tree_first(self.tree(c), top)
+
+    cdef const Tree* tree(self, int32_t c) noexcept nogil:
+        """The tree of a column, with every maximum as it should be."""
+        climb_up(&self.groves[c // ROW])
+        return &self.trees[c]
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
         """A column that bounds a pod's points of the dear term where totals are stretched; here none."""
@@ -378,7 +374,7 @@ cdef class ColumnTable:
         for c in range(self.n_columns):
             if not self.columns[c].used:
                 continue
-            assert tree_sound(&self.trees[c]), f"column {c}: a maximum is not that of its nodes"
+            assert tree_sound(self.tree(c)), f"column {c}: a maximum is not that of its nodes"
             for n in range(self.nodes.count):
                 self.state_of[n] = -1
                 kept = tree_leaf(&self.trees[c], n)
@@ -418,6 +414,16 @@ cdef int surveyed(ColumnTable table, int c) except -1 nogil:
     return 0
 
 
+cdef void entered(ColumnTable table, int n, int first, int last) noexcept nogil:
+    """Put what node ``n`` is worth in its places."""
+    cdef int grove
+    if last - first == 1:
+        tree_put(&table.trees[first], n, table.verdict[first])
+        return
+    for grove in range((last + ROW - 1) // ROW):
+        tree_put_row(&table.groves[grove], n, table.verdict + grove * ROW)
+
+
 cdef void renumbered(ColumnTable table, int32_t c, int32_t to) noexcept nogil:
     """Give a column another number, which nobody has."""
     cdef int term
@@ -432,4 +438,4 @@ cdef void renumbered(ColumnTable table, int32_t c, int32_t to) noexcept nogil:
         table.place[term * ROOM + to] = to + max(table.figure[term], 0)
     needs_set(table.needs, to, &table.columns[to].pod)
     needs_drop(table.needs, c)
-    tree_repeat(&table.trees[c], &table.trees[to])
+    tree_repeat(table.tree(c), &table.trees[to])

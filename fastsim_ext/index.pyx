@@ -233,7 +233,7 @@ cdef class Indexed(Selector):
 
         ``reason`` is then how far the furthest node got, or -1 if only a look at all nodes can tell.
         """
-        cdef const Tree* bound = &self.table.trees[c]
+        cdef const Tree* bound = self.table.tree(c)
         cdef int32_t[FOUND] found
         cdef int32_t top
         cdef int32_t worst = self.table.worst

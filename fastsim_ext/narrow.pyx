@@ -8,6 +8,7 @@ wider columns, which says the same.
 from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free
 from libc.string cimport memset
+from fastsim_ext.climb cimport climb_put
 from fastsim_ext.column cimport Column, ColumnTable
 from fastsim_ext.column import narrows, stretches
 from fastsim_ext.grouped cimport View
@@ -16,7 +17,7 @@ from fastsim_ext.memo cimport memo_keep
 from fastsim_ext.needs cimport ROOM, SMALL_UNFIT
 from fastsim_ext.points cimport points_frag
 from fastsim_ext.stretched import StretchedTable
-from fastsim_ext.tree cimport ROW, tree_put_small
+from fastsim_ext.tree cimport ROW
 from fastsim_ext.types cimport Node, Typical
 from fastsim_ext.work cimport NO_NODE
 
@@ -52,7 +53,7 @@ cdef class NarrowTable(ColumnTable):
                            <const int8_t*> row, &self.worth[0]):
                 self.learn(n, row, &view)
         for c in range((last + ROW - 1) // ROW):
-            tree_put_small(&self.groves[c], n, &self.worth[c * ROW])
+            climb_put(&self.groves[c], n, &self.worth[c * ROW])
         return 0
 
     cdef int learn(self, int n, char* row, View* view) except -1 nogil:

@@ -8,6 +8,7 @@ cdef enum:
     GATHER = 16          # cells of the third level that are looked below at a time
     FOUND = 256          # leaves below them, GATHER << 2 * BITS
     ROW = 32             # trees that change at a stroke; more than compilers unroll
+    LATE = 256           # leaves that may be written before what follows
 
 cdef struct Grove:       # trees of equal size; the same cell of every tree lies side by side
     char* cells          # all levels, leaves first; rows of ``wide`` cells
@@ -16,6 +17,8 @@ cdef struct Grove:       # trees of equal size; the same cell of every tree lies
     int depth            # levels; the last one has at most FAN cells a tree
     int64_t[DEPTH] start  # first cell of each level, and behind them the end
     int32_t count, wide  # leaves of a tree; trees
+    int32_t* late        # blocks of FAN leaves that were written, and nothing above them yet
+    int n_late
 
 cdef struct Tree:        # one of them
     (char*)[DEPTH] level        # its first cell of each level
@@ -37,14 +40,13 @@ cdef inline int32_t tree_leaf(const Tree* tree, int64_t at) noexcept nogil:
 cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil
 cdef void tree_fell(Grove* grove) noexcept nogil
 cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil
-cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil
+cdef void tree_expect(const Grove* grove, int32_t at, bint soon) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
 cdef void tree_repeat(const Tree* tree, Tree* to) noexcept nogil
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_sum_up(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil
-cdef void tree_put_small(const Grove* grove, int32_t at, const int8_t* values) noexcept nogil
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil
 cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil
 cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil

@@ -5,7 +5,7 @@ it was. So a search never goes where there is nothing; in large clusters that wo
 all climbing, because most cells are not in the cache. Trees that change together stand in one grove:
 what they say of a node lies in one row, written at a stroke. Small numbers take one byte each, so
 that of a large cluster more is in the cache and less has to be fetched; every search is spelled once
-for both widths.
+for both widths. What follows from rows of bytes may come later, see climb.
 """
 
 from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t
@@ -128,12 +128,14 @@ cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint n
         if level == FAN or grove.depth == depth:
             break
         level = padded(level // FAN)
-    grove.held = malloc(room * (1 if narrow else sizeof(int32_t)) + LINE)
+    grove.held = malloc(room * (1 if narrow else sizeof(int32_t)) + LINE + LATE * sizeof(int32_t))
     if grove.held == NULL:
         with gil:
             raise MemoryError()
     ahead_pages(grove.held, room * (1 if narrow else sizeof(int32_t)) + LINE)
     grove.cells = <char*> ahead_line(grove.held)
+    grove.late = <int32_t*> (grove.cells + room * (1 if narrow else sizeof(int32_t)))
+    grove.n_late = 0
     for i in range(room):
         if narrow:
             (<int8_t*> grove.cells)[i] = INT8_MIN
@@ -159,22 +161,25 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
     return tree
 
 
-cdef inline void expect_cells(const Grove* grove, int64_t at, cell_t kind) noexcept nogil:
+cdef inline void expect_cells(const Grove* grove, int64_t at, int levels, cell_t kind) noexcept nogil:
     cdef const cell_t* cells
     cdef int level, line
-    for level in range(min(grove.depth, FAR)):
+    for level in range(min(grove.depth, levels)):
         at >>= BITS
         cells = <const cell_t*> grove.cells + grove.start[level] + tree_place(at, FAN * ROW)
         for line in range(<int> (FAN * ROW * sizeof(cell_t) // LINE)):
             ahead(<const char*> cells + line * LINE)
 
 
-cdef void tree_expect(const Grove* grove, int32_t at) noexcept nogil:
-    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache."""
+cdef void tree_expect(const Grove* grove, int32_t at, bint soon) noexcept nogil:
+    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache.
+
+    What is above it will change as well, but of a narrow grove only if that is asked ``soon``.
+    """
     if grove.narrow:
-        expect_cells(grove, at, <int8_t> 0)
+        expect_cells(grove, at, FAR if soon else 1, <int8_t> 0)
     else:
-        expect_cells(grove, at, <int32_t> 0)
+        expect_cells(grove, at, FAR, <int32_t> 0)
 
 
 cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
@@ -313,13 +318,6 @@ cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) no
         for j in range(ROW):
             row[j] = values[j]
         put_cells(grove, at, &row[0])
-
-
-cdef void tree_put_small(const Grove* grove, int32_t at, const int8_t* values) noexcept nogil:
-    """The same for narrow trees."""
-    cdef int8_t[ROW] small
-    memcpy(&small[0], values, ROW)
-    put_cells(grove, at, &small[0])
 
 
 cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
