@@ -369,12 +369,14 @@ cdef class Memo:
 
     cdef int relane(self, const int32_t* kept__l, int count) except -1 nogil:
         """Only some pod classes keep a place, the first one that is told place 0; nothing is known of others."""
+        cdef int32_t[MOST_LANES] moved       # most stay where they are: only these are touched in every row
         cdef int64_t size = self.row_bytes(1)
         cdef char* fresh = <char*> malloc(max(self.row_bytes(count), 1))
         cdef Pod* lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         cdef char* row
         cdef int64_t i
         cdef int k
+        cdef int n_moved = 0
         if fresh == NULL or lanes == NULL:
             free(fresh)
             free(lanes)
@@ -382,11 +384,15 @@ cdef class Memo:
                 raise MemoryError()
         for k in range(count):
             lanes[k] = self.lanes[kept__l[k]]
+            if kept__l[k] != k:
+                moved[n_moved] = k
+                n_moved += 1
         for i in range(self.n_states):
             row = self.row(i)
-            for k in range(count):
-                memcpy(fresh + k * size, row + kept__l[k] * size, size)
-            memcpy(row, fresh, count * size)
+            for k in range(n_moved):
+                memcpy(fresh + k * size, row + kept__l[moved[k]] * size, size)
+            for k in range(n_moved):
+                memcpy(row + moved[k] * size, fresh + k * size, size)
             self.blank(i, count * self.each, self.n_lanes * self.each)
         free(self.lanes)
         free(fresh)

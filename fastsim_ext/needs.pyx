@@ -48,15 +48,12 @@ cdef void needs_drop(Needs* needs, int c) noexcept nogil:
 
 cdef int32_t needs_one(const Needs* needs, int c, const Node* node, bint full, int32_t unfit) noexcept nogil:
     """0 where the node can host one class, else ``unfit`` plus the first check it fails, as needs_judge says."""
-    if needs.closed[<int64_t> (node.model + 1) * ROOM + c] != 0:
-        return unfit + NO_GPU_MODEL
-    if node.most < needs.most[c] or node.idle < needs.idle[c]:
-        return unfit + NO_GPU
-    if node.cpu_left < needs.cpu[c]:
-        return unfit + NO_CPU
-    if node.mem_left < needs.mem[c]:
-        return unfit + NO_MEMORY
-    return unfit + NO_POD_SLOT if full else 0
+    cdef int32_t stage = unfit + NO_POD_SLOT if full else 0
+    # No branches: of many nodes, which check each of them fails cannot be foreseen.
+    stage = unfit + NO_MEMORY if node.mem_left < needs.mem[c] else stage
+    stage = unfit + NO_CPU if node.cpu_left < needs.cpu[c] else stage
+    stage = unfit + NO_GPU if (node.most < needs.most[c]) | (node.idle < needs.idle[c]) else stage
+    return unfit + NO_GPU_MODEL if needs.closed[<int64_t> (node.model + 1) * ROOM + c] != 0 else stage
 
 
 cdef void needs_judge(const Needs* needs, int first, int last, const Node* node, bint full, int32_t unfit,
