@@ -22,7 +22,7 @@ cdef struct Family:      # columns that ask for the same devices, and the first 
 cdef class ColumnTable:
     cdef NodeTable nodes
     cdef Memo memo
-    cdef const int32_t[::1] kernel, normalise, dim, norm, kind, figure     # figure: of a term in the memo, or -1
+    cdef const int32_t[::1] kernel, normalise, dim, norm, figure     # figure: of a term in the memo, or -1
     cdef const int64_t[::1] weight
     cdef int64_t generation, gaps        # of the memo's states; numbers without a column that are left alone
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1

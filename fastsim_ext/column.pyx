@@ -52,8 +52,11 @@ cdef class ColumnTable:
     """The columns of one plan over one table of nodes; ``plan`` as in a Selector."""
 
     def __init__(self, NodeTable nodes, plan, Memo memo, kind, state_of):
-        cdef int term
-        self.nodes, self.memo, self.kind, self.state_of = nodes, memo, kind, state_of
+        cdef const int32_t[::1] kinds = kind
+        cdef int term, n
+        self.nodes, self.memo, self.state_of = nodes, memo, state_of
+        for n in range(nodes.count):
+            nodes.records[n].kind = kinds[n]
         self.kernel, self.normalise, self.weight = plan["kernel"], plan["normalise"], plan["weight"]
         self.dim, self.norm, self.figure = plan["dim"], plan["norm"], plan["figure"]
         self.n_terms = self.kernel.shape[0]
@@ -128,7 +131,7 @@ cdef class ColumnTable:
         cdef Key key
         if found >= 0 and self.generation == self.memo.generation:
             return found
-        self.memo.describe(self.kind[n], &self.nodes.records[n], &key)
+        self.memo.describe(&self.nodes.records[n], &key)
         return self.number(n, &key)
 
     cdef int32_t number(self, int n, const Key* key) except -1 nogil:
@@ -144,7 +147,6 @@ cdef class ColumnTable:
         """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
         cdef int g
         ahead(&self.state_of[n])
-        ahead(&self.kind[n])
         for g in range((self.n_columns + ROW - 1) // ROW):
             tree_expect(&self.groves[g], n, g == 0)
 
@@ -162,7 +164,7 @@ cdef class ColumnTable:
             few = min(count - first, ABREAST)
             if self.kept:
                 for i in range(few):
-                    self.memo.describe(self.kind[nodes[first + i]], &self.nodes.records[nodes[first + i]], &key[i])
+                    self.memo.describe(&self.nodes.records[nodes[first + i]], &key[i])
                 for i in range(few):
                     self.memo.expect(&key[i])
             for i in range(few):
@@ -178,8 +180,7 @@ cdef class ColumnTable:
         cdef View view
         cdef int c, term
         if self.nodes.present[n]:
-            needs_judge(self.needs, first, last, node, self.nodes.pods[n] >= self.nodes.max_pods[n], self.unfit,
-                        self.verdict)
+            needs_judge(self.needs, first, last, node, node.slots <= 0, self.unfit, self.verdict)
             view.groups, view.node = NULL, node
             for term in range(self.n_terms):
                 self.value(term, n, first, last, &view)
@@ -399,7 +400,7 @@ cdef int surveyed(ColumnTable table, int c) except -1 nogil:
         node, figure = &table.nodes.records[n], UNKNOWN
         verdict = table.unfit + NO_NODE
         if table.nodes.present[n]:
-            verdict = needs_one(table.needs, c, node, table.nodes.pods[n] >= table.nodes.max_pods[n], table.unfit)
+            verdict = needs_one(table.needs, c, node, node.slots <= 0, table.unfit)
         if verdict == 0 and single and table.state_of[n] >= 0 and table.generation == table.memo.generation:
             figure = memo_figure(table.memo.rows + table.state_of[n] * wide, table.place[c], table.memo.coarse)
         if figure != UNKNOWN:

@@ -1,5 +1,5 @@
 # Fragmentation over a target workload grouped by device request: fast sums that say when they are not sure.
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 from fastsim_ext.sums cimport Sums
 from fastsim_ext.types cimport Node, Pod, Typical
 
@@ -48,6 +48,8 @@ cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
 cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil
 cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
                         View* view) noexcept nogil
+cdef void grouped_pack(const View* view, uint16_t* kept) noexcept nogil
+cdef void grouped_unpack(View* view, const uint16_t* kept) noexcept nogil
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil
 cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil
 cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil

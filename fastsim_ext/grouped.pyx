@@ -6,7 +6,7 @@ are exact. As floats they may differ in the last bits from sums in the given ord
 points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
 from fastsim_ext.device cimport device_idle
 from fastsim_ext.frag cimport frag_amount, frag_growth, frag_points
@@ -145,6 +145,23 @@ cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, i
     view.rank = grouped_rank(groups, node.cpu_left)
     view.used = used_groups(groups, node.most)
     view.n_levels = -1
+
+
+cdef void grouped_pack(const View* view, uint16_t* kept) noexcept nogil:
+    """Keep what the groups find on a node, two rows of groups.n: at most MAX_GPUS devices and 64,000 milli."""
+    cdef int j
+    for j in range(2 * view.groups.n):       # ``small`` stands behind ``fit``
+        kept[j] = <uint16_t> view.fit[j]
+
+
+cdef void grouped_unpack(View* view, const uint16_t* kept) noexcept nogil:
+    """What was kept of the node of a view, in its room."""
+    cdef const int32_t* num = view.groups.num
+    cdef int j
+    for j in range(2 * view.groups.n):
+        view.fit[j] = kept[j]
+    for j in range(view.groups.n):
+        view.gain[j] = (view.small[j] - view.free) & view.open[j] & -<int32_t> (view.fit[j] >= num[j])
 
 
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:

@@ -42,7 +42,7 @@ cdef class Memo:
     cdef char* rows                      # n_states rows of each * lane_room figures, two bytes each unless coarse
     cdef uint64_t* table                 # open addressing: upper half of the key's mix, and state + 1; or 0
     cdef int known(self, int64_t state, int64_t place, int64_t term) except -1
-    cdef void describe(self, int32_t kind, const Node* node, Key* key) noexcept nogil
+    cdef void describe(self, const Node* node, Key* key) noexcept nogil
     cdef void expect(self, const Key* key) noexcept nogil
     cdef int32_t state(self, const Key* key) except -1 nogil
     cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil

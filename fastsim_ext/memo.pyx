@@ -127,8 +127,8 @@ cdef class Memo:
             raise ValueError(f"a state has {self.width} devices")
         for i in range(len(gpu_left)):
             left[i] = gpu_left[i]
-        node.cpu_left, node.gpu_left, node.num_gpu = cpu_left, &left[0], self.width
-        self.describe(kind, &node, &key)
+        node.kind, node.cpu_left, node.gpu_left, node.num_gpu = kind, cpu_left, &left[0], self.width
+        self.describe(&node, &key)
         return self.state(&key)
 
     def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
@@ -162,7 +162,7 @@ cdef class Memo:
             raise IndexError(f"no figure for state {state}, place {place}, term {term}")
         return 0
 
-    cdef void describe(self, int32_t kind, const Node* node, Key* key) noexcept nogil:
+    cdef void describe(self, const Node* node, Key* key) noexcept nogil:
         """The key of the state a node is in; where it stands in the table is on its way then."""
         cdef int16_t[MAX_GPUS] left
         cdef int g
@@ -171,7 +171,7 @@ cdef class Memo:
         if self.coarse:
             sort(&left[0], node.num_gpu)
         key.words[self.words - 1] = 0
-        key.words[0], key.words[1] = kind, self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
+        key.words[0], key.words[1] = node.kind, self.floor_cpu(node.cpu_left) if self.coarse else node.cpu_left
         memcpy(&key.words[2], &left[0], self.width * sizeof(int16_t))
         key.mix = mixed(&key.words[0], self.words)
         ahead(&self.table[<int64_t> (key.mix & <uint64_t> self.mask)])

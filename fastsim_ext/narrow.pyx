@@ -49,8 +49,7 @@ cdef class NarrowTable(ColumnTable):
             memset(&self.worth[0], SMALL_UNFIT + NO_NODE, ROOM)
         else:
             row = self.memo.row(self.state(n))
-            if hurdles_row(&self.hurdles, last, node, self.nodes.pods[n] >= self.nodes.max_pods[n],
-                           <const int8_t*> row, &self.worth[0]):
+            if hurdles_row(&self.hurdles, last, node, node.slots <= 0, <const int8_t*> row, &self.worth[0]):
                 self.learn(n, row, &view)
         for c in range((last + ROW - 1) // ROW):
             climb_put(&self.groves[c], n, &self.worth[c * ROW])

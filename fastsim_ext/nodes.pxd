@@ -1,5 +1,5 @@
 # Node columns and their running totals; the only writer of node state.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from fastsim_ext.grouped cimport Groups, View
 from fastsim_ext.sums cimport Sums
 from fastsim_ext.types cimport FRAG_CLASSES, Kind, Node, Pod, Typical
@@ -37,10 +37,10 @@ cdef class NodeTable:
     cdef Totals total
     cdef TypicalTable target
     cdef Node* records           # by node: the columns once more, side by side
-    cdef int32_t* looks          # by node: three rows over the target's groups, see grouped.View
-    cdef (void*)[2] held         # the memory of records and looks, which begin with a cache line
+    cdef uint16_t* looks         # by node: what the target's groups find, see grouped_pack
+    cdef (void*)[3] held         # the memory of records and looks, which begin with a cache line; of one view
     cdef bint watched, parted, trusted   # changes are read; any GPU is partitioned; verify() sums no fragmentation
-    cdef int n_changed
+    cdef int n_changed, viewed   # viewed: the node whose view that is, or -1
     cdef int known(self, int n) except -1
     cdef Node at(self, int n) noexcept nogil
     cdef Node from_columns(self, int n) noexcept nogil

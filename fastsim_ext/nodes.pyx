@@ -5,12 +5,14 @@ the difference of that node. All sums are integers and therefore never drift.
 """
 
 from libc.math cimport NAN, isnan
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
 from fastsim_ext.frag cimport frag_amount, frag_classes
-from fastsim_ext.grouped cimport STRIPS, View, grouped_again, grouped_classes, grouped_view
+from fastsim_ext.grouped cimport (
+    STRIPS, View, grouped_again, grouped_classes, grouped_pack, grouped_unpack, grouped_view,
+)
 from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.sums cimport sums_drop, sums_make
@@ -111,18 +113,21 @@ cdef class NodeTable:
 
     def __dealloc__(self):
         cdef int k
-        for k in range(2):
+        for k in range(3):
             free(self.held[k])
 
     def enter_all(self):
         """Count the nodes that are present from the start."""
         cdef int n
+        cdef size_t wide = 2 * self.target.groups.n * sizeof(uint16_t)
         free(self.held[1])
-        self.held[1] = calloc(<size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t) + LINE, 1)
-        if self.held[1] == NULL:
+        free(self.held[2])
+        self.held[1] = calloc(self.count * wide + LINE, 1)
+        self.held[2] = calloc(3 * self.target.groups.n, sizeof(int32_t))
+        if self.held[1] == NULL or self.held[2] == NULL:
             raise MemoryError()
-        self.looks = <int32_t*> ahead_line(self.held[1])
-        ahead_pages(self.looks, <size_t> self.count * 3 * self.target.groups.n * sizeof(int32_t))
+        self.looks, self.viewed = <uint16_t*> ahead_line(self.held[1]), -1
+        ahead_pages(self.looks, self.count * wide)
         for n in range(self.count):
             if self.present[n]:
                 self.refresh(n)
@@ -194,7 +199,7 @@ cdef class NodeTable:
         node.num_gpu, node.width, node.model = self.num_gpu[n], self.width, self.model[n]
         node.gpu_idle_mw, node.gpu_peak_mw = self.gpu_idle_mw[n], self.gpu_peak_mw[n]
         node.cpu_idle_mw, node.cpu_peak_mw = self.cpu_idle_mw[n], self.cpu_peak_mw[n]
-        node.cores = self.cores[n]
+        node.cores, node.slots, node.kind = self.cores[n], self.max_pods[n] - self.pods[n], 0
         node.tags, node.n_tags = &self.tags__nt[n, 0], self.n_tags
         node.frag = self.frag[n]
         return node
@@ -211,10 +216,9 @@ cdef class NodeTable:
         ahead(&self.cpu_left[n])
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])
-        ahead(&self.max_pods[n])
         ahead(&self.spare[n])
-        for i in range(0, 3 * self.target.groups.n, 16):
-            ahead(self.looks + <int64_t> n * 3 * self.target.groups.n + i)
+        for i in range(0, 2 * self.target.groups.n, 32):
+            ahead(self.looks + <int64_t> n * 2 * self.target.groups.n + i)
 
     cdef Node exactly(self, int n) noexcept nogil:
         """As ``at``, with the node's fragmentation summed in the given order."""
@@ -225,8 +229,10 @@ cdef class NodeTable:
 
     cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
         """What the target's groups find on node ``n``, as it was worked out when it last changed."""
-        grouped_again(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n,
-                      self.free[n], self.before[n], view)
+        grouped_again(node, &self.target.groups, <int32_t*> self.held[2], self.free[n], self.before[n], view)
+        if self.viewed != n:
+            grouped_unpack(view, self.looks + <int64_t> n * 2 * self.target.groups.n)
+            self.viewed = n
 
     cdef void list_change(self, int n) noexcept nogil:
         """Remember that node ``n`` changed, for whoever watches."""
@@ -261,11 +267,12 @@ cdef class NodeTable:
         self.cpu_left[n] += sign * pod.cpu
         self.mem_left[n] += sign * pod.mem
         self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
-        self.n_full -= self.pods[n] >= self.max_pods[n]
+        self.n_full -= self.records[n].slots <= 0
         self.pods[n] -= sign
+        self.records[n].slots += sign
         if pod.mig > 0:
             self.mig_used[n] -= sign * pod.mig
-        self.n_full += self.pods[n] >= self.max_pods[n]
+        self.n_full += self.records[n].slots <= 0
         if pod.num_gpu > 0:
             self.tags__nt[n, 0 if pod.num_gpu == 1 and pod.milli < FULL else pod.num_gpu] -= sign
             for g in range(self.records[n].num_gpu):
@@ -299,7 +306,9 @@ cdef class NodeTable:
         if self.parted:
             self.gpu_mw[n] += power_mig(node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
-        grouped_view(node, &self.target.groups, self.looks + <int64_t> n * 3 * self.target.groups.n, &view)
+        grouped_view(node, &self.target.groups, <int32_t*> self.held[2], &view)
+        grouped_pack(&view, self.looks + <int64_t> n * 2 * self.target.groups.n)
+        self.viewed = n
         self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)
@@ -368,6 +377,7 @@ cdef class NodeTable:
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
             assert kept.idle == device_idle_count(&node), f"node {n}: cached {kept.idle} idle devices"
             assert kept.most == device_most(&node), f"node {n}: cached {kept.most} milli-GPU on one device"
+            assert kept.slots == self.max_pods[n] - self.pods[n], f"node {n}: cached {kept.slots} pod slots"
             assert self.spare[n] == SPARE * kept.idle + kept.most, f"node {n}: cached {self.spare[n]} spare"
             self.weigh(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
@@ -375,12 +385,17 @@ cdef class NodeTable:
 
 
 cdef int verify_frag(NodeTable table, int n, const Node* node) except -1:
-    """What is kept of a node's fragmentation is what the plain sums say."""
+    """What is kept of a node's fragmentation is what the plain sums say, and what is kept of its view what it shows."""
     cdef int64_t[FRAG_CLASSES] classes
+    cdef View fresh, kept
     cdef int k
     frag = frag_amount(node.cpu_left, node.gpu_left, node, &table.target.typical)
     assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
     frag_classes(node.cpu_left, node.gpu_left, node, &table.target.typical, table.target.typical.count, &classes[0])
     for k in range(FRAG_CLASSES):
         assert table.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
+    grouped_view(&table.records[n], &table.target.groups, table.target.groups.scratch, &fresh)
+    table.viewed = -1
+    table.look(&table.records[n], n, &kept)
+    assert memcmp(fresh.fit, kept.fit, 3 * table.target.groups.n * sizeof(int32_t)) == 0, f"node {n}: another view"
     return 0

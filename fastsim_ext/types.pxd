@@ -29,10 +29,10 @@ cdef struct Node:        # the state of one node; *_left is what is free
     int64_t cpu_cap, cpu_left              # milli-CPU
     int64_t mem_cap, mem_left              # MiB
     const int32_t* gpu_left                # milli of each device, padded with 0
-    int num_gpu, width, model              # devices; padded devices; model id or -1
-    int idle, most                         # devices fully free, the most milli left on one; in NodeTable.records only
+    int num_gpu, width, model, cores       # devices; padded devices; model id or -1; physical cores of one socket
+    int idle, most                         # devices fully free, the most milli left on one; in NodeTable.records only,
+    int slots, kind                        # as are: pods it may still take, a number for nodes alike when empty
     int64_t gpu_idle_mw, gpu_peak_mw, cpu_idle_mw, cpu_peak_mw  # milliwatts of one device, of one socket
-    int cores                              # physical cores of one socket
     const int32_t* tags                    # pods on the node by GPU tag: 0 shared, k whole k GPUs
     int n_tags
     double frag                            # cached fragmentation, milli-GPU

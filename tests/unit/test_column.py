@@ -53,7 +53,6 @@ def test_what_totals_depend_on(terms: tuple[ScoreTerm, ...], stretched: bool, bo
 @pytest.mark.parametrize(
     ("column", "place", "value"),
     [
-        ("pods", 7, 2**31 - 1),
         ("present", 8, 0),
         ("gpu_left", (2, slice(0, 8)), 100),
     ],
@@ -64,6 +63,13 @@ def test_a_node_changed_behind_the_tables_back_is_found(column: str, place: Any,
     decision.table.columns[column][place] = value
     with pytest.raises(AssertionError, match=f"node {place[0] if isinstance(place, tuple) else place}"):
         decision.select.verify()
+
+
+def test_pods_counted_behind_the_tables_back_are_found() -> None:
+    decision = filled()
+    decision.table.columns["pods"][7] += 1
+    with pytest.raises(AssertionError, match=r"node 7: cached .* pod slots"):
+        decision.table.nodes.verify()
 
 
 def test_a_change_that_the_table_is_told_of_is_followed() -> None:

@@ -87,13 +87,15 @@ def test_more_amounts_than_a_byte_can_tell_go_another_way() -> None:
     assert decision.select.verify() == 0
 
 
-@pytest.mark.parametrize("change", [{"present": 0}, {"pods": 2**31 - 1}])
-def test_a_node_that_is_gone_or_full_takes_nobody(change: dict[str, int]) -> None:
-    decision = CoarseDecision(t4(2, gpus=8), FGD, COLUMNS)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_node_that_is_gone_or_full_takes_nobody(full: bool) -> None:
+    decision = CoarseDecision(cluster(num_gpu=[8, 8], gpu_model=["T4", "T4"], max_pods=[1, 9]), FGD, COLUMNS)
     cls = decision.pod(1, 500, 1000)
     for _ in range(6):
         asked(decision, cls)
     assert asked(decision, cls)[0] == 0
-    for name, value in change.items():  # before the change of the last question is followed
-        decision.table.columns[name][0] = value
+    if full:
+        assert decision.online.trial(cls) >= 0  # the one pod it may have, which stays
+    else:
+        decision.table.columns["present"][0] = 0  # before the change of the last question is followed
     assert asked(decision, cls)[0] == 1 and decision.select.verify() == 0
