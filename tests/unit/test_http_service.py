@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -25,17 +26,31 @@ def failing(request: Request) -> Reply:
     raise InputError("pod: cpu", "'1GB'", "a quantity")
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    """A service of short patience."""
+@contextmanager
+def running(timeout_s: float) -> Iterator[Service]:
+    """A service for three connections that waits so long for a request."""
     made = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing},
-                   limits=Limits(body_bytes=100, timeout_s=0.4, connections=3))  # fmt: skip
+                   limits=Limits(body_bytes=100, timeout_s=timeout_s, connections=3))  # fmt: skip
     ended = threading.Event()
     thread = threading.Thread(target=made.run, args=(ended.is_set,))
     thread.start()
     yield made
     ended.set()
     thread.join()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service with time for a machine that is busy with something else."""
+    with running(10.0) as made:
+        yield made
+
+
+@pytest.fixture
+def hasty() -> Iterator[Service]:
+    """A service of short patience."""
+    with running(0.4) as made:
+        yield made
 
 
 def asked(service: Service, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
@@ -97,22 +112,22 @@ def test_long_requests_are_refused(service: Service) -> None:
     assert b" 200 " not in sent(service, b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000)
 
 
-def test_slow_requests_are_cut_off(service: Service) -> None:
+def test_slow_requests_are_cut_off(hasty: Service) -> None:
     began = time.monotonic()
-    assert sent(service, *[b"G"] * 30, pause_s=0.05) == b""
-    assert sent(service, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
+    assert sent(hasty, *[b"G"] * 30, pause_s=0.05) == b""
+    assert sent(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
     assert time.monotonic() - began < 8
-    assert asked(service, "GET", "/")[0] == 200
+    assert asked(hasty, "GET", "/")[0] == 200
 
 
-def test_more_connections_than_there_is_room_for(service: Service) -> None:
-    idle = [socket.create_connection(("127.0.0.1", service.port), timeout=10) for _ in range(3)]
+def test_more_connections_than_there_is_room_for(hasty: Service) -> None:
+    idle = [socket.create_connection(("127.0.0.1", hasty.port), timeout=10) for _ in range(3)]
     time.sleep(0.15)
-    assert sent(service, b"GET / HTTP/1.0\r\n\r\n") == b""
+    assert sent(hasty, b"GET / HTTP/1.0\r\n\r\n") == b""
     for connection in idle:
         assert connection.recv(1) == b""  # idle ones are not waited for
         connection.close()
-    assert asked(service, "GET", "/")[0] == 200
+    assert asked(hasty, "GET", "/")[0] == 200
 
 
 def test_a_port_in_use(service: Service) -> None:
