@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 
 from fastsim.errors import SolverError
 from fastsim.policies.adaptive.multiple_choice import ChoiceProgram, ChoiceSolver
@@ -49,8 +49,8 @@ def test_the_search_is_as_good_as_highs(p: ChoiceProgram, step: float) -> None:
     solver, highs = ChoiceSolver(), ChoiceSolver(searched=False)
     found, theirs = solver.minimum(p, step), highs.minimum(p, step)
     assert p.cost__x @ found == pytest.approx(p.cost__x @ theirs, abs=1e-6)
-    assert highs.given_up == 1
-    assume(solver.given_up == 0)  # so many equals may be too many for it, but not often
+    crowded = 2 * len(set(p.cost__x.tolist())) <= len(p.cost__x)  # so many equals may be too many to search
+    assert (crowded or solver.given_up == 0) and highs.given_up == 1
     assert all(u <= r for u, r in zip(used(p, found), p.room__g, strict=True))
     for c, n in enumerate(p.count__c):
         taken = int(found[p.first__c[c] : p.first__c[c + 1]].sum())
