@@ -98,14 +98,17 @@ def lexicographic(relative__jg: Floats, num_gpu: Floats, weight: Floats, gpus: F
         rows = np.block(
             [[-gain * scale[:, None], rising[:, None]], [own, np.zeros((count, 1))], [use, np.zeros((models, 1))]]
         )
-        limits = np.concatenate([-floor, np.ones(count), gpus])
-        found = linprog(-cost, rows, limits, bounds=[(0, 1)] * (count * models) + [(0, None)])
+        for slack in (1e-9, 1e-7):  # what the program before this one found may be off by more than the first
+            limits = np.concatenate([-floor * (1 - slack), np.ones(count), gpus])
+            found = linprog(-cost, rows, limits, bounds=[(0, 1)] * (count * models) + [(0, None)])
+            if found.status == 0:
+                break
         return float(-found.fun)
 
     while not held.all():
-        up = most(level * (1 - 1e-9), np.where(held, 0.0, 1.0), np.append(np.zeros(count * models), 1.0))
+        up = most(level, np.where(held, 0.0, 1.0), np.append(np.zeros(count * models), 1.0))
         level = np.where(held, level, level + up)
-        reach = np.array([most(level * (1 - 1e-9), np.zeros(count), np.append(row, 0.0)) for row in gain]) * scale
+        reach = np.array([most(level, np.zeros(count), np.append(row, 0.0)) for row in gain]) * scale
         # Programs are exact to 1e-9; a job that can rise can rise by more than this or it makes no difference.
         held = held | (reach <= level * (1 + 1e-6))
     return level / scale
