@@ -11,12 +11,10 @@ import signal
 
 def main() -> None:
     """Load the command line, run it and leave the process with its exit code."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from fastsim import cli
 
-    signal.signal(signal.SIGINT, before)
     cli.main()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim import interrupts
 from fastsim.adaptive_checkpoint import decisions, remembering, state_of, take_over
 from fastsim.adaptive_ground import Ground
 from fastsim.adaptive_plan import (
@@ -154,6 +155,7 @@ def run_adaptive(
     rounds = begun(setting, plan, tuple(jobs), record_tasks, gauge)
     loop, write = rounds.loop, _keeping(rounds, checkpoint, resume, record_tasks)
     while (loop.active or loop.expected) and loop.now_s < until_s:
+        interrupts.check()
         loop.work()
         rounds.decide()
         write(False)

@@ -35,15 +35,13 @@ class Background:
     """A second thread; its first error is raised at the next call, and nothing is done after it."""
 
     def __init__(self) -> None:
-        # Not queue.Queue: Ctrl-C between taking its lock and giving it back would leave both threads waiting for ever.
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
         for _ in range(DEPTH):
             self._room.put(None)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="fastsim-background", daemon=True)
-        with interrupts.held():
-            self._thread.start()
+        self._thread.start()
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Have it done after everything that was told before."""
@@ -52,6 +50,7 @@ class Background:
             try:
                 self._room.get(timeout=PATIENCE_S)
             except queue.Empty:
+                interrupts.check()
                 continue
             return self._tasks.put((work, arguments))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from fastsim.cli_sweep import sweep
 from fastsim.cli_trace import trace
 from fastsim.errors import FastsimError
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
+BROKEN_PIPE = 141
 
 
 VERBS: list[click.Command] = [
@@ -52,28 +51,30 @@ def commands() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    interrupts.own_process()
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and told
-    exec("")  # Python ends with another code if the last text that was executed, by anybody, was interrupted
+    interrupts.ignore()
     sys.exit(code)
 
 
 def exit_code(arguments: Sequence[str]) -> int:
-    """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted."""
+    """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted, 143 terminated."""
+    done = False
     try:
-        with interrupts.noticed(), warnings.catch_warnings():
+        with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _show_warning
             code = _invoke(list(arguments))
-        sys.stdout.flush()
+            sys.stdout.flush()
+            done = True
         return code
     except BrokenPipeError:
         _drop_output()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one changes nothing
-        return _fail("interrupted, nothing written", INTERRUPTED)
+    except interrupts.STOPPED as stopped:
+        written = "; all was done" if done else ", nothing written"
+        return _fail(f"interrupted{written}", interrupts.exit_code(stopped))
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except FastsimError as error:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
+
+from fastsim import interrupts
+
+if TYPE_CHECKING:
+    from fastsim.http_service import Service
 
 
 @click.command("serve-extender")
@@ -42,6 +48,16 @@ def serve_extender(
     click.echo(f"{service.url}: filter and prioritize by {policy}, {state.told}; Ctrl-C ends it")
     if state.notices:
         click.echo(f"not honoured: {left_out(state.notices)}", err=True)
-    with suppress(KeyboardInterrupt):
-        service.run()
+    until_ended(service)
+
+
+def until_ended(service: Service, over: Callable[[], bool] = lambda: False) -> None:
+    """Answer until it is over, Ctrl-C or SIGTERM, after which what was asked is answered."""
+    try:
+        service.run(over)
+    except KeyboardInterrupt:
+        pass
+    except interrupts.Terminated:
+        click.echo(f"fastsim: ended by SIGTERM after {service.answered:,} answers", err=True)
+        raise click.exceptions.Exit(interrupts.TERMINATED) from None
     click.echo(f"ended after {service.answered:,} answers")

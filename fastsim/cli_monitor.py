@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from fastsim.cli_extender import until_ended
 
 if TYPE_CHECKING:
     from fastsim.prometheus import Prometheus
@@ -58,7 +59,7 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
     service = Service(routes(record, pace), host, port)
     what = f"{record.series:,} series, {record.length_s:,.0f} s of readings at {speed:g} times their pace"
     click.echo(f"{service.url}/metrics: {what}; Ctrl-C ends it")
-    _until_ctrl_c(service, lambda: pace.over)
+    until_ended(service, lambda: pace.over)
 
 
 @monitor.command()
@@ -192,12 +193,6 @@ def dashboard(output: Path | None, profile: str) -> None:
 
     told = dashboard_json(profile)
     click.echo(told, nl=False) if output is None else click.echo(f"{written_file(output, told.encode())}: a dashboard")
-
-
-def _until_ctrl_c(service: Any, over: Any) -> None:
-    with suppress(KeyboardInterrupt):
-        service.run(over)
-    click.echo(f"ended after {service.answered:,} answers")
 
 
 def _asked(

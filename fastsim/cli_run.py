@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from fastsim import interrupts
+
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
@@ -188,19 +190,17 @@ def _keeping(text: str | None, keep: bool) -> Any:
 def _resumable(out: Path | None) -> Iterator[None]:
     """Says how to go on, if Ctrl-C comes after a checkpoint; or that it came too late."""
     from fastsim.checkpoint import STATE, working_folder
-    from fastsim.errors import FastsimError
-
-    class Interrupted(FastsimError):
-        exit_code = 130
+    from fastsim.errors import Interrupted
 
     before = _identity(out)
     try:
         yield
-    except KeyboardInterrupt:
+    except interrupts.STOPPED as stopped:
+        code = interrupts.exit_code(stopped)
         if _identity(out) not in (None, before):
-            raise Interrupted(f"interrupted; {out} is complete") from None
+            raise Interrupted(f"interrupted; {out} is complete", code) from None
         if out is not None and (working_folder(out) / STATE).is_file():
-            raise Interrupted(f"interrupted; go on with: fastsim resume {out}") from None
+            raise Interrupted(f"interrupted; go on with: fastsim resume {out}", code) from None
         raise
 
 

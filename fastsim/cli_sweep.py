@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim import interrupts
 from fastsim.cli_statistics import knee, stats
 
 if TYPE_CHECKING:
@@ -63,13 +64,10 @@ def run(
     of Gavel's sweeps each is. A run that fails takes no other with it; the same command tries it again.
     """
     from fastsim import show
-    from fastsim.errors import FastsimError, ResultError
+    from fastsim.errors import Interrupted, ResultError
     from fastsim.progress import sweep_bar
     from fastsim.store import store_at
     from fastsim.sweep import PLAN, TABLE, Where, sweep_from_toml, swept
-
-    class Interrupted(FastsimError):
-        exit_code = 130
 
     runs, storage = sweep_from_toml(file), _options(options)
     store = store_at(out, storage)
@@ -81,12 +79,12 @@ def run(
     try:
         with sweep_bar() as watch:
             table = swept(runs, out, where=Where(**where), watch=watch, storage_options=storage)
-    except KeyboardInterrupt:
+    except interrupts.STOPPED as stopped:
         done = sum(store.record(run.name) is not None for run in runs)
         if not done:
             raise
         told = f"interrupted; {done} of {len(runs)} runs are complete; the same command goes on"
-        raise Interrupted(told) from None
+        raise Interrupted(told, interrupts.exit_code(stopped)) from None
     if as_json:
         click.echo(show.table_json(table), nl=False)
         return

@@ -12,8 +12,11 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.csv
 
+from fastsim import interrupts
 from fastsim.errors import InputError
 from fastsim.tabular import one_line
+
+interrupts.quieten_arrow()
 
 FAULT_ROWS = 4096
 """Rows that are looked at together while the first fault of a file is searched."""

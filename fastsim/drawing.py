@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastsim import interrupts
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ SUFFIXES = (".png", ".svg", ".html", ".json")
 
 def charting() -> Any:
     """The module altair."""
+    interrupts.check()
     try:
         import altair
     except ImportError:
@@ -27,6 +29,7 @@ def charting() -> Any:
 
 def picturing() -> Any:
     """The module vl_convert, which makes pictures of charts."""
+    interrupts.check()
     try:
         import vl_convert
     except ImportError:

@@ -12,6 +12,14 @@ class FastsimError(Exception):
     exit_code = 1
 
 
+class Interrupted(FastsimError):
+    """Ctrl-C or SIGTERM ended the work; the message says what there is to go on from."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 class _BadInput(FastsimError):
     """Something the user gave is wrong (exit code 2)."""
 

@@ -187,8 +187,7 @@ class Threads(Executor):
     def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         if self._pool is None:
             raise unopened()
-        with interrupts.held():  # threads that start now never see Ctrl-C
-            return self._pool.submit(outcome_of, task, item)
+        return self._pool.submit(outcome_of, task, item)
 
     def _finished(self, handles: Sequence[Future[Any]]) -> Iterable[Hashable]:
         # A wait without end may sleep through Ctrl-C (always on Windows; where another thread took the signal, too).

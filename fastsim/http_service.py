@@ -21,6 +21,7 @@ from socketserver import TCPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from fastsim import interrupts
 from fastsim.errors import FastsimError, ScenarioError
 
 LOOPBACK = "127.0.0.1"
@@ -105,6 +106,7 @@ class Service:
         try:
             while not over():
                 self._server.handle_request()
+                interrupts.check()
         finally:
             self._server.server_close()
 
@@ -151,7 +153,7 @@ class _Server(ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
-        except KeyboardInterrupt:  # a long answer saw that the end has come
+        except interrupts.STOPPED:  # a long answer saw that the end has come
             self.shutdown_request(request)
         finally:
             self.room.release()

@@ -1,10 +1,9 @@
-"""Ctrl-C that nobody can lose.
+"""Ctrl-C and SIGTERM: noted when they come, obeyed where work can stop.
 
-Python raises KeyboardInterrupt wherever the main thread happens to be. Where that is a destructor, or the search of a
-library for an optional module, it counts as a failure of that and is forgotten; inside a lock it may come out as
-another error. So the signal itself is noted too, and long work asks for the note at places where it can stop.
-
-Who ignores the signal, or handles it in another way than Python does, is left alone.
+Inside ``deferred`` a handler of this module stands in the main thread and does nothing but note which signal came.
+``check``, which long work calls every few milliseconds, raises it as KeyboardInterrupt or Terminated, and so does the
+end of the block. Nothing is raised anywhere else, so imports, renames, locks and ``finally`` blocks need no protection.
+A second signal is not noted but acts at once. Handlers of others are left alone.
 """
 
 from __future__ import annotations
@@ -13,123 +12,131 @@ import os
 import signal
 import sys
 import threading
-from _thread import allocate_lock, start_new_thread
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
-from fastsim.errors import FastsimError
+INTERRUPTED, TERMINATED = 128 + 2, 128 + 15
+"""Exit codes of a process that Ctrl-C or SIGTERM ended, as shells count them."""
+USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+"""The handlers that Python starts with: only these are replaced."""
 
-PATIENCE_S = 0.1
-"""How long to wait before looking again."""
 
-
-class _Note:
-    """Where the operating system's part of Python writes the numbers of signals as they come."""
+class Terminated(SystemExit):
+    """SIGTERM came; if it is not caught, the process ends with exit code 143."""
 
     def __init__(self) -> None:
-        self._pressed = False
-        self._read, self._written = os.pipe()
-        for end in (self._read, self._written):
-            os.set_blocking(end, False)
-        self._before = signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
-
-    def pressed(self) -> bool:
-        """Whether Ctrl-C came since the note was begun."""
-        with suppress(BlockingIOError):  # nothing came
-            self._pressed = self._pressed or signal.SIGINT in os.read(self._read, 4096)
-        return self._pressed
-
-    def close(self) -> None:
-        """Put everything back."""
-        signal.set_wakeup_fd(self._before)
-        os.close(self._read)
-        os.close(self._written)
+        super().__init__(TERMINATED)
 
 
-_notes: list[_Note] = []
-"""The note that is being kept, if any: there is one main thread, and signals are its business."""
+STOPPED = (KeyboardInterrupt, Terminated)
+"""What ``check`` raises."""
+
+
+class _Noted:
+    """The signal that came, 0 for none; whether it was raised; whether a second one may end the process."""
+
+    number = 0
+    raised = False
+    own_process = False
+
+
+_noted = _Noted()
 
 
 @contextmanager
-def noticed() -> Iterator[None]:
-    """Inside, a Ctrl-C that came and was lost is found by ``check``, and an error that it turned into is undone."""
-    mine = None if _notes or not _noticeable() else _Note()
-    if mine is not None:
-        _notes.append(mine)
+def deferred() -> Iterator[None]:
+    """Inside, Ctrl-C and SIGTERM are raised by ``check`` and at the end, and nowhere else; blocks may be nested."""
+    replaced = _replaced()
+    found: BaseException | None = None
     try:
         yield
-    except FastsimError:
-        raise
-    except Exception as error:
-        if _notes and _notes[0].pressed():
-            raise KeyboardInterrupt from error
+    except BaseException as error:
+        found = error
         raise
     finally:
-        if mine is not None:
-            _notes.clear()
-            mine.close()
+        # Handlers first: what comes before is noted and looked at below, what comes after is Python's.
+        for number, usual in replaced.items():
+            signal.signal(number, usual)
+        pending = _noted.number if not _noted.raised and threading.current_thread() is threading.main_thread() else 0
+        if replaced:
+            _noted.number, _noted.raised = 0, False
+            _arrow_handlers(True)
+        elif pending:
+            _noted.raised = True
+        if pending and not isinstance(found, STOPPED):
+            raise _error(pending) from found
 
 
 def check() -> None:
-    """KeyboardInterrupt if Ctrl-C came and the work goes on nevertheless."""
-    if _notes and _notes[0].pressed():
-        # Changes nothing, but Python raises its own before it returns, if that is still to come: not both.
-        signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        raise KeyboardInterrupt
+    """KeyboardInterrupt or Terminated if the signal came; once in the main thread, so that cleaning up may call it."""
+    if _noted.number:
+        main = threading.current_thread() is threading.main_thread()
+        if not (main and _noted.raised):
+            _noted.raised = _noted.raised or main
+            raise _error(_noted.number)
 
 
-@contextmanager
-def held() -> Iterator[None]:
-    """Ctrl-C waits until the end of the block; threads and processes started inside never see it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def pending() -> bool:
+    """Whether a signal came that work should stop for: for callbacks of libraries, which must not raise."""
+    return _noted.number != 0
 
 
-def unhurt(work: Callable[[], object]) -> None:
-    """Do what must not be left half-done; Ctrl-C that comes meanwhile is raised when it is done.
-
-    In a thread of its own, because ``held`` is not enough where other threads exist: the signal goes to one of them,
-    and Python raises in the main thread all the same.
-    """
-    done: list[BaseException | None] = []
-    ended = allocate_lock()
-    ended.acquire()
-
-    def job() -> None:
-        try:
-            work()
-            done.append(None)
-        except BaseException as error:
-            done.append(error)
-        ended.release()
-
-    def wait() -> None:
-        while not done:
-            ended.acquire(timeout=PATIENCE_S)
-
-    try:
-        start_new_thread(job, ())  # not threading.Thread, whose start Ctrl-C can break
-        wait()
-    except KeyboardInterrupt:
-        wait()
-        raise
-    if done[0] is not None:
-        raise done[0]
+def own_process() -> None:
+    """Signals are noted until this process ends: for a command, whose second Ctrl-C ends the process at once."""
+    _noted.own_process = True
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # nobody raises while modules are loaded
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    _replaced()
 
 
-def _noticeable() -> bool:
-    """Whether Ctrl-C means KeyboardInterrupt here, and nobody else (such as an event loop) keeps a note of it."""
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        return False
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return False
-    other = signal.set_wakeup_fd(-1)
-    if other != -1:
-        signal.set_wakeup_fd(other)
-    return other == -1
+def ignore() -> None:
+    """All is done and told: a signal that comes now changes nothing."""
+    for number in USUAL:
+        if signal.getsignal(number) is _note:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def exit_code(stopped: BaseException) -> int:
+    """The exit code of a process that ended for one of ``STOPPED``."""
+    return TERMINATED if isinstance(stopped, Terminated) else INTERRUPTED
+
+
+def quieten_arrow() -> None:
+    """For modules that load pyarrow: inside a block, its readers take no signal for themselves."""
+    if any(signal.getsignal(number) is _note for number in USUAL):
+        _arrow_handlers(False)
+
+
+def _replaced() -> dict[int, Any]:
+    """The usual handlers that were replaced by ``_note`` just now."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {number: usual for number, usual in USUAL.items() if signal.getsignal(number) == usual}
+    if found:
+        _noted.number, _noted.raised = 0, False
+        _arrow_handlers(False)
+    for number in found:
+        signal.signal(number, _note)
+    return found
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    if not _noted.number:
+        _noted.number = number
+    elif _noted.own_process:
+        os._exit(128 + number)
+    else:
+        signal.signal(number, USUAL[number])
+        signal.raise_signal(number)
+
+
+def _error(number: int) -> BaseException:
+    return Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+
+
+def _arrow_handlers(enabled: bool) -> None:
+    # Its handlers turn Ctrl-C into an error of their own, which would be taken for an unreadable file.
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].enable_signal_handlers(enabled)

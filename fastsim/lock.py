@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fastsim import interrupts
 from fastsim.errors import ResultError
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -31,8 +30,7 @@ def held(folder: Path, overwrite: bool) -> Iterator[None]:
     refuse_folder_in_use(folder, overwrite)
     path, lock = lock_file(folder), -1
     try:
-        with interrupts.held():  # not between taking it and knowing it
-            lock = _granted(folder, path)
+        lock = _granted(folder, path)
         refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
         _sweep(folder)
         yield

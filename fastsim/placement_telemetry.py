@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from fastsim import interrupts
 from fastsim.frames import LateFrames
 from fastsim.telemetry_run import Sampling
 from fastsim.watching import TABLE, Samples
@@ -58,6 +59,7 @@ def sample(result: Result, sampling: Sampling) -> None:
     ids = jobs["pod_id"].to_numpy()
     order = np.argsort(ids, kind="stable")
     for first in range(0, len(rows), ROWS):
+        interrupts.check()
         part = rows[first : first + ROWS]
         who, begins = part["pod_id"].to_numpy().astype(np.int64), part["begins"].to_numpy()
         gpu = (sampling.first__n[part["node_id"].to_numpy()] + part["gpu"].to_numpy()).astype(np.int32)

@@ -10,12 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
-from fastsim import interrupts
 from fastsim.errors import FastsimError
 from fastsim.executors import BREATH_S, DIED, Executor, OutOfTime, WorkerDied, outcome_of, unopened
 
@@ -57,9 +56,9 @@ class Processes(Executor):
 
     def _started(self) -> _Worker:
         # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
-        with interrupts.held():
+        with _sigint_blocked():
             worker = _Worker()
-            self._all.append(worker)
+        self._all.append(worker)
         return worker
 
     def _finished(self, handles: Sequence[_Worker]) -> Iterable[Hashable]:
@@ -74,6 +73,7 @@ class Processes(Executor):
 
     def _answer(self, handle: _Worker) -> tuple[Any, Exception | None]:
         if not handle.connection.poll() and self._is_late(handle):
+            handle.process.kill()  # a run that can stop has looked at the time itself
             self._dropped([handle])
             return None, OutOfTime(f"took more than {self.most_s:g} s")
         try:
@@ -90,6 +90,19 @@ class Processes(Executor):
             worker.join()
             if worker in self._all:
                 self._all.remove(worker)
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Processes that start inside never see Ctrl-C; in this one it comes at the end."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
@@ -109,7 +122,7 @@ class _Worker:
             self.connection.send((task, item))
 
     def leave(self, *, at_once: bool) -> None:
-        """Let the process end when its item is done, or now."""
+        """Let the process end when its item is done, or where its run can stop."""
         if at_once:
             self.process.terminate()
         self.connection.close()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fastsim import interrupts
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
@@ -87,6 +88,7 @@ class Driver:
 
     def ask(self) -> None:
         """Let the policy say what it thinks of the jobs."""
+        interrupts.check()
         rows = np.frombuffer(self.loop.table.rows(), GANG)
         beliefs = self.plan.beliefs
         if beliefs is not None:
@@ -141,6 +143,7 @@ class Driver:
 
     def look(self) -> None:
         """Tell how far the run is, and stop one that will never end."""
+        interrupts.check()
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")

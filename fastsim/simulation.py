@@ -151,7 +151,9 @@ class Prepared(NamedTuple):
 def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
     cluster = sources.cluster_from(scenario.cluster)
+    interrupts.check()
     workload, untuned = sources.workload_from(scenario.workload, cluster)
+    interrupts.check()
     policy: OnlinePolicy = _policy(scenario)
     if is_round_policy(policy) or is_monitored_policy(policy):
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
@@ -173,7 +175,7 @@ def played(
     """
     from fastsim.lock import held
 
-    with interrupts.noticed(), ExitStack() as stack:
+    with interrupts.deferred(), ExitStack() as stack:
         scenario.check()
         policy = _policy(scenario)
         refuse_foreign_fields(scenario, policy)
@@ -275,7 +277,7 @@ def _named(stack: ExitStack, result: Result, out: Path) -> Result:
     """The result in its folder, which gets its name, and all else is cleared away."""
     from fastsim.result import FolderFrames
 
-    interrupts.unhurt(stack.pop_all().close)
+    stack.pop_all().close()
     return dataclasses.replace(result, frames=FolderFrames(out))
 
 

@@ -71,6 +71,7 @@ def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
+        interrupts.check()
         while batch.num_rows:
             piece = batch.slice(0, rows - count)
             batch = batch.slice(piece.num_rows)
@@ -99,6 +100,7 @@ def write_parquet(
     """Writes the rows and returns their number; the bytes depend only on the rows, never on how they were batched."""
     with replacing(path) as partial, TableWriter(partial, schema, metadata, sorted_by) as writer:
         for batch in batches:
+            interrupts.check()
             writer.add(batch)
         return writer.close()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastsim import interrupts
 from fastsim.columns import read_only
 from fastsim.errors import PolicyError
 from fastsim.plan import OnlinePlan, PodRequest
@@ -42,6 +43,7 @@ class UserScorers:
         """Integer points of every node from the scorer of one term, for a pod of one class."""
         scorer = self.plan.terms[term].scorer
         assert scorer is not None
+        interrupts.check()
         points = np.asarray(scorer(self.nodes, self.request(cls)))
         if points.shape != self.feasible.shape or points.dtype.kind not in "iub":
             found = f"an array of {points.dtype} with shape {points.shape}"

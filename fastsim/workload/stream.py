@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from fastsim import interrupts
 from fastsim.checksum import content_checksum
 from fastsim.errors import InputError, ScenarioError
 from fastsim.tabular import open_parquet, parquet_batches, rechunked, write_parquet
@@ -185,6 +186,7 @@ class Workload:
         kept: list[pa.RecordBatch] = []
         known_good = held is not None and held.good
         for batch in checked(self._source(rows), lambda row: f"{self.name}:{row + 1}", known_good):
+            interrupts.check()
             if few:
                 kept.append(batch)
             yield batch

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from fastsim.cluster import Cluster
-from fastsim.workload import Workload
 from tests.cli.terminal import COMMAND, attentive, environment
 
 SCORER = """
@@ -79,15 +75,6 @@ def test_a_run_in_the_loop(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "started", "__pycache__"}
 
 
-def test_a_run_between_two_breaths_of_the_compiled_loop(tmp_path: Path) -> None:
-    pods = tmp_path / "w.parquet"
-    Workload.synth("openb", pods=1_000_000, seed=1, arrivals="order", durations="forever").write(pods)
-    words = ["run", "--cluster", "openb", "--workload", str(pods), "--policy", "random", "--out", "out"]
-    code, err = interrupted(words, tmp_path, tmp_path / "never", patience_s=2.5)
-    assert (code, err.splitlines()[-1]) == (130, "fastsim: interrupted, nothing written")
-    assert [path.name for path in tmp_path.iterdir()] == ["w.parquet"]
-
-
 def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
     jobs = "synth:gavel?jobs=4000&rate_per_hour=0.3&seed=1"
     words = ["--cluster", "gavel:2:2:2", "--workload", jobs, "--policy", "fifo", "--record", "summary"]
@@ -100,49 +87,6 @@ def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"out", "plain"}
     one, two = (tmp_path / name / "jobs.parquet" for name in ("out", "plain"))
     assert one.read_bytes() == two.read_bytes()
-
-
-def pressed_after(delay_s: float, folder: Path, words: list[str]) -> tuple[int, str, bool]:
-    """Exit code and standard error of a command that Ctrl-C meets then, and whether its result was there already."""
-    options: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    given = {"cwd": folder, "env": environment(), "preexec_fn": attentive, **options}
-    with subprocess.Popen([*COMMAND, *words], **given) as process:
-        time.sleep(delay_s)
-        os.kill(process.pid, signal.SIGSTOP)  # so that what is looked at is what the signal meets
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        complete = (folder / "out").exists()
-        os.kill(process.pid, signal.SIGINT)
-        os.kill(process.pid, signal.SIGCONT)
-        _, err = process.communicate(timeout=60)
-    return process.returncode, err, complete
-
-
-def assert_interrupted(code: int, err: str, complete: bool, left: set[str]) -> None:
-    """What one may find after Ctrl-C: all of a result, the way to go on, or nothing; and it was not ignored."""
-    told = err.removeprefix("fastsim: interrupted").strip("\n") if code == 130 else ""
-    if left == {"out"}:
-        assert (complete and code == 0 and not err) or told == "; out is complete"
-    elif left == {"out.checkpoint"}:
-        assert told == "; go on with: fastsim resume out"
-    else:
-        # While Python starts, before the first line of the command, it ends in its own way.
-        started = "fastsim: " in err
-        assert left == set() and (told == ", nothing written" if started else code in (1, -signal.SIGINT))
-
-
-def test_a_run_at_any_moment(tmp_path: Path) -> None:
-    pods, draw = tmp_path / "w.parquet", random.Random(1)
-    Workload.synth("openb", pods=30_000, seed=1, load=0.9, cluster=Cluster.scaled(nodes=20)).write(pods)
-    words = ["run", "--cluster", "openb:20", "--workload", str(pods), "--policy", "random", "--queue", "fifo"]
-    words += ["--checkpoint", "3000", "--out", "out"]
-    began = time.monotonic()
-    subprocess.run([*COMMAND, *words], cwd=tmp_path, env=environment(), check=True, stdout=subprocess.DEVNULL)
-    whole_s = time.monotonic() - began
-    for k in range(10):
-        folder = tmp_path / str(k)
-        folder.mkdir()
-        found = pressed_after((draw.random() + k) / 9 * whole_s, folder, words)
-        assert_interrupted(*found, {path.name for path in folder.iterdir()})
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:

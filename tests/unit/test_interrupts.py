@@ -1,16 +1,18 @@
-"""Ctrl-C that was swallowed is found, what it broke counts as it, and who handles it otherwise is left alone."""
+"""A signal is raised where work looks for it and at the end of the block, once, and nowhere else."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
@@ -18,147 +20,157 @@ from fastsim import interrupts
 from fastsim.errors import InputError
 from fastsim.policies.online.user import PythonScorer
 
+SIGNALS = [(signal.SIGINT, KeyboardInterrupt, 130), (signal.SIGTERM, interrupts.Terminated, 143)]
+
 
 @pytest.fixture(autouse=True)
 def as_at_a_terminal() -> Iterator[None]:
-    """Python's own answer to Ctrl-C, whatever this process inherited, and nothing left behind."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """The handlers that Python starts with, whatever this process inherited, and nothing left behind."""
+    before = {number: signal.signal(number, usual) for number, usual in interrupts.USUAL.items()}
     yield
-    signal.signal(signal.SIGINT, before)
-    assert signal.set_wakeup_fd(-1) == -1
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+    for number, usual in interrupts.USUAL.items():
+        assert signal.getsignal(number) == usual
+        signal.signal(number, before[number])
+    interrupts.check()  # nothing is remembered
 
 
-def swallowed() -> None:
-    """Ctrl-C that comes where somebody expects no such error."""
-    try:
+@pytest.mark.parametrize("number, error, code", SIGNALS)
+def test_it_is_raised_where_work_looks_for_it(number: signal.Signals, error: type[BaseException], code: int) -> None:
+    reached: list[str] = []
+    with pytest.raises(error) as raised, interrupts.deferred():
+        interrupts.check()
+        signal.raise_signal(number)
+        reached.append("nothing happened yet")
+        interrupts.check()
+        reached.append("too far")
+    assert reached == ["nothing happened yet"]
+    assert interrupts.exit_code(raised.value) == code
+
+
+@pytest.mark.parametrize("number, error, code", SIGNALS)
+def test_the_end_of_the_block_raises_it(number: signal.Signals, error: type[BaseException], code: int) -> None:
+    with pytest.raises(error), interrupts.deferred():
+        signal.raise_signal(number)
+
+
+def test_cleaning_up_may_look_again() -> None:
+    cleaned: list[bool] = []
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
         signal.raise_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        return
-    raise AssertionError("Ctrl-C did nothing")
+        try:
+            interrupts.check()
+        finally:
+            interrupts.check()
+            cleaned.append(True)
+    assert cleaned == [True]
 
 
-def test_what_was_swallowed_comes_again() -> None:
-    with pytest.raises(KeyboardInterrupt), interrupts.noticed():
-        interrupts.check()
-        swallowed()
-        interrupts.check()
+def test_the_end_of_an_inner_block_raises_it() -> None:
+    reached: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+        with interrupts.deferred():
+            signal.raise_signal(signal.SIGINT)
+        reached.append("too far")
+    assert reached == []
 
 
-def test_nothing_is_remembered_after_the_block() -> None:
-    with interrupts.noticed():
-        swallowed()
-    interrupts.check()
-    with interrupts.noticed():
-        interrupts.check()
-
-
-def test_blocks_share_one_note() -> None:
-    with pytest.raises(KeyboardInterrupt), interrupts.noticed():
-        with interrupts.noticed():
-            swallowed()
-        interrupts.check()
-
-
-def broken(error: Exception) -> None:
-    """Ctrl-C that comes out as another error."""
-    swallowed()
-    raise error
-
-
-def test_an_error_that_it_turned_into_is_the_interrupt() -> None:
-    with pytest.raises(KeyboardInterrupt) as raised, interrupts.noticed():
-        broken(RuntimeError("release unlocked lock"))
-    assert isinstance(raised.value.__cause__, RuntimeError)
-    with pytest.raises(InputError), interrupts.noticed():  # one of ours says what it means
-        broken(InputError("here", "this", "that"))
-    with pytest.raises(RuntimeError), interrupts.noticed():
-        raise RuntimeError("without Ctrl-C")
+def test_an_error_of_the_block_is_its_cause() -> None:
+    with pytest.raises(KeyboardInterrupt) as raised, interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+        raise InputError("here", "this", "that")
+    assert isinstance(raised.value.__cause__, InputError)
+    with pytest.raises(InputError), interrupts.deferred():
+        raise InputError("without", "a", "signal")
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
-def test_who_handles_it_otherwise_is_left_alone(handler: Any) -> None:
-    signal.signal(signal.SIGINT, handler)
-    with interrupts.noticed():
-        signal.raise_signal(signal.SIGINT)
-        interrupts.check()
-
-
-def test_the_note_of_somebody_else_is_left_alone() -> None:
-    read, written = os.pipe()
-    os.set_blocking(written, False)
-    signal.set_wakeup_fd(written)
+def test_handlers_of_others_stay(handler: Any) -> None:
+    before = signal.signal(signal.SIGINT, handler)
     try:
-        with interrupts.noticed():
-            swallowed()
+        with interrupts.deferred():
+            assert signal.getsignal(signal.SIGINT) is handler
+            signal.raise_signal(signal.SIGINT)
             interrupts.check()
-        assert os.read(read, 9) == bytes([signal.SIGINT])
     finally:
-        assert signal.set_wakeup_fd(-1) == written
-        os.close(read)
-        os.close(written)
+        signal.signal(signal.SIGINT, before)
 
 
-def test_threads_have_nothing_to_note() -> None:
-    done: list[bool] = []
-
-    def work() -> None:
-        with interrupts.noticed():
-            interrupts.check()
-            done.append(True)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == [True]
-
-
-def test_what_is_held_comes_at_the_end() -> None:
-    reached = False
-    with pytest.raises(KeyboardInterrupt), interrupts.held():
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        reached = True
-    assert reached
-
-
-def test_what_must_not_be_left_half_done_is_done() -> None:
+def test_a_second_one_is_raised_at_once() -> None:
     reached: list[str] = []
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+        reached.append("first")
+        signal.raise_signal(signal.SIGINT)
+        reached.append("second")
+    assert reached == ["first"]
+
+
+TWICE = """
+import signal
+from fastsim import interrupts
+interrupts.own_process()
+for press in ("first", "second"):
+    signal.raise_signal(signal.{number})
+    print(press, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number, error, code", SIGNALS)
+def test_a_second_one_ends_a_command(number: signal.Signals, error: type[BaseException], code: int) -> None:
+    root = str(Path(fs.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE.format(number=number.name)],
+        env=os.environ | {"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "first\n", "")
+
+
+def test_threads_stop_as_well_and_install_nothing() -> None:
+    found: list[str] = []
 
     def work() -> None:
-        reached.append("begun")
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        time.sleep(0.2)
-        reached.append("done")
+        try:
+            with interrupts.deferred():
+                found.append("begun")
+                interrupts.check()
+        except KeyboardInterrupt:
+            found.append("stopped")
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupts.unhurt(work)
-    assert reached == ["begun", "done"]
-    interrupts.unhurt(lambda: reached.append("again"))
-    assert reached[2:] == ["again"]
-    with pytest.raises(ZeroDivisionError):
-        interrupts.unhurt(lambda: 1 // 0)
+    def run() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    run()
+    assert found == ["begun"]
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+        run()
+        assert interrupts.pending() and found == ["begun", "begun", "stopped"]
+    assert not interrupts.pending()
 
 
-def points(nodes: Any) -> Any:
-    """The most free memory."""
+def test_readers_of_arrow_take_no_signal_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(pa, "enable_signal_handlers", seen.append)
+    with interrupts.deferred():
+        assert seen == [False]
+        interrupts.quieten_arrow()
+    interrupts.quieten_arrow()
+    assert seen == [False, False, True]
+
+
+def pressing(nodes: Any, _: Any) -> Any:
+    """A scorer, the most free memory, during which Ctrl-C comes."""
+    if not interrupts.pending():
+        signal.raise_signal(signal.SIGINT)
     return np.asarray(nodes.memory_free)
 
 
-def swallowing(nodes: Any, _: Any) -> Any:
-    """A scorer during which Ctrl-C is lost."""
-    swallowed()
-    return points(nodes)
-
-
-def breaking(nodes: Any, _: Any) -> Any:
-    """A scorer that Ctrl-C turns into a failure."""
-    broken(RuntimeError("release unlocked lock"))
-    return points(nodes)
-
-
-@pytest.mark.parametrize("scorer", [swallowing, breaking])
-def test_a_run_ends_though_a_library_swallows_it(scorer: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_scorer_of_the_user_is_called_no_more(tmp_path: Path) -> None:
     pods = fs.Workload.synth("openb", pods=300, seed=1)
     with pytest.raises(KeyboardInterrupt):
-        fs.simulate("openb:5", pods, PythonScorer(scorer), out=tmp_path / "run")
+        fs.simulate("openb:5", pods, PythonScorer(pressing), out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
