@@ -20,6 +20,8 @@ from failed import failed_tests, repeating
 
 BEGAN = time.monotonic()
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+NOTHING_CHOSEN = 5
+"""Exit code of pytest where all tests of the files were left out, such as long ones."""
 TAIL = 25
 """Lines that are shown of a command that failed."""
 
@@ -47,7 +49,7 @@ class Command:
         code = self.process.wait()
         lines = self.log.read_text(errors="replace").splitlines()
         print(f"== {self.name} (after {time.monotonic() - BEGAN:.0f} s): {lines[-1] if lines else 'fine'}", flush=True)
-        if code:
+        if code and not (code == NOTHING_CHOSEN and "pytest" in self.words):
             print("\n".join(lines[-TAIL:]))
             tests = failed_tests(lines)
             again = [repeating(test, "FASTSIM_QUICK=1") for test in tests] or [shlex.join(self.words)]
