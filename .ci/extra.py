@@ -1,8 +1,13 @@
-"""Prints the requirements of extras, so that CI installs them without building the package again."""
+"""Prints the requirements of extras, so that CI installs them without building the package again.
+
+The name ``needed`` stands for what the package always needs, and what builds it.
+"""
 
 import sys
 import tomllib
 from pathlib import Path
 
-project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
-print("\n".join(text for name in sys.argv[1:] for text in project["optional-dependencies"][name]))
+page = tomllib.loads(Path("pyproject.toml").read_text())
+project = page["project"]
+extras = project["optional-dependencies"] | {"needed": project["dependencies"] + page["build-system"]["requires"]}
+print("\n".join(text for name in sys.argv[1:] for text in extras[name]))

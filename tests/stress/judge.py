@@ -1,0 +1,93 @@
+"""What a command that was stopped may leave behind and say."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+"""Exit codes of a command that a signal stopped in order."""
+LINE = re.compile(r"fastsim: [a-z]+(.*)")
+REFUSALS = ("at work on it", "exists already")
+"""What a process is told that may not write to a folder, one of them."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What was seen of a command that met a signal."""
+
+    kind: str
+    """``run``, ``sweep`` or ``export``: what it writes is called ``out`` in each case."""
+    pressed: signal.Signals
+    code: int
+    err: str
+    complete: bool
+    """Whether its result was there already when the signal came."""
+    left: frozenset[str]
+    """Names in its folder, without those that were there before it began."""
+
+
+def wrong_stop(sight: Sight) -> str:
+    """What is not as promised of a command that was asked to stop; empty if nothing is.
+
+    All of a result, the way to go on, or nothing; and the signal was not ignored.
+    """
+    code, told = sight.code, _told(sight)
+    if code == 0:
+        whole = sight.left == {"out"} and not sight.err
+        return "" if sight.complete and whole else "ended as if nothing had come"
+    if not has_begun(sight.err) and code in (1, -sight.pressed):  # while Python starts it ends in its own way
+        return f"left {_names(sight.left)}" if sight.left else ""
+    if told is None:
+        return "neither its exit code nor one line on standard error says that it was stopped"
+    return "" if told in _promised(sight) else f"said {told!r}, left {_names(sight.left)}"
+
+
+def wrong_kill(sight: Sight) -> str:
+    """What is not as promised of a command that was killed: only files that the next one removes."""
+    known = re.compile(r"out|out\.checkpoint|\.out\.lock|\.out\.\d+\.(partial|former)|\.out\.yaml\.\d+\.partial")
+    strange = [name for name in sight.left if not known.fullmatch(name)]
+    if sight.code not in (0, -sight.pressed):
+        return f"exit code {sight.code}"
+    return f"left {_names(strange)}" if strange else ""
+
+
+def wrong_race(codes_and_errors: Iterable[tuple[int, str]], shared: bool) -> str:
+    """What is not as promised of processes that began the same work in one folder; ``shared``: several may end well."""
+    ended = list(codes_and_errors)
+    won = sum(code == 0 for code, _ in ended)
+    if won == 0 or (won > 1 and not shared):
+        return f"{won} of {len(ended)} ended well"
+    for code, err in ended:
+        if code and (len(err.splitlines()) != 1 or not any(text in err for text in REFUSALS)):
+            return f"one was not refused in one line: exit code {code}, {err!r}"
+    return ""
+
+
+def has_begun(err: str) -> bool:
+    """Whether a command that was stopped speaks for itself, so that it had got beyond the start of Python."""
+    return "fastsim: " in err
+
+
+def _told(sight: Sight) -> str | None:
+    """The end of the one line that says that it was stopped."""
+    found = LINE.fullmatch(sight.err.removesuffix("\n"))
+    return found[1] if found and sight.code == CODES.get(sight.pressed) else None
+
+
+def _promised(sight: Sight) -> set[str]:
+    """Ends of that line that would be true of what is left."""
+    if sight.kind == "sweep":
+        done = re.search(r"; \d+ of \d+ runs are complete; the same command goes on", sight.err)
+        return {", nothing written", *([done[0]] if done else [])}
+    if sight.left == {"out"}:
+        return {"; out is complete"}
+    if sight.left == {"out.checkpoint"}:
+        return {"; go on with: fastsim resume out"}
+    return set() if sight.left else {", nothing written"}
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"

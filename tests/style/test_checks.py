@@ -1,0 +1,37 @@
+"""The commands that check the project: pins that agree, no address of a machine, and a page that names them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.style.tree import ROOT
+
+PIN = re.compile(r"[\w.-]+==[\w.]+ ; python_version == \"3\.\d+\"")
+
+
+def pins() -> list[str]:
+    """The lines of the constraints, without remarks."""
+    lines = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_constraints_are_pins_and_nothing_else() -> None:
+    assert [line for line in pins() if not PIN.fullmatch(line)] == []
+
+
+def test_constraints_agree_with_the_pins_of_the_project() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pinned = {text for texts in extras.values() for text in texts if "==" in text}
+    assert pinned and pinned <= {line.partition(" ;")[0] for line in pins()}
+
+
+def test_the_page_names_the_commands() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for command in ("python -m pytest -n 2", "bash .ci/run --quick", "bash .ci/run", "python -m tests.stress"):
+        assert f"\n$ {command}" in page, command
+
+
+def test_the_landing_asks_for_the_long_tests_once() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("FASTSIM_LONG=1 ") for line in lines) == 1
