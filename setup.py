@@ -22,8 +22,10 @@ else:
     if sys.platform == "linux" and platform.machine() == "x86_64":
         FLAGS.append("-march=x86-64-v2")  # numpy asks for no less
 
-# Names of functions are for profilers alone and would be a tenth of the wheel; FASTSIM_SYMBOLS=1 keeps them.
+# Names of functions and tables for unwinding the stack are for profilers alone and would be a tenth of the wheel each;
+# FASTSIM_SYMBOLS=1 keeps them. Calls to Python go straight through the table of addresses, without a stub for each.
 STRIPPED = sys.platform == "linux" and os.environ.get("FASTSIM_SYMBOLS", "0") != "1"
+COMPILER_FLAGS = [*FLAGS, "-fno-asynchronous-unwind-tables", "-fno-plt"] if STRIPPED else FLAGS
 LINKER_FLAGS = ["-Wl,-s"] if STRIPPED else []
 
 MACROS = [
@@ -48,7 +50,7 @@ TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
 
 SOURCES = {f"fastsim_ext.{path.stem}": path.as_posix() for path in sorted(Path("fastsim_ext").glob("*.pyx"))}
 MODULES = [
-    Extension(name, [source], extra_compile_args=FLAGS, extra_link_args=LINKER_FLAGS, define_macros=MACROS)
+    Extension(name, [source], extra_compile_args=COMPILER_FLAGS, extra_link_args=LINKER_FLAGS, define_macros=MACROS)
     for name, source in {**SOURCES, SHARED: SHARED.replace(".", "/") + ".c"}.items()
 ]
 

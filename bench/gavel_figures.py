@@ -37,7 +37,8 @@ class Point(NamedTuple):
 
 def scenario(point: Point, rates: str, multi_gpu: bool) -> fs.Scenario:
     """The run as a scenario; the original's behaviour is switched on, since its figures are compared."""
-    options = f"jobs=1&rate_per_hour={point.rate}&seed={point.seed}&multi_gpu={str(multi_gpu).lower()}"
+    jobs, multi = WINDOW.partition(":")[2], str(multi_gpu).lower()
+    options = f"jobs={jobs}&rate_per_hour={point.rate}&seed={point.seed}&multi_gpu={multi}"
     options += "" if rates == "default" else f"&rates={rates}"
     return fs.Scenario(
         CLUSTER, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=WINDOW, rates=rates,

@@ -23,12 +23,15 @@ def makers(run: AdaptiveRun, cluster: Cluster, kept: int) -> Makers:
 
 
 def jobs(run: AdaptiveRun) -> pl.DataFrame:
-    """One row for every job; work is progress in iterations of the initial batch size, and has no ideal time."""
+    """One row for every job; work is progress in iterations of the initial batch size, and has no ideal time.
+
+    ``charged_restarts`` leaves out moves to other nodes of the same model, which cost nothing; ``round_gpu_hours``
+    go on to the end of a job's last round.
+    """
     told = run.trained
     return round_jobs(run).with_columns(
-        pl.lit(None, pl.Float64).alias("ideal_s"),
-        restarts=told["restarts"],
-        gpu_hours=told["gpu_s"] / HOUR_S,
+        charged_restarts=told["restarts"],
+        round_gpu_hours=told["gpu_s"] / HOUR_S,
         restart_gpu_hours=told["wasted_gpu_s"] / HOUR_S,
         contention=pl.Series(told["contention"]).fill_nan(None),
         batch_size_mean=pl.Series(told["batch_mean"]).fill_nan(None),
@@ -48,8 +51,10 @@ def figures(run: AdaptiveRun) -> dict[str, float | None]:
     told = run.trained
     contention = run.job_rounds / run.rounds if run.rounds else np.nan
     found = {
-        "restarts_mean": _mean(told["restarts"]),
-        "gpu_hours_mean": _mean(told["gpu_s"]) / HOUR_S,
+        "restarts_mean": _mean(run.jobs["restarts"]),
+        "charged_restarts_mean": _mean(told["restarts"]),
+        "gpu_hours_mean": _mean(run.jobs["gpu_s"]) / HOUR_S,
+        "round_gpu_hours_mean": _mean(told["gpu_s"]) / HOUR_S,
         "restart_gpu_hours_mean": _mean(told["wasted_gpu_s"]) / HOUR_S,
         "contention_mean": contention,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,12 @@ def gang_records(jobs: Sequence[Trainee], kind: Sequence[int], total: Sequence[f
     found["first_s"] = [job.first_s for job in jobs]
     found["finish_s"] = [job.finish_s for job in jobs]
     found["ended"] = ~np.isnan(found["finish_s"])
+    found["gpu_s"] = [job.gpu_s for job in jobs]
+    found["paused_s"] = [job.paused_s for job in jobs]
+    found["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
+    found["restarts"] = [max(job.stays - 1, 0) for job in jobs]
+    found["preemptions"] = [job.preemptions for job in jobs]
+    found["holds"] = [job.site is not None and math.isnan(job.finish_s) for job in jobs]
     found["run"] = [job.progress for job in jobs]
     found["rounds"] = [job.rounds for job in jobs]
     found["num_gpu"] = [job.gpus_asked for job in jobs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,7 @@ class AdaptiveRun(RoundRun):
     """A run of adaptive jobs that has finished; ``trained`` has a record (``TRAINED``) of every job."""
 
     trained: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TRAINED))
+    even: ClassVar[bool] = True
 
 
 @dataclass
@@ -265,8 +266,6 @@ def _check(asked: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
 
 def _finished(told: Setting, rounds: Rounds) -> AdaptiveRun:
     loop, setting = rounds.loop, rounds.setting
-    if loop.gauge is not None:
-        loop.gauge.close(loop.now_s, len(loop.active))
     jobs = sorted([*loop.gone, *loop.active], key=lambda job: job.id)
     apps = [setting.applications[rounds.asked[job.id].application] for job in jobs]
     kinds = {name: kind for kind, (name, _) in enumerate(told.oracle.kinds)}
@@ -275,11 +274,13 @@ def _finished(told: Setting, rounds: Rounds) -> AdaptiveRun:
     )
     ends = gangs["finish_s"]
     last = loop.now_s if loop.active or not len(ends) else float(ends.max())
+    if loop.gauge is not None:
+        loop.gauge.close(last)
     rounds.drain()
-    rows = np.frombuffer(b"".join(rounds.rows), ROW)
+    rows, trained = np.frombuffer(b"".join(rounds.rows), ROW), trained_records(jobs)
     return AdaptiveRun(
         told, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.moments], MOMENT),
         np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,
         np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s, loop.gauge,
-        trained_records(jobs),
+        float(trained["wasted_gpu_s"].sum()), trained,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from fastsim import round_sources, sources
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.apps.application import Applications
+from fastsim.binding_columns import checked_columns
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.oracle import Oracle
 from fastsim.result import Result
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fastsim.cluster import Cluster
     from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_saving import RoundSaving
+    from fastsim.run_warnings import Message
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -45,6 +47,8 @@ class PreparedAdaptive(NamedTuple):
     plan: AdaptivePlan
     jobs: tuple[AdaptiveJob, ...]
     typical: TypicalPods
+    messages: Sequence[Message] = ()
+    """What the user should be told."""
 
 
 def is_adaptive(policy: Any) -> bool:
@@ -63,13 +67,14 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     if not isinstance(plan, AdaptivePlan):
         raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an AdaptivePlan")
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    return PreparedAdaptive(cluster, workload, setting, plan, jobs_of(workload), typical)
+    jobs, messages = jobs_of(workload), checked_columns(workload, cluster, by_model=False)
+    return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 
 
 def played_adaptive(
     scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
-) -> Result:
-    """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
+) -> tuple[Result, Sequence[Message]]:
+    """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
     from fastsim import adaptive_frames
     from fastsim.frames import LateFrames
 
@@ -85,7 +90,7 @@ def played_adaptive(
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
-    return Result(frames, _provenance(scenario, made), timing)
+    return Result(frames, _provenance(scenario, made), timing), made.messages
 
 
 def driven_adaptive(

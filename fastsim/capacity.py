@@ -130,7 +130,8 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
         rows = [row for row in cluster.nodes.to_pylist() if row["name"] == kind.removeprefix("node:")]
         if not rows:
             raise InputError(f"--add {kind}", "no such node in the cluster", "the name of one")
-        return Cluster(pa.Table.from_pylist(rows, schema=cluster.nodes.schema), cluster.catalog, kind)
+        found = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
+        return Cluster(found.drop_columns(["node_id"]), cluster.catalog, kind)
     if Path(kind).is_file():
         return Cluster.from_kubernetes(kind)
     parts = [_PART.fullmatch(part) for part in kind.split("+")]

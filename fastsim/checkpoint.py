@@ -27,9 +27,9 @@ SUFFIX = ".checkpoint"
 STATE = "state.npz"
 PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
 """What else is in a working folder: journals, waiting times, a state that was being written."""
-WAITS = ("wait", "jct", "lost")
-"""Values that a run keeps beside its tables, eight bytes each."""
-VERSION = 3
+SPANS = ("wait", "jct", "lost", "slowdown", "paused", "spoilt")
+"""Values of pods that a run keeps beside its tables, eight bytes each, in the order of the compiled loop."""
+VERSION = 4
 """Layout of the state file; another one is refused."""
 
 
@@ -87,7 +87,7 @@ class Checkpoint:
         """The files that belong to the state, and how many bytes of each count."""
         tables, waits = self.meta["tables"].values(), self.meta["waits"]
         sizes = {file: size for segments in tables for file, size in segments}
-        return sizes | {f"{name}.f8": 8 * waits[name] for name in WAITS}
+        return sizes | {f"{name}.f8": 8 * waits[name] for name in SPANS}
 
     def check_parts(self, folder: Path) -> None:
         """ResultError if one of them is missing in this folder, or has lost its end."""

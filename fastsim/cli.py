@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from fastsim import interrupts
+from fastsim.cli_audit import audit
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
 from fastsim.cli_export import export
@@ -23,6 +24,7 @@ from fastsim.cli_profile import profile
 from fastsim.cli_report import report
 from fastsim.cli_reproduce import reproduce
 from fastsim.cli_run import compare, demo, fork, resume, run
+from fastsim.cli_strict import notice_key
 from fastsim.cli_sweep import sweep
 from fastsim.cli_trace import trace
 from fastsim.errors import FastsimError
@@ -31,7 +33,7 @@ BROKEN_PIPE = 141
 
 
 VERBS: list[click.Command] = [
-    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, import_, synth,
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, import_, synth,
     trace, profile, monitor, plan, export, serve_extender, list_, describe,
     new_policy,
 ]  # fmt: skip
@@ -64,7 +66,7 @@ def exit_code(arguments: Sequence[str]) -> int:
         with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _shown_once()
             code = _invoke(list(arguments))
             sys.stdout.flush()
             done = True
@@ -118,8 +120,17 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"fastsim: warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _shown_once() -> Callable[..., None]:
+    """Shows warnings, each text once: several runs, or cluster and workload of one file, have the same to say."""
+    shown: dict[str, object] = {}
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text, mine = " ".join(str(message).split()), object()
+        notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its home
+        if shown.setdefault(notice_key(message) if notice else text, mine) is mine:  # one step: threads warn too
+            print(f"fastsim: warning: {text}", file=sys.stderr)
+
+    return show
 
 
 if __name__ == "__main__":

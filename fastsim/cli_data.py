@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from fastsim.cli_strict import refuse_not_honoured, strict_option
+
 
 @click.group("import")
 def import_() -> None:
@@ -132,22 +134,33 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
 @click.option(
     "--memory-unit", default="GiB", show_default=True, help="What one of aliyun.com/gpu-mem means: GiB or MiB."
 )
-def import_kubernetes(sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str) -> None:
+@click.option(
+    "--as", "read_as", default="now", show_default=True, metavar="now|trace",
+    help="Pods as they stand now, or at the times they tell, those that are over among them.",
+)  # fmt: skip
+@strict_option
+def import_kubernetes(
+    sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str, read_as: str, strict: bool
+) -> None:
     """Pods or nodes of Kubernetes objects: YAML, JSON, folders, KAI snapshots.
 
     What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
     """
+    from fastsim.cluster import Cluster
     from fastsim.kubernetes import Snapshot
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
-    if as_nodes:
-        cluster = snapshot.cluster()
-        cluster.to_parquet(output)
-        click.echo(f"{output}: {len(cluster):,} nodes")
+    made = snapshot.cluster() if as_nodes else snapshot.workload(read_as)
+    listed = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
+    if strict:
+        refuse_not_honoured(listed)
+    if isinstance(made, Cluster):
+        made.to_parquet(output)
+        click.echo(f"{output}: {len(made):,} nodes")
     else:
-        click.echo(f"{output}: {snapshot.workload().write(output):,} pods")
-    for text, count in sorted(snapshot.notices.items()):
-        click.echo(f"not honoured: {text}: {count:,}", err=True)
+        click.echo(f"{output}: {made.write(output):,} pods")
+    for text in listed:
+        click.echo(f"not honoured: {text}", err=True)
 
 
 @click.group()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from fastsim.cli_strict import refuse_run, strict_option
+
 ATTEMPTS = ("first", "placed", "all")  # written out, because importing their home would load the engine's floor
 
 
@@ -17,14 +19,16 @@ ATTEMPTS = ("first", "placed", "all")  # written out, because importing their ho
               help="Which decisions about a pod that had to wait.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Every node, not the best ten.")
 @click.option("--csv", "csv", type=click.Path(path_type=Path), metavar="FILE", help="All rows as a CSV table.")
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 def explain(
-    folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, as_json: bool
-) -> None:
+    folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Why pods of a saved run went where they went: every node's filter and points.
 
-    RUN is the folder of a saved run, POD a pod_id or the pod's name in the source. The run is played again up to the
-    decision, so its inputs must still be what they were.
+    RUN is the folder of a saved run, POD a pod_id or the pod's name in the source, whose namespace may be left out. The
+    run is played again up to the decision, so its inputs must still be what they were.
     """
     if bool(pods) == bool(sample):
         raise click.UsageError("give either pods or --sample N")
@@ -33,6 +37,8 @@ def explain(
     from fastsim.explanation_text import explanation_text, write_csv
     from fastsim.progress import progress_bar
 
+    if strict:
+        refuse_run(folder)
     with progress_bar("pods") as progress:
         found = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress)
     if csv:

@@ -15,13 +15,18 @@ import click
 @click.option("--every", is_flag=True, help="All pods that ever ran, with the times of their lives.")
 @click.option("--nodes", is_flag=True, help="The nodes, too.")
 def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: bool) -> None:
-    """Write the placements of a saved run as Kubernetes objects: pods bound to nodes."""
+    """Write the placements of a saved run as Kubernetes objects: pods bound to nodes.
+
+    Objects that the run was made of are written as they were; pods get their nodes and numbers of devices.
+    """
     from fastsim.errors import ScenarioError
     from fastsim.kubernetes_export import bound_pods, node_objects, saved_run, write_objects
+    from fastsim.kubernetes_originals import originals_of
 
     if every and at_s is not None:
         raise ScenarioError("--every", "both --every and --at", "one of them")
     result, cluster, workload = saved_run(folder)
-    pods = bound_pods(result, workload, at_s=at_s, every=every)
-    count = write_objects(chain(node_objects(cluster) if nodes else (), pods), output)
+    kept = originals_of(result)
+    pods = bound_pods(result, workload, at_s=at_s, every=every, originals=kept.pods)
+    count = write_objects(chain(node_objects(cluster, kept.nodes) if nodes else (), pods), output)
     click.echo(f"{output}: {count:,} objects")

@@ -33,7 +33,7 @@ def serve_extender(
 ) -> None:  # fmt: skip
     """Answer kube-scheduler's filter and prioritize with a policy, on a live snapshot of the cluster.
 
-    With an address as snapshot, `kubectl proxy` is asked for nodes and pods. Ctrl-C ends it.
+    With an address as snapshot, `kubectl proxy` is asked for nodes and pods. Ctrl-C or SIGTERM ends it.
     """
     from fastsim.extender import Extender
     from fastsim.http_service import Limits, Service, address_of
@@ -45,14 +45,14 @@ def serve_extender(
     extender = Extender(live, policy, typical=workload_from(typical).workload if typical else None)
     state = live.state()
     service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
-    click.echo(f"{service.url}: filter and prioritize by {policy}, {state.told}; Ctrl-C ends it")
     if state.notices:
         click.echo(f"not honoured: {left_out(state.notices)}", err=True)
-    until_ended(service)
+    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.told}")
 
 
-def until_ended(service: Service, over: Callable[[], bool] = lambda: False) -> None:
-    """Answer until it is over, Ctrl-C or SIGTERM, after which what was asked is answered."""
+def until_ended(service: Service, what: str, over: Callable[[], bool] = lambda: False) -> None:
+    """Say what it does and answer until it is over, Ctrl-C or SIGTERM, after which what was asked is answered."""
+    click.echo(f"{what}; Ctrl-C ends it")
     try:
         service.run(over)
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "mig")
+METRICS = "metrics"
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
@@ -45,11 +46,38 @@ def new_policy(name: str, out: Path) -> None:
     click.echo(f"next: cd {out} && pip install -e . && python -m pytest {files[1].name} && fastsim describe {name}")
 
 
-@click.command()
-@click.argument("policy")
+@click.command(epilog="Example: fastsim describe metrics --table summary energy_kwh")
+@click.argument("policy", metavar="POLICY|metrics")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--table", metavar="T", help="Metrics of this table only: summary, jobs, placements, timeline, charts.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def describe(policy: str, as_json: bool) -> None:
-    """Idea, formula, parameters and citation of a policy."""
+def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bool) -> None:
+    """Idea, formula, parameters and citation of a policy; or what figures mean.
+
+    After the word metrics, each NAME is a column of a result table or a chart; without names, all are told.
+    """
+    if policy == METRICS:
+        _describe_metrics(names, table or "", as_json)
+    elif names or table:
+        raise click.UsageError(f"NAME and --table go with the word {METRICS}")
+    else:
+        _describe_policy(policy, as_json)
+
+
+def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None:
+    from fastsim.errors import ScenarioError
+    from fastsim.metric_definitions import FIGURE_TABLES, chosen, definition_text
+
+    if table and table not in FIGURE_TABLES:
+        raise ScenarioError("table", repr(table), f"one of {', '.join(FIGURE_TABLES)}")
+    told = chosen(names, table)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(one) for one in told], indent=2))
+        return
+    click.echo("\n".join(definition_text(one) for one in told))
+
+
+def _describe_policy(policy: str, as_json: bool) -> None:
     from fastsim.policies import registry
 
     told = registry.describe(policy)

@@ -32,8 +32,9 @@ _names = click.option(
 def monitor() -> None:
     """Readings of GPUs: to Prometheus and Grafana, from Prometheus, as pictures.
 
-    SRC is the folder of a run with telemetry, a Parquet table of readings, OpenMetrics text (.om), what `promtool tsdb
-    dump` printed, or a saved answer of Prometheus (.json); import takes the address of a server, too.
+    SRC is the folder of a run with telemetry, a Parquet table of readings, OpenMetrics text (.om), what an exporter
+    serves or `promtool tsdb dump` printed, or a saved answer of Prometheus (.json); import takes the address of a
+    server, too.
     """
 
 
@@ -47,7 +48,7 @@ def monitor() -> None:
 def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, profile: str, names: Path | None) -> None:
     """Play readings as a live exporter: http://HOST:PORT/metrics, for Prometheus to scrape.
 
-    Only programs of this machine reach it unless --listen names another address. Ctrl-C ends it.
+    Only programs of this machine reach it unless --listen names another address. Ctrl-C or SIGTERM ends it.
     """
     from fastsim.http_service import Service, address_of
     from fastsim.live_metrics import Pace, Record, routes
@@ -58,8 +59,7 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
     pace = Pace(record.length_s, speed, at_end)
     service = Service(routes(record, pace), host, port)
     what = f"{record.series:,} series, {record.length_s:,.0f} s of readings at {speed:g} times their pace"
-    click.echo(f"{service.url}/metrics: {what}; Ctrl-C ends it")
-    until_ended(service, lambda: pace.over)
+    until_ended(service, f"{service.url}/metrics: {what}", lambda: pace.over)
 
 
 @monitor.command()

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from fastsim.cli_strict import refuse_scenario, strict_option
+
 
 @click.command(
     epilog="Example: fastsim plan --cluster openb:200 --workload 'synth:openb?pods=2000' --add g2 --add 2*t4+g2"
@@ -25,10 +27,11 @@ import click
 )
 @click.option("--most", type=click.IntRange(1), default=10_000, show_default=True, help="Most additions to try.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side.")
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def plan(
-    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, most: int, workers: int, as_json: bool,
-    **options: Any,
+    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, most: int, workers: int, strict: bool,
+    as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
 
@@ -41,6 +44,8 @@ def plan(
 
     given = {name: value for name, value in options.items() if value is not None}
     base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    if strict:
+        refuse_scenario(base)
     with progress_bar("runs") as progress:
         table = smallest_additions(base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress)
     click.echo(show.table_json(table) if as_json else show.plan_text(table), nl=as_json)

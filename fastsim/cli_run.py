@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fastsim import interrupts
+from fastsim.cli_strict import refuse_scenario, strict_option
 
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
@@ -40,18 +41,20 @@ OURS = ("run.json", "report.html")
 @click.option(
     "--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
 )
-@click.option("--restart-s", type=float, metavar="S", help="Seconds that every restart of a stopped pod adds.")
+@click.option("--restart-s", type=float, metavar="S", help="Seconds that a restart of a stopped pod or job adds.")
 @click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
 @click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
 @click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
 @click.option("--maintenance", metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
 @click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a node that goes.")
 @click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
-@click.option("--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920]")
+@click.option(
+    "--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
+)
 @click.option("--begin-s", type=float, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
 @click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.")
-@click.option("--prices", metavar="P", help="Jobs: 'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
+@click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
 @click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: part of the rates of sharing measured.  [default: 1]")
 @click.option("--references", type=int, metavar="N", help="Jobs: workloads they are measured with.  [default: all]")
@@ -63,10 +66,11 @@ OURS = ("run.json", "report.html")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
 @click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
-    **options: Any,
+    strict: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Place pods on a cluster, or run jobs on it in rounds, and sum up what happened."""
     from fastsim import show, simulation
@@ -80,6 +84,8 @@ def run(
     _check_folder(out, force)
     if "record" not in given and not scenario:
         base = base.with_(record="all" if out else "summary")
+    if strict:
+        refuse_scenario(base)
     with _resumable(out):
         with progress_bar("pods") as progress:
             result = simulation.run(base.with_(out=out), progress, force, keeping)

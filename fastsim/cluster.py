@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +23,26 @@ from fastsim.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, offered
 from fastsim.streams import shuffled_order
 from fastsim.tabular import parquet_table, replacing, write_parquet
 
+if TYPE_CHECKING:
+    from fastsim.kubernetes import Snapshot
+
 PRESETS = {"openb": False, "openb-all": True}
 """Preset names; the value says whether nodes without GPUs belong to it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue their models are looked up in."""
+    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue their models are looked up in.
+
+    ``snapshot`` are the Kubernetes objects that nodes were read from: the pods that run there hold their places in
+    every run, and taints keep pods away that do not tolerate them.
+    """
 
     nodes: pa.Table
     catalog: Catalog = field(default_factory=Catalog.default)
     name: str = "cluster"
     where: InitVar[Where | None] = None
+    snapshot: Snapshot | None = field(default=None, repr=False)
 
     def __post_init__(self, where: Where | None) -> None:
         where = where or (lambda row: f"{self.name}:{row + 1}")
@@ -138,20 +146,34 @@ class Cluster:
 
     @classmethod
     def from_kubernetes(
-        cls, path: str | os.PathLike[str], *, memory_unit: str = "GiB", catalog: Catalog | None = None
-    ) -> Cluster:
-        """The nodes among Kubernetes objects (YAML, JSON, folders, KAI snapshots); see `kubernetes.Snapshot`."""
+        cls, path: str | os.PathLike[str], *, memory_unit: str = "GiB", catalog: Catalog | None = None,
+        empty: bool = False,
+    ) -> Cluster:  # fmt: skip
+        """The nodes among Kubernetes objects (YAML, JSON, folders, KAI snapshots), with the pods that run there.
+
+        ``empty``: without them. See `kubernetes.Snapshot`.
+        """
         from fastsim.kubernetes import Snapshot
 
         snapshot = Snapshot.read(path, memory_unit=memory_unit)
         cluster = snapshot.cluster(catalog)
         snapshot.warn(2)
-        return cluster
+        return cluster if not empty else cluster.emptied()
 
     # ------------------------------------------------------------------ reading
 
     def __len__(self) -> int:
         return int(self.nodes.num_rows)
+
+    def __repr__(self) -> str:
+        counts = self.nodes.group_by("gpu_model", use_threads=False).aggregate([("num_gpu", "sum")]).to_pylist()
+        devices = sorted(((row["num_gpu_sum"], row["gpu_model"]) for row in counts if row["num_gpu_sum"]), reverse=True)
+        by_model = ", ".join(f"{count:,} {model or 'GPUs'}" for count, model in devices)
+        gpus = f"{self.total_gpus:,} GPUs" + (f" ({by_model})" if devices else "")
+        memory_gib = int(pc.sum(self.nodes["memory_mib"]).as_py()) / 1024
+        cpus = self.total_cpu_milli / 1000
+        nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
+        return f"Cluster({self.name!r}: {nodes}, {gpus}, {cpus:,g} CPUs, {memory_gib:,.0f} GiB)"
 
     @property
     def total_gpus(self) -> int:
@@ -202,7 +224,7 @@ class Cluster:
         if not np.array_equal(np.sort(positions), np.arange(len(self))):
             raise InputError("cluster.reordered: order", "no permutation", f"each position 0 to {len(self) - 1} once")
         nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])
-        return Cluster(nodes, self.catalog, self.name)
+        return Cluster(nodes, self.catalog, self.name, snapshot=self.snapshot)
 
     def shuffled(self, seed: int = 0) -> Cluster:
         """The same nodes in a seeded random tie-break order."""
@@ -210,7 +232,12 @@ class Cluster:
 
     def with_catalog(self, catalog: Catalog) -> Cluster:
         """The same nodes with another catalogue; InputError if a model is missing from it."""
-        return Cluster(self.nodes, catalog, self.name)
+        return Cluster(self.nodes, catalog, self.name, snapshot=self.snapshot)
+
+    def emptied(self) -> Cluster:
+        """The same nodes without the pods that run there."""
+        left = None if self.snapshot is None else self.snapshot.without_pods()
+        return Cluster(self.nodes, self.catalog, self.name, snapshot=left)
 
     # ------------------------------------------------------------------ writing
 

@@ -37,7 +37,7 @@ class Container:
     phase: int = 0
     kib: int = 0
     cut_mib: float = math.inf
-    restarts: int = 0
+    deaths: int = 0
     turn: int = 0
     over: bool = False
 
@@ -165,8 +165,8 @@ class Containers:
         self._leave(time, container)
         container.lost_s += container.done_s
         self.stays.append(stay_of(container, time, True))
-        self._plan(time + self.lives.restart_s(container.restarts), START, container)
-        container.restarts += 1
+        self._plan(time + self.lives.restart_s(container.deaths), START, container)
+        container.deaths += 1
 
     def _end(self, time: float, container: Container) -> None:
         self._leave(time, container)
@@ -202,4 +202,4 @@ def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
     name = container.profile.name
     if math.isfinite(container.cut_mib):
         name = container.profile.cut(container.cut_mib).name
-    return Stay(container, container.restarts, container.started_s, end_s, killed, container.lost_s, name)
+    return Stay(container, container.deaths, container.started_s, end_s, killed, container.lost_s, name)

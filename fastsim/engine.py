@@ -25,11 +25,12 @@ from fastsim.columns import (
     plan_columns,
 )
 from fastsim.errors import InputError, ScenarioError
-from fastsim.feeding import Arrivals, arrivals, stream
+from fastsim.feeding import Arrivals, arrivals, positions, stream
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
 from fastsim.orders import line_order
 from fastsim.plan import QUEUES, OnlinePlan
+from fastsim.pod_totals import Tenants, charge
 from fastsim.recording import FileTables, MemoryTables, Recorder, node_names
 from fastsim.regime import OFF, Regime
 from fastsim.regulation import Regulation, needed
@@ -52,6 +53,7 @@ from fastsim_ext.work import WorkTable
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
     from fastsim.oversize import Oversized
+    from fastsim.prices import Prices
     from fastsim.saving import Saving
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -72,7 +74,7 @@ class OnlineOptions:
     time after which nothing happens, ``progress`` a function that is told the pods arrived so far, ``oversized``
     counts pods larger than any node. Tables go to files in the existing ``folder`` while the run goes on, or stay
     in memory. With ``saving``, they go there at the end, and checkpoints to another folder meanwhile. ``telemetry``
-    is a table, too.
+    is a table, too. ``prices`` has all GPU models of the cluster.
     """
 
     seed: int = 0
@@ -88,6 +90,7 @@ class OnlineOptions:
     folder: Path | None = None
     saving: Saving | None = None
     telemetry: Telemetry | None = None
+    prices: Prices | None = None
 
 
 SPELLING = "index"
@@ -112,7 +115,9 @@ class OnlineRun:
         )
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, self._target(typical))
-        self.work = WorkTable()
+        self.work, self.tenants = WorkTable(), Tenants()
+        self.positions = positions(cluster, workload)
+        charge(self.work, cluster, options.prices)
         self.select = self._selector(plan_columns(plan, len(cluster)))
         self.rules: Regulation | None = None
         kept = options.saving is not None and options.saving.ruled
@@ -123,8 +128,7 @@ class OnlineRun:
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
         self.first_s: float | None = None
-        self.budget = 256  # events of a breath
-        self.loop_s = 0.0
+        self.budget, self.loop_s = 256, 0.0  # events of a breath; seconds in the loop
         self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
         self.stages: list[tuple[str, Any, int]] = []
         self.saving = options.saving
@@ -190,8 +194,7 @@ class OnlineRun:
         times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
         return {
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
-            "told": self.watching is not None,
-            "until_s": np.inf if options.until_s is None else options.until_s,
+            "told": self.watching is not None, "until_s": np.inf if options.until_s is None else options.until_s,
             "sample_s": options.sample_s or 0.0,
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
         }  # fmt: skip
@@ -202,6 +205,7 @@ class OnlineRun:
         if self.saving is not None:
             self.saving.take_over(self, batches)
         stream(self, batches)
+        self.online.reach_end()
         closing_stages(self)
         self.online.finish(self.drain)
         self.drain()
@@ -221,7 +225,7 @@ class OnlineRun:
             self.class_of.append(cls)
         if self.options.oversized is not None:
             self.options.oversized.look(self.classes, cls)
-        columns = arrivals(batch, cls)
+        columns = arrivals(batch, cls, self.tenants.numbers(batch), self.positions)
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])
         self.pods += batch.num_rows
@@ -282,8 +286,8 @@ class OnlineRun:
             rows = np.frombuffer(self.online.drain_rows(), ROW)
             self.scribe.do(self.recorder.events, rows, max(self.typical.kept, 1))
         if self.work.n_outcomes and not self.recorder.listed and self.watching is None:
-            room = np.empty((3, self.work.n_outcomes))
-            self.scribe.do(self.recorder.spans, room, self.work.spans(room))
+            room = self.recorder.waits.room(self.work.n_outcomes)
+            self.scribe.do(self.recorder.spans, room, *self.work.spans(room))
         elif self.work.n_outcomes:
             out = np.frombuffer(self.work.drain(), OUTCOME)
             kept = out if self.watching is None else self.watching.outcomes(out, self.online.now)

@@ -69,7 +69,10 @@ def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], opt
     table = pa.Table.from_batches(list(made.workload.batches(BATCH_ROWS)))
     batch = table.combine_chunks().to_batches()[0]
     run.recorder.arrivals(batch)
-    run.online.feed(*run.number(batch), True)
+    columns = run.number(batch)
+    if columns.node is not None:
+        raise ScenarioError("environment", "pods that run already", "pods that all arrive")
+    run.online.feed(*columns, True)
     return Episode(run, stepping)
 
 

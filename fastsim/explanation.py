@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import polars as pl
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.frames import REASONS, device_lists
 from fastsim.plan import PodRequest
+from fastsim.refusal_text import lack_text, mismatch, sentence, summed
 from fastsim.replay import (
     BACKFILL,
     GANG,
@@ -44,12 +46,12 @@ NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_mem
 FOUND = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
     "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
-    "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}", "no_extra": "{:,} of a further resource, needs {:,}",
+    "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}",
     "pod_limit": "{:,} pods of its group are there, at most {:,}",
 }  # fmt: skip
 """What a node has and needs where a check fails."""
 WORDS = {
-    "absent": "the node is not there", "no_match": "its labels or name do not match",
+    "absent": "the node is not there",
     "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
     "gang": "another pod of its gang fits nowhere",
 }  # fmt: skip
@@ -131,7 +133,11 @@ class Explanation:
         count = int(host.sum())
         if count == 0:
             furthest = outcome(decision)
-            return "no empty node could host it" if furthest == TOO_LARGE else f"{furthest} is as far as any node got"
+            if furthest != TOO_LARGE:
+                return f"{furthest} is as far as any node got"
+            # Labels do not change, so what keeps the pod away now would keep it away from empty nodes as well.
+            kept_away = decision.reason__n.tolist() == [REASONS.index("no_match")] * len(host)
+            return "no node's labels, taints and name let it in" if kept_away else "no empty node could host it"
         if count == 1:
             return "only feasible node"
         kept = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
@@ -154,16 +160,30 @@ class Explanation:
         return columns
 
     def _why(self, decision: Decision, total: Any, rank: Any) -> Iterator[str]:
-        models = self.made.cluster.nodes["gpu_model"].to_pylist()
         best = int(total[decision.node]) if decision.node >= 0 else 0
         for n, reason in enumerate(decision.reason__n.tolist()):
             if n == decision.node:
                 yield self.reason(decision)
             elif reason:
-                yield shortfall(reason, decision, n, models[n])
+                yield shortfall(reason, decision, n, self._rows[n])
             else:
                 behind = best - int(total[n])
                 yield f"total {behind:,} below the winner's" if behind else "as many points, larger position"
+
+    def summary(self, decision: Decision) -> str:
+        """Why no node can host the pod, as kube-scheduler sums it up."""
+        asked, counts = decision.request.conditions, Counter[str]()
+        for n, reason in enumerate(decision.reason__n.tolist()):
+            figures = int(decision.found__n[n]), int(decision.needed__n[n])
+            counts[summed(NAMES[reason], asked, self._rows[n], *figures)] += 1
+        return sentence(counts, len(decision.reason__n))
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        """The nodes as pods see them, with the models of partitioned devices, too."""
+        models = self.made.cluster.nodes["gpu_model"].to_pylist()
+        rows = self.made.cluster.offered.select(["name", "labels", "extra_resources"]).to_pylist()
+        return [{**row, "gpu_model": model} for row, model in zip(rows, models, strict=True)]
 
     def _blank(self) -> Decision:
         nodes, terms = len(self.made.cluster), len(self.made.plan.terms)
@@ -231,21 +251,27 @@ def ranks(total: Any, host: Any) -> Any:
     return rank
 
 
-def shortfall(reason: int, decision: Decision, n: int, model: str | None) -> str:
-    """What node ``n`` lacks, in words; ``model`` is that of its devices."""
-    check = NAMES[reason]
+def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -> str:
+    """What node ``n`` lacks, in words; ``row`` has its name, labels, further resources and model of devices."""
+    check, asked = NAMES[reason], decision.request.conditions
+    found, needed = int(decision.found__n[n]), int(decision.needed__n[n])
     if check in WORDS:
         return WORDS[check]
+    if check == "no_match":
+        return mismatch(asked, row)
+    if check == "no_extra":
+        return lack_text(asked, row, found, needed)
     if check == "no_gpu_model":
-        return f"has {model or 'no GPU'}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
-    return FOUND[check].format(int(decision.found__n[n]), int(decision.needed__n[n]))
+        model = row["gpu_model"] or "no GPU"
+        return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
+    return FOUND[check].format(found, needed)
 
 
 def _failures(decision: Decision) -> dict[str, Any]:
     """Columns failed, found and needed; the figures are null where no number says what is missing."""
     names = [None if r == 0 else NAMES[r] for r in decision.reason__n.tolist()]
     failed = pl.Series("failed", names, pl.Enum(CHECKS))
-    counted = failed.is_in(list(FOUND)).fill_null(False)
+    counted = failed.is_in([*FOUND, "no_extra"]).fill_null(False)
     figures = pl.DataFrame({"found": decision.found__n, "needed": decision.needed__n, "counted": counted}).select(
         pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
     )

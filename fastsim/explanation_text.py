@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fastsim.explanation import CHECKS, Explanation
+from fastsim.kubernetes_nodes import TAINT
+from fastsim.refusal_text import expression
 from fastsim.tabular import replacing
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def explanation_text(explanation: Explanation, every: bool = False) -> str:
 
 
 def decision_text(explanation: Explanation, decision: Decision, every: bool = False) -> str:
-    """One decision: two lines, a table of nodes, and how many nodes failed which check."""
+    """One decision: two lines, a table of nodes, and how many nodes failed which check, once more in other words."""
     nodes = explanation.nodes(decision)
     hosts, others = nodes.filter("feasible").sort("rank"), nearest(nodes)
     text = heading(explanation, decision, nodes)
@@ -35,6 +37,8 @@ def decision_text(explanation: Explanation, decision: Decision, every: bool = Fa
     if len(others) and (every or not len(hosts)):
         text += _table({"node": "node", "position": "position", "failed": "failed", "why": "why"},
                        others if every else others.head(SHOWN))  # fmt: skip
+    if not len(hosts):
+        text += f"{explanation.summary(decision)}\n"
     return text + footer(nodes)
 
 
@@ -57,7 +61,11 @@ def request_text(request: PodRequest) -> str:
     if request.num_gpu:
         text += f", {request.num_gpu} GPU of {request.gpu_milli:,} milli"
         text += f" ({' or '.join(dict.fromkeys(request.gpu_models))})" if request.gpu_models else ""
-    return text
+    asked = request.conditions
+    text += "".join(f", {amount:,} {name}" for name, amount in asked.extra_resources)
+    text += f", on {asked.pinned_node}" if asked.pinned_node is not None else ""
+    told = [expression(item) for item in asked.constraints if not item.key.startswith(TAINT)]
+    return text + (f", where {' and '.join(told)}" if told else "")
 
 
 def nearest(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -100,7 +108,7 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
         drawn.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
     for row in rows.select(list(columns)).iter_rows():
         drawn.add_row(*map(_cell, row))
-    console = Console()
+    console = Console(markup=False)  # values of expressions stand in brackets
     with console.capture() as captured:
         console.print(drawn)
     return captured.get()

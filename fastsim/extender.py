@@ -159,8 +159,9 @@ def _failure(state: State, decision: Decision, name: str) -> tuple[str, str]:
     reason = int(decision.reason__n[position])
     if not reason:
         return "", ""
+    [row] = state.nodes.offered.slice(position, 1).to_pylist()
     model = state.nodes.nodes["gpu_model"][position].as_py()
-    return NAMES[reason], shortfall(reason, decision, position, model)
+    return NAMES[reason], shortfall(reason, decision, position, {**row, "gpu_model": model})
 
 
 def _value(arguments: Mapping[str, Any], name: str) -> Any:

@@ -2,34 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fastsim.errors import InputError
+from fastsim.workload import schema as s
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastsim.cluster import Cluster
     from fastsim.engine import OnlineRun
+    from fastsim.workload import Workload
 
 
 class Arrivals(NamedTuple):
-    """Columns of one batch; durations are NaN for ever, times are seconds."""
+    """Columns of one batch; durations are NaN for ever, times are seconds, tenants by number or -1.
+
+    ``node`` is the position of the node that each pod is bound to when it arrives (-1: none), ``gpus`` its devices as
+    bits (0: those that the policy picks); both are None if nobody is.
+    """
 
     pod_id: Any
     cls: Any
     submit_s: Any
     duration_s: Any
     priority: Any
+    tenant: Any
+    node: Any = None
+    gpus: Any = None
 
 
-def arrivals(batch: pa.RecordBatch, cls: Any) -> Arrivals:
-    """The columns of a batch whose pods have these class ids."""
+def arrivals(batch: pa.RecordBatch, cls: Any, tenant: Any, positions: Mapping[str, int]) -> Arrivals:
+    """The columns of a batch whose pods have these class ids and tenants; ``positions`` of the nodes by name."""
     pod_id = batch.column("pod_id").to_numpy()
-    return Arrivals(pod_id, cls, _floats(batch, "submit_s"), _floats(batch, "duration_s"), _priorities(batch))
+    times = _floats(batch, "submit_s"), _floats(batch, "duration_s")
+    return Arrivals(pod_id, cls, *times, _priorities(batch), tenant, *bound(batch, positions))
 
 
-NO_ARRIVALS = Arrivals(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros(0, np.int32))
+def positions(cluster: Cluster, workload: Workload) -> dict[str, int]:
+    """Positions of the nodes by name, if any pod of the workload may be on one when it arrives."""
+    if s.BOUND_NODE not in workload.columns:
+        return {}
+    return {name: position for position, name in enumerate(cluster.nodes["name"].to_pylist())}
+
+
+def bound(batch: pa.RecordBatch, positions: Mapping[str, int]) -> tuple[Any, Any]:
+    """Positions of the nodes that pods are bound to and their devices as bits; a pair of None if no pod is."""
+    if s.BOUND_NODE not in batch.schema.names or batch.column(s.BOUND_NODE).null_count == batch.num_rows:
+        return None, None
+    names = batch.column(s.BOUND_NODE).to_pylist()
+    for row, name in enumerate(names):
+        if name is not None and name not in positions:
+            pod = batch.column(s.POD_ID)[row].as_py()
+            raise InputError(f"workload: pod {pod}: {s.BOUND_NODE}", repr(name), "a node of the cluster")
+    node = np.array([-1 if name is None else positions[name] for name in names], np.int32)
+    held = batch.column(s.BOUND_GPUS).to_pylist() if s.BOUND_GPUS in batch.schema.names else [None] * len(names)
+    return node, np.array([sum(1 << gpu for gpu in gpus or ()) for gpus in held], np.uint64)
+
+
+NO_NUMBERS = np.zeros(0, np.int32)
+NO_ARRIVALS = Arrivals(np.zeros(0, np.int64), NO_NUMBERS, np.zeros(0), np.zeros(0), NO_NUMBERS, NO_NUMBERS)
 """A batch of nothing, for telling that there is nothing more."""
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from fastsim.job_totals import job_columns
+
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows, by their number in the engine."""
 REASONS = (
@@ -34,8 +36,12 @@ ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((na
 """One timeline row as the compiled loop writes it."""
 OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"),
                     ("closes", "i8"), ("gpus", "u8"), ("submit", "f8"), ("first_start", "f8"), ("start", "f8"),
-                    ("end", "f8"), ("preemptions", "i8"), ("lost", "f8")])  # fmt: skip
-"""One outcome row as the compiled loop writes it; the last two sum up all intervals of the pod so far."""
+                    ("end", "f8"), ("preemptions", "i8"), ("lost", "f8"), ("ideal", "f8"), ("paused", "f8"),
+                    ("gpu_s", "f8"), ("spoilt", "f8"), ("cost", "f8")])  # fmt: skip
+"""One outcome row as the compiled loop writes it; from ``preemptions`` on it sums up all intervals of the pod so far.
+
+``ideal`` is the pod's duration, ``spoilt`` are GPU seconds of lost work and of starting again.
+"""
 INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 
@@ -103,7 +109,7 @@ def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) ->
         "node_id": node,
         "node": (names if len(names) else pl.Series([None], dtype=pl.String)).gather(np.maximum(node, 0)),
         "gpu_ids": pl.Series(device_lists(_column(out, "gpus"))),
-        "start_s": _seconds(_column(out, "start")), "end_s": _seconds(_column(out, "end")),
+        "start_s": _known(_column(out, "start")), "end_s": _known(_column(out, "end")),
         "reason": _enum(_column(out, "reason"), REASONS),
     })  # fmt: skip
     return frame.with_columns(pl.when(placed).then(pl.col(name)).alias(name) for name in ("node_id", "node"))
@@ -114,16 +120,19 @@ def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
     out, natives = _closing(out, natives, POD)
     submit, start, end = (_column(out, name) for name in ("submit", "first_start", "end"))
     reason = _column(out, "reason")
-    finished = reason == REASONS.index("finished")
+    jct = np.where(reason == REASONS.index("finished"), end - submit, np.nan)
+    attempts = out["attempt"] + ~np.isnan(out["start"])
     return pl.DataFrame({
         "pod_id": _column(out, "pod_id"),
         "native_id": _natives(natives, len(out)),
-        "submit_s": submit, "start_s": _seconds(start), "end_s": _seconds(end),
-        "wait_s": _seconds(start - submit), "jct_s": _seconds(np.where(finished, end - submit, np.nan)),
+        "submit_s": submit, "start_s": _known(start), "end_s": _known(end),
+        "wait_s": _known(start - submit), "jct_s": _known(jct),
         "state": _enum(STATE_OF[reason], STATES),
         "reason": _enum(reason, REASONS),
-        "attempts": (out["attempt"] + ~np.isnan(out["start"])).astype(np.int16),
-        "preemptions": out["preemptions"].astype(np.int16), "lost_work_s": _column(out, "lost"),
+        "attempts": attempts.astype(np.int16), "preemptions": out["preemptions"].astype(np.int16),
+        "lost_work_s": _column(out, "lost"),
+        **job_columns(np.maximum(attempts - 1, 0), out["paused"], out["gpu_s"], out["ideal"], jct),
+        "cost": _known(_column(out, "cost")),
     })  # fmt: skip
 
 
@@ -147,8 +156,8 @@ def _column(rows: Array, name: str) -> Array:
     return np.ascontiguousarray(rows[name])
 
 
-def _seconds(values: Array) -> pl.Series:
-    """Seconds, null where there are none."""
+def _known(values: Array) -> pl.Series:
+    """Numbers, null where there are none."""
     return pl.Series(values, nan_to_null=True)
 
 

@@ -28,6 +28,13 @@ def gauge_of(
     return Gauge(nodes, kinds, _totals(distinct, Fragmentation(typical)), sample_s, recorded)
 
 
+def totals_by_node(cluster: Cluster, typical: TypicalPods) -> list[npt.NDArray[np.int64]]:
+    """Of every node in position order: by GPUs in use, each quantity of ``TOTALS``."""
+    listed, frag = shapes(cluster), Fragmentation(typical)
+    known = {shape: _totals([shape], frag)[0] for shape in dict.fromkeys(listed)}
+    return [known[shape] for shape in listed]
+
+
 def node_of_gpu(cluster: Cluster, gpu_models: tuple[str, ...]) -> npt.NDArray[np.int32]:
     """Position of the node of every whole GPU."""
     nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()

@@ -64,7 +64,7 @@ def gavel_reproduction(
 
 def _scenario(point: Point, rates: str) -> Scenario:
     """The run; the original's behaviour is switched on, since its figures are compared."""
-    options = f"jobs=1&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
+    options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
     options += "" if rates == "default" else f"&rates={rates}"
     return Scenario(
         CLUSTER, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=WINDOW, rates=rates,

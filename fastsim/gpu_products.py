@@ -16,6 +16,7 @@ from fastsim.errors import InputError
 UNLABELLED = "unlabelled"
 """Model of devices that no label names."""
 _SUFFIX = re.compile(r"(-SHARED|-MIG-\d+g\.\d+gb(\.me)?)+$")
+_PART = re.compile(r"(.+)/([1-9]\d{0,5})")
 
 
 class Product(NamedTuple):
@@ -30,6 +31,23 @@ def product(name: str) -> Product:
     """What a label's name of a product stands for; a name nobody knows is the model's own."""
     plain = _SUFFIX.sub("", name)
     return _products().get(plain.lower(), Product(plain))
+
+
+def part_of(model: str, parts: int) -> str:
+    """The model of a part of a GPU that draws its part of the watts: ``T4/4``."""
+    return f"{model}/{parts}"
+
+
+def with_parts(names: Iterable[str], there: Iterable[str]) -> list[str]:
+    """These models, and those of parts of them that are there."""
+    wanted = list(names)
+    return wanted + [model for model in there if model not in wanted and whole_of(model)[0] in wanted]
+
+
+def whole_of(model: str) -> tuple[str, int]:
+    """The model of the GPU that a part is of, and how many such parts it has; 1 for a whole one."""
+    found = _PART.fullmatch(model)
+    return (found[1], int(found[2])) if found else (model, 1)
 
 
 @cache
@@ -50,11 +68,14 @@ def with_products(catalog: Catalog, names: Iterable[str]) -> tuple[Catalog, list
     for name in dict.fromkeys(names):
         if name in catalog.gpu:
             continue
-        found = product(name)
-        like = catalog.gpu.get(found.watts_of)
+        whole, parts = whole_of(name)
+        found = product(whole)
+        like = catalog.gpu.get(whole) or catalog.gpu.get(found.watts_of)
         if like is None:
             unknown.append(name)
-        more[name] = GpuModel(like.idle_w, like.peak_w, found.memory_mib) if like else GpuModel(0, 0, found.memory_mib)
+        idle_w, peak_w = (like.idle_w, like.peak_w) if like else (0.0, 0.0)
+        memory = found.memory_mib if found.memory_mib is None else found.memory_mib // parts
+        more[name] = GpuModel(idle_w / parts, peak_w / parts, memory)
     return (catalog.extended(gpu=more) if more else catalog), unknown
 
 

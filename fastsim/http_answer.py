@@ -51,6 +51,12 @@ def _reason(error: urllib.error.HTTPError) -> str:
     """What the server says, if it says it in JSON."""
     try:
         told = json.loads(error.read(65_536))
-        return str(told.get("error") or told["message"])
+        return failure(told) or str(told["message"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         return str(error.reason)
+
+
+def failure(told: Mapping[str, object]) -> str | None:
+    """What went wrong, as an answer in JSON says it: the kind of error, if there is one, and the error."""
+    parts = [str(told[name]) for name in ("errorType", "error") if told.get(name)]
+    return " ".join(": ".join(parts).split()) or None

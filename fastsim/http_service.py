@@ -13,8 +13,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -94,6 +94,7 @@ class Service:
             raise ScenarioError(f"--listen {self.host}:{self.port}", found, "a free one", "choose another") from None
         self.port = int(self._server.server_address[1])
         self.answered = 0
+        self._open, self._counting = 0, threading.Lock()
 
     @property
     def url(self) -> str:
@@ -101,14 +102,33 @@ class Service:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def run(self, over: Callable[[], bool] = lambda: False) -> None:
-        """Answer until `over` says so, or Ctrl-C; what is asked then is answered to its end or cut off."""
+        """Answer until `over` says so, and what is asked then to its end; Ctrl-C cuts it off."""
         self._server.timeout = BREATH_S
         try:
-            while not over():
+            while not (over() or interrupts.pending()):
                 self._server.handle_request()
-                interrupts.check()
+            self._finish()
+            interrupts.check()
         finally:
             self._server.server_close()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Inside, a request is answered."""
+        with self._counting:
+            self._open += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._open -= 1
+
+    def _finish(self) -> None:
+        """Wait for requests that are being answered, as long as one may take."""
+        latest_s = time.monotonic() + self.limits.timeout_s
+        time.sleep(BREATH_S)  # a request that was just let in is read meanwhile
+        while self._open and time.monotonic() < latest_s:
+            time.sleep(BREATH_S / 10)
 
     def answer(self, method: str, target: str, host: str, body: bytes) -> Reply:
         """The reply to one request."""
@@ -210,6 +230,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         """One request."""
+        with self.server.service.at_work():
+            self._answer()
+
+    def _answer(self) -> None:
         body = self._body()
         if body is None:
             return

@@ -70,12 +70,13 @@ def deferred() -> Iterator[None]:
 
 
 def check() -> None:
-    """KeyboardInterrupt or Terminated if the signal came; once in the main thread, so that cleaning up may call it."""
-    if _noted.number:
-        main = threading.current_thread() is threading.main_thread()
-        if not (main and _noted.raised):
-            _noted.raised = _noted.raised or main
-            raise _error(_noted.number)
+    """KeyboardInterrupt or Terminated if the signal came; once in the main thread, so that cleaning up may call it.
+
+    Other threads stop when the main thread does, which may let them finish first.
+    """
+    if _noted.number and _noted.raised != (threading.current_thread() is threading.main_thread()):
+        _noted.raised = True
+        raise _error(_noted.number)
 
 
 def pending() -> bool:

@@ -1,7 +1,9 @@
-"""Finish-time fairness of adaptive jobs: each job's completion time over that with a fair part of the cluster alone.
+"""Finish-time fairness: each job's completion time over that with a fair part of the cluster of its own.
 
-A job's fair part is the cluster's GPUs over the jobs that were active in its life, on average. Its time alone is found
-by runs of it alone on each GPU model, under the same policy, and averaged over models by their GPUs.
+Jobs of fixed size have it from a run of all of them under the policy ``isolated``, which gives each job that is there
+an equal part. An adaptive job's fair part is the cluster's GPUs over the jobs that were active in its life, on average.
+Its time alone is found by runs of it alone on each GPU model, under the same policy, and averaged over models by their
+GPUs.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from fastsim import simulation
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
 from fastsim.adaptive_run import run_adaptive
 from fastsim.adaptive_simulation import prepared_adaptive, setting_told
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
 from fastsim.result import Result
 from fastsim.spec import Scenario
@@ -25,6 +28,10 @@ from fastsim.spec import Scenario
 Told = Callable[[int], None]
 Run = tuple[AdaptiveJob, int, int]
 """A job that comes so far into a round, the group of nodes it is on, and its GPUs."""
+SCHEMA = {"pod_id": pl.Int64, "share_gpus": pl.Float64, "jct_s": pl.Float64, "alone_s": pl.Float64, "rho": pl.Float64}
+"""Columns of the ratios."""
+TAKEN_OVER = ("cluster", "workload", "seed", "rates", "round_s", "window")
+"""What the run under ``isolated`` has from the run that is compared with it."""
 SHARES = 16
 """Parts into which runs are divided for each worker, so that workers end together."""
 
@@ -139,11 +146,12 @@ def finish_time_ratios(
     """For each job that has finished: its GPUs in a fair part, seconds together and alone, and their ratio `rho`.
 
     A ratio above 1 is unfair. `result` is that of the scenario; `progress` is told the number of jobs done. Runs of
-    jobs alone are spread over `workers` processes, which changes no figure.
+    adaptive jobs alone are spread over `workers` processes, which changes no figure; the parts of other jobs change
+    while they run, so that `share_gpus` is null.
     """
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     if not getattr(policy, "adaptive", False):
-        raise ScenarioError("policy", repr(str(scenario.policy)), "a policy for adaptive jobs, such as sia")
+        return _against_isolated(scenario, result, progress)
     made = prepared_adaptive(scenario, policy)
     runs = IsolatedRuns(made.setting, policy)
     told = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
@@ -161,14 +169,25 @@ def finish_time_ratios(
                 progress(done)
     rows = [(number, share, jct_s, alone_s, jct_s / alone_s) for (number, _, jct_s), (_, share), alone_s in
             zip(told, fair, (runs.seconds(*one) for one in fair), strict=True)]  # fmt: skip
-    schema = {"pod_id": pl.Int64, "share_gpus": pl.Float64, "jct_s": pl.Float64, "alone_s": pl.Float64,
-              "rho": pl.Float64}  # fmt: skip
-    return pl.DataFrame(rows, schema, orient="row")
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def _against_isolated(scenario: Scenario, result: Result, progress: Told | None) -> pl.DataFrame:
+    """The ratios of jobs of fixed size; pods, too, if all of them ask for whole GPUs."""
+    told = {name: getattr(scenario, name) for name in TAKEN_OVER}
+    base = simulation.run(Scenario(**told, policy="isolated", record="summary"), progress).jobs
+    alone = base.select("pod_id", pl.lit(None, pl.Float64).alias("share_gpus"), pl.col("jct_s").alias("alone_s"))
+    done = result.jobs.select("pod_id", "jct_s").filter(pl.col("jct_s").is_not_null()).join(alone, on="pod_id")
+    return done.with_columns((pl.col("jct_s") / pl.col("alone_s")).alias("rho")).select(*SCHEMA).sort("pod_id")
 
 
 def fairness(ratios: pl.DataFrame) -> dict[str, float]:
-    """The worst ratio, and the part of the jobs with one above 1."""
-    rho = ratios["rho"].drop_nans().to_numpy()
+    """Mean, median, 99th percentile and largest of the ratios, and the part of the jobs with one above 1."""
+    rho = ratios["rho"].drop_nulls().drop_nans().to_numpy()
     if not len(rho):
-        return {"rho_max": math.nan, "unfair_part": math.nan}
-    return {"rho_max": float(rho.max()), "unfair_part": float(np.mean(rho > 1.0))}
+        return dict.fromkeys(("rho_mean", "rho_p50", "rho_p99", "rho_max", "unfair_part"), math.nan)
+    middle, most = (float(value) for value in np.percentile(rho, (50, 99)))
+    return {
+        "rho_mean": float(rho.mean()), "rho_p50": middle, "rho_p99": most, "rho_max": float(rho.max()),
+        "unfair_part": float(np.mean(rho > 1.0)),
+    }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from fastsim.oracle import Oracle
 from fastsim.round_options import Job
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.accepted_kinds import AcceptedKinds
 
 POD = "pod"
 """Workload of everything that has no rates of its own."""
@@ -59,7 +62,8 @@ def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
 class JobBatches:
     """The jobs of the workload called ``name``, batch by batch; ``tenants`` are the names met so far, by code.
 
-    ``ideal__k`` is the rate of each kind that durations refer to, steps/s.
+    ``ideal__k`` is the rate of each kind that durations refer to, steps/s. ``accepted`` has the kinds of jobs that
+    accept some GPU models only, which the oracle does not know.
     """
 
     name: str
@@ -68,6 +72,7 @@ class JobBatches:
     ideal__k: npt.NDArray[np.float64]
     tenants: list[str] = field(default_factory=list)
     rows: int = 0
+    accepted: AcceptedKinds | None = None
 
     def __iter__(self) -> Iterator[JobBatch]:
         for batch in self.source():
@@ -78,14 +83,21 @@ class JobBatches:
         """One record batch as columns of the engine."""
         submit = batch[s.SUBMIT_S].to_numpy()
         num_gpu = batch[s.NUM_GPU].to_numpy().astype(np.int32)
-        kind = self._kinds(batch, num_gpu)
+        kind = self.kinds(batch)
         ideal = self._ideal_s(batch, kind)
         return JobBatch(
             submit, kind, num_gpu, self._steps(batch, kind), _floats(batch, s.WEIGHT, 1.0),
             self._deadlines(batch, submit, ideal), self._tenants(batch),
         )  # fmt: skip
 
-    def _kinds(self, batch: pa.RecordBatch, num_gpu: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The kind of every row."""
+        plain = self.plain_kinds(batch)
+        return plain if self.accepted is None else self.accepted.kinds(batch, plain)
+
+    def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The same, if all jobs accepted every GPU model."""
+        num_gpu = batch[s.NUM_GPU].to_numpy()
         names = [POD] * batch.num_rows
         if s.WORKLOAD in batch.schema.names:
             names = [POD if name is None else name for name in batch[s.WORKLOAD].to_pylist()]

@@ -14,17 +14,23 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from fastsim.device_resources import GPU, SHARED, labelled
 from fastsim.errors import InputError, ScenarioError
 from fastsim.gpu_products import with_products
-from fastsim.kubernetes_nodes import MEMORY_UNITS, node_row, slots_per_gpu, taints
+from fastsim.gpu_slots import WHOLE, Slots, alike
+from fastsim.kubernetes_devices import MEMORY_UNITS, offered
+from fastsim.kubernetes_nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.manifests import Manifest, manifests
+from fastsim.memory_step import MemoryStep, memory_step
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -33,8 +39,12 @@ if TYPE_CHECKING:
     from fastsim.workload import Workload
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
-        "Job", "CronJob")  # fmt: skip
+        "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
+        "PersistentVolumeClaim")  # fmt: skip
 """Kinds that are looked at; others are counted."""
+
+READINGS = ("now", "trace")
+"""What the pods of a snapshot are taken for: a cluster as it stands, or pods that come and go at their own times."""
 
 
 class NotHonoured(UserWarning):
@@ -42,15 +52,20 @@ class NotHonoured(UserWarning):
 
 
 class Snapshot:
-    """The objects of a cluster; `notices` counts what was found in them and is not honoured.
+    """The objects of a cluster, by kind and name; `notices` counts what was found in them and is not honoured.
 
+    Objects of `one_source` have their nodes and pods read together; those of several may be read apart.
     ``memory_unit`` is what one of ``aliyun.com/gpu-mem`` means, GiB or MiB: no object tells that flag of the plugin.
     """
 
-    def __init__(self, objects: Sequence[Manifest], name: str = "kubernetes", memory_unit: str = "GiB") -> None:
+    def __init__(
+        self, objects: Sequence[Manifest], name: str = "kubernetes", memory_unit: str = "GiB", one_source: bool = True
+    ) -> None:
         if memory_unit not in MEMORY_UNITS:
             raise ScenarioError("kubernetes: memory_unit", repr(memory_unit), f"one of {', '.join(MEMORY_UNITS)}")
-        self.objects, self.name, self.memory_unit = list(objects), name, memory_unit
+        self.objects, self.name, self.memory_unit = sorted(objects, key=_identity), name, memory_unit
+        self.one_source = one_source
+        self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices: Counter[str] = Counter()
         for item in self.objects:
             if item.kind not in READ:
@@ -60,10 +75,10 @@ class Snapshot:
     def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB") -> Snapshot:
         """The objects of files and folders: YAML, JSON or a KAI snapshot (ZIP)."""
         objects = [item for path in paths for item in manifests(path)]
-        return cls(objects, ", ".join(map(str, paths)), memory_unit)
+        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1)
 
     def cluster(self, catalog: Catalog | None = None) -> Cluster:
-        """The nodes, in the order of the objects; GPU models that the catalogue lacks draw 0 W."""
+        """The nodes, by name; GPU models that the catalogue lacks draw 0 W."""
         from fastsim.catalog import Catalog
         from fastsim.cluster import Cluster
         from fastsim.node_table import NODE_SCHEMA
@@ -78,24 +93,69 @@ class Snapshot:
             self.notices[f"nodes: GPU model {model} of unknown watts counts 0 W"] = 1
         places = [node.where for node in self._of("Node")]
         columns = {name: pa.array([row[name] for row in rows], NODE_SCHEMA.field(name).type) for name in rows[0]}
-        return Cluster(pa.table(columns), known, self.name, lambda row: places[row])
+        return Cluster(pa.table(columns), known, self.name, lambda row: places[row], self)
 
-    def workload(self) -> Workload:
-        """The pods by arrival; seconds count from the first, and pods that tell no time arrive then."""
-        rows = self.rows_of(self.objects)
+    def workload(self, read_as: str = "now") -> Workload:
+        """The pods as they stand now: those that run hold their places, those that wait ask for one, all at second 0.
+
+        ``read_as="trace"``: pods come and go at the times they tell; seconds count from the first, and pods that tell
+        no time arrive then.
+        """
+        from fastsim.workload.kubernetes_gangs import least_members, with_gangs
+        from fastsim.workload.kubernetes_limits import quota_notice
+        from fastsim.workload.kubernetes_now import standing
+        from fastsim.workload.kubernetes_pods import as_trace
+
+        if read_as not in READINGS:
+            raise ScenarioError("kubernetes: as", repr(read_as), f"one of {', '.join(READINGS)}")
+        if quotas := self._of("ResourceQuota"):
+            self.notices[quota_notice(quotas)] = len(quotas)
+        rows = self.rows_of(self.objects, present=read_as == "now")
+        rows = with_gangs(rows, least_members(self._of("PodGroup")), self.notices)
+        now = read_as == "now"
+        rows = standing(rows, self._nodes, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
-            raise InputError(self.name, "no pods", "objects of kind Pod, or workloads that have pods")
-        return self.workload_of(rows)
+            from fastsim.workload.kubernetes_expansion import without_pods
 
-    def rows_of(self, objects: Sequence[Manifest]) -> list[dict[str, Any]]:
-        """The pods among some objects as rows that :meth:`workload_of` takes; this snapshot's nodes are theirs."""
+            raise InputError(self.name, without_pods(self.objects), "objects of kind Pod, or workloads that have pods")
+        made = self.workload_of(rows)
+        made.snapshot = self if read_as == "now" else None
+        return made
+
+    def beside(self, other: Snapshot) -> Snapshot:
+        """The pods of this snapshot on the nodes of the other one, with what runs there."""
+        kept = [item for item in other.objects if item.kind != "Pod" or holds_a_place(item)]
+        known = {_identity(item) for item in kept}
+        added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
+        made = Snapshot([*kept, *added], self.name, self.memory_unit)
+        made.notices, made.nodes_of = Counter(), other
+        return made
+
+    def without_pods(self) -> Snapshot:
+        """The same objects without pods."""
+        made = Snapshot([item for item in self.objects if item.kind != "Pod"], self.name, self.memory_unit)
+        made.nodes_of = self
+        return made
+
+    def running(self) -> list[dict[str, Any]]:
+        """Rows of the pods that hold places on the nodes, for :meth:`workload_of`."""
+        from fastsim.workload.kubernetes_now import standing
+
+        return standing(self.rows_of([i for i in self.objects if holds_a_place(i)]), self._nodes, self.notices)
+
+    def rows_of(self, objects: Sequence[Manifest], present: bool = False) -> list[dict[str, Any]]:
+        """The pods among some objects as rows that :meth:`workload_of` takes; this snapshot's nodes are theirs.
+
+        ``present``: nothing is said of those that are over.
+        """
         from fastsim.workload.kubernetes_expansion import pods
+        from fastsim.workload.kubernetes_now import is_over
         from fastsim.workload.kubernetes_pods import pod_row
 
-        found = [
-            pod_row(pod, self._places, self._surroundings, self._priorities, self.notices)
-            for pod in pods(objects, self._places, self.notices)
-        ]
+        found = []
+        for pod in pods(objects, self._places, self.notices):
+            gone = present and is_over(pod)
+            found.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
         return [row for row in found if row is not None]
 
     def workload_of(self, rows: list[dict[str, Any]]) -> Workload:
@@ -105,7 +165,7 @@ class Snapshot:
         table = _pod_table(rows)
         metadata = {
             "fastsim.source": "kubernetes",
-            "fastsim.source_sha256": self._checksum,
+            "fastsim.source_sha256": self.checksum,
             "fastsim.converter": "fastsim import kubernetes",
             "fastsim.params": json.dumps(
                 {"memory_unit": self.memory_unit, "not_honoured": self.notices}, sort_keys=True
@@ -113,14 +173,27 @@ class Snapshot:
         }
         return Workload(Held(table), table.column_names, name=self.name, rows=len(rows), metadata=metadata)
 
-    def warn(self, depth: int = 1) -> None:
-        """One warning for each thing that is not honoured, given `depth` public functions up."""
+    def warn(self, depth: int = 1, nodes: bool = True) -> None:
+        """One warning for each thing that is not honoured, given `depth` public functions up; ``nodes``: theirs too."""
         for text, count in sorted(self.notices.items()):
+            if not nodes and text.startswith("nodes: "):
+                continue
             warnings.warn(f"{self.name}: {text}: {count:,}", NotHonoured, stacklevel=depth + 1)
 
     @cached_property
     def _nodes(self) -> list[dict[str, Any]]:
-        return [node_row(node, self.memory_unit, self.notices) for node in self._of("Node")]
+        rows = [node_row(node, self.memory_unit, self.notices, self._divided, self._steps) for node in self._of("Node")]
+        for row, more in zip(rows, labelled(self._offered), strict=True):
+            row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
+        return rows
+
+    @cached_property
+    def _divided(self) -> Mapping[str, Slots]:
+        return alike(self._of("Node"))
+
+    @cached_property
+    def _offered(self) -> list[frozenset[str]]:
+        return [offered(node) for node in self._of("Node")]
 
     @cached_property
     def _places(self) -> Any:
@@ -128,34 +201,74 @@ class Snapshot:
 
         labels = [{**dict(row["labels"]), "name": row["name"]} for row in self._nodes]
         found = [taint for node in self._of("Node") for taint in taints(node, Counter())]
-        return Places(labels, list(dict.fromkeys(found)))
+        return Places(labels, list(dict.fromkeys(found)), list(dict.fromkeys(self._offered)))
 
     @cached_property
     def _surroundings(self) -> Any:
         from fastsim.workload.kubernetes_requests import Surroundings
 
         gpus = [row["gpu_memory_mib"] for row in self._nodes if row["num_gpu"]]
-        turns = {slots_per_gpu(node) for node in self._of("Node")}
         largest = max(gpus) if gpus and None not in gpus else None
-        return Surroundings(largest, turns.pop() if len(turns) == 1 else 1, self.memory_unit)
+        turns, instance = self._divided.get(GPU, WHOLE)
+        models = dict.fromkeys(row["gpu_model"] for row in self._nodes if row["gpu_model"])
+        shared = self._divided.get(SHARED, WHOLE).replicas
+        return Surroundings(largest, turns, self.memory_unit, shared, instance, tuple(models),
+                            len(set(gpus)) > 1, self._steps)  # fmt: skip
 
     @cached_property
-    def _priorities(self) -> dict[str, int]:
-        found = {}
-        for item in self._of("PriorityClass"):
-            value = item.body.get("value", 0)
-            if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 31:
-                raise InputError(f"{item.where}: value", repr(value), "a whole number of 32 bits")
-            found[item.name] = value
-        return found
+    def _steps(self) -> dict[str, MemoryStep]:
+        """What a MiB is, by resource: of one source, whose nodes and pods are read alike, it may be a little less."""
+        from fastsim.workload.kubernetes_expansion import WORKLOADS, pod_spec
+        from fastsim.workload.kubernetes_requests import pod_amounts
+
+        if self.nodes_of is not None:
+            return self.nodes_of._steps
+        asked: dict[str, set[Fraction]] = {}
+        for item in self.objects if self.one_source and self._of("Node") else ():
+            if item.kind in ("Pod", *WORKLOADS):
+                # What is wrong with a pod is said when it is read, not when nodes are.
+                with suppress(InputError):
+                    for name, amount in pod_amounts(pod_spec(item), item.where).items():
+                        if name == MEMORY or name.startswith(IN_BYTES):
+                            asked.setdefault(name, set()).add(amount)
+        steps = {name: memory_step(amounts) for name, amounts in asked.items()}
+        self.notices.update({f"{name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
+        return steps
 
     @cached_property
-    def _checksum(self) -> str:
+    def _facts(self) -> Any:
+        """What rows of pods depend on besides the pods."""
+        from fastsim.workload.kubernetes_affinity import Peers
+        from fastsim.workload.kubernetes_expansion import pods
+        from fastsim.workload.kubernetes_pods import Facts
+        from fastsim.workload.kubernetes_priorities import priorities_of
+        from fastsim.workload.kubernetes_volumes import Volumes
+
+        namespaces = {item.name: item.part("metadata", "labels") for item in self._of("Namespace")}
+        peers = Peers(pods(self.objects, self._places, Counter()), self._places.nodes, namespaces)
+        volumes = Volumes(self._of("PersistentVolumeClaim"), self._of("PersistentVolume"))
+        return Facts(self._places, self._surroundings, priorities_of(self._of("PriorityClass")), peers, volumes)
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the objects."""
         text = json.dumps([item.body for item in self.objects], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _of(self, kind: str) -> list[Manifest]:
         return [item for item in self.objects if item.kind == kind]
+
+
+def holds_a_place(item: Manifest) -> bool:
+    """Whether an object is a pod that has a node and is not over."""
+    from fastsim.workload.kubernetes_rules import OVER
+
+    bound = item.kind == "Pod" and item.part("spec").get("nodeName")
+    return bool(bound) and item.part("status").get("phase") not in OVER
+
+
+def _identity(item: Manifest) -> tuple[str, str, str]:
+    return item.kind, str(item.part("metadata").get("namespace") or "default"), item.name
 
 
 def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:

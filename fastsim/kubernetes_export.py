@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,12 @@ import polars as pl
 
 from fastsim import mig, sources
 from fastsim.cluster import Cluster
+from fastsim.device_resources import ALIBABA, FOREIGN, GPU, LACKING, OFFERED, OTHERS, resource_label
 from fastsim.errors import InputError, ResultError, ScenarioError
-from fastsim.kubernetes_nodes import ALIBABA, GPU, IN_BYTES
+from fastsim.gpu_products import whole_of
+from fastsim.gpu_slots import REPLICAS
+from fastsim.kubernetes_nodes import IN_BYTES, TAINT
+from fastsim.kubernetes_originals import bound
 from fastsim.result import Result
 from fastsim.spec import Scenario
 from fastsim.tabular import replacing
@@ -28,6 +32,8 @@ from fastsim.workload.kubernetes_pods import CREATED, DELETED
 SUFFIXES = (".yaml", ".yml", ".json")
 """Ends of the names of files that objects can be written to."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_INTERNAL = (TAINT, OFFERED, LACKING)
+"""Beginnings of the keys of labels that are none in Kubernetes."""
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
@@ -62,12 +68,15 @@ def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload
 
 
 def bound_pods(
-    result: Result, workload: Workload, *, at_s: float | None = None, every: bool = False
-) -> Iterator[dict[str, Any]]:
+    result: Result, workload: Workload, *, at_s: float | None = None, every: bool = False,
+    originals: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Pods on their nodes: those that run at `at_s` seconds, or at the end; with `every` all that ever ran.
 
-    Of a pod that ran several times the last one counts. Times are seconds of the run, in annotations.
+    Of a pod that ran several times the last one counts. Times are seconds of the run, in annotations. A pod among
+    `originals` is that object again: it gets a node and numbers of devices, and with `every` times.
     """
+    known = originals or {}
     placements = result.placements
     if placements.is_empty():
         raise ResultError("export: found no placements, expected a run that recorded them (record='all')")
@@ -81,8 +90,10 @@ def bound_pods(
     for batch in workload.batches():
         for row in batch.to_pylist():
             place = places.get(row["pod_id"])
-            if place is not None:
-                yield pod_object(row, place, over=at_s is None)
+            if place is None:
+                continue
+            body = known.get(row.get("native_id") or "")
+            yield pod_object(row, place, over=at_s is None) if body is None else bound(body, row, place, every)
 
 
 def pod_object(row: Mapping[str, Any], place: Mapping[str, Any], over: bool = True) -> dict[str, Any]:
@@ -106,26 +117,47 @@ def pod_object(row: Mapping[str, Any], place: Mapping[str, Any], over: bool = Tr
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
-def node_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """The nodes, with labels, taints and what they offer."""
+def node_objects(
+    cluster: Cluster, originals: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The nodes, with labels, taints and what they offer; one among `originals` is that object again."""
+    known = originals or {}
     for row in cluster.nodes.to_pylist():
+        if row["name"] in known:
+            yield dict(known[row["name"]])
+            continue
         told = dict(row["labels"] or ())
-        taints = [key.removeprefix("taint:") for key in told if key.startswith("taint:")]
-        labels = {key.removeprefix("label:"): text for key, text in told.items() if not key.startswith("taint:")}
-        if row["gpu_model"]:
-            labels.setdefault("nvidia.com/gpu.product", row["gpu_model"])
-        if row["gpu_memory_mib"]:
-            labels.setdefault("nvidia.com/gpu.memory", str(row["gpu_memory_mib"]))
+        taints = [key.removeprefix(TAINT) for key in told if key.startswith(TAINT)]
+        counted = _counted(told)
+        labels = {key.removeprefix("label:"): text for key, text in told.items() if not key.startswith(_INTERNAL)}
+        if row["gpu_model"] and counted not in OTHERS:
+            model, parts = whole_of(row["gpu_model"])
+            labels.setdefault("nvidia.com/gpu.product", model)
+            if row["gpu_memory_mib"]:
+                labels.setdefault("nvidia.com/gpu.memory", str(row["gpu_memory_mib"] * parts))
         offered = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi",
                    **({} if row["max_pods"] is None else {"pods": str(row["max_pods"])}),
-                   **({GPU: str(row["num_gpu"])} if row["num_gpu"] and not row["mig"] else {}),
+                   **({counted: str(_slots(row, told))} if _slots(row, told) else {}),
                    **_further(dict(row["extra_resources"] or ())),
-                   **(_further(dict(mig.request(row["mig"]))) if row["mig"] else {})}  # fmt: skip
+                   **_further(dict(mig.instances(row["mig"], row["num_gpu"])[1]))}  # fmt: skip
         yield {
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": row["name"], "labels": labels},
             "spec": {"taints": [_taint(text) for text in taints]} if taints else {},
             "status": {"allocatable": offered, "capacity": offered},
         }  # fmt: skip
+
+
+def _slots(row: Mapping[str, Any], labels: Mapping[str, str]) -> int:
+    """What a node offers of the resource that counts its devices: whole ones, or their slots if they are divided."""
+    whole = row["num_gpu"] - mig.instances(row["mig"], row["num_gpu"])[0]
+    replicas = labels.get(REPLICAS, "1")
+    divided = whole and whole_of(row["gpu_model"])[1] == 1 and replicas.isascii() and replicas.isdigit()
+    return int(whole * max(int(replicas), 1)) if divided else whole
+
+
+def _counted(labels: Collection[str]) -> str:
+    """The resource that counts a node's devices, as its labels, or the expressions of a pod, tell."""
+    return next((name for name in FOREIGN if resource_label(name) in labels), GPU)
 
 
 def _taint(text: str) -> dict[str, str]:
@@ -164,7 +196,7 @@ def _amounts(row: Mapping[str, Any]) -> dict[str, str]:
     instances = dict(mig.request(row["mig"])) if row.get("mig") else {}
     return {
         "cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi",
-        **({GPU: str(row["num_gpu"])} if whole else {}),
+        **({_counted([item["key"] for item in row.get("constraints") or ()]): str(row["num_gpu"])} if whole else {}),
         **_further(dict(row.get("extra_resources") or ())), **_further(instances),
     }  # fmt: skip
 
@@ -184,7 +216,7 @@ def _affinity(constraints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     labels, names = [], []
     for item in constraints:
         key = str(item["key"])
-        if key.startswith("taint:") or item["op"] not in _OPERATORS:
+        if key.startswith(_INTERNAL) or item["op"] not in _OPERATORS:
             continue
         told: dict[str, Any] = {"key": key.removeprefix("label:"), "operator": item["op"]}
         if item["values"]:

@@ -11,14 +11,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError
 from fastsim.http_answer import answer_of, base_address
-from fastsim.kubernetes import Snapshot
+from fastsim.kubernetes import Snapshot, holds_a_place
 from fastsim.manifests import Manifest, manifests, manifests_in
 from fastsim.tabular import one_line
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 PATHS = ("/api/v1/nodes", "/api/v1/pods")
 """What an API server is asked for."""
-OVER = ("Succeeded", "Failed")
-"""Phases of pods that hold nothing any more."""
 
 
 class State(Snapshot):
@@ -39,8 +37,8 @@ class State(Snapshot):
 
     @cached_property
     def nodes(self) -> Cluster:
-        """The nodes."""
-        return self.cluster()
+        """The nodes, without what runs there: rows of pods are told apart here."""
+        return replace(self.cluster(), snapshot=None)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -50,9 +48,11 @@ class State(Snapshot):
     @cached_property
     def bound_rows(self) -> list[dict[str, Any]]:
         """Rows of the pods that hold something on a node that is there."""
-        bound = [item for item in self._of("Pod") if item.part("spec").get("nodeName") in self.positions]
-        bound = [item for item in bound if item.part("status").get("phase") not in OVER]
-        return self.rows_of(bound)
+        held = [item for item in self._of("Pod") if holds_a_place(item)]
+        bound = [item for item in held if item.part("spec").get("nodeName") in self.positions]
+        from fastsim.workload.kubernetes_now import age
+
+        return sorted(self.rows_of(bound), key=age)
 
     @cached_property
     def typical(self) -> TypicalPods | None:

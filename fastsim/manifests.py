@@ -49,8 +49,13 @@ class Manifest(NamedTuple):
 
 
 def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
-    """Every object of a file, or of all files in a folder and its folders, in order of their paths."""
+    """Every object of a file, or of all files in a folder and its folders, in order of their paths.
+
+    Several of them stand in one text with commas between, unless something has that very name.
+    """
     root = Path(path)
+    if "," in str(path) and not root.exists():
+        return [item for part in str(path).split(",") for item in manifests(part.strip())]
     if not root.exists():
         raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
     files = sorted(found for found in root.rglob("*") if found.suffix in ENDINGS) if root.is_dir() else [root]

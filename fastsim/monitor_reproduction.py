@@ -46,7 +46,7 @@ class Figure(NamedTuple):
 FIGURES = (
     Figure("Makespan", Measure("runs", "makespan_s", "s", 1.0), "overall_duration_s", BAR),
     Figure("Mean completion time", Measure("runs", "jct_mean_s", "s", 1.0), "mean_jct_s", DRIFT),
-    Figure("Mean wait", Measure("runs", "wait_mean_s", "s", 0.1), "mean_wait_s", 0.0),
+    Figure("Mean wait", Measure("runs", "queue_mean_s", "s", 0.1), "mean_wait_s", 0.0),
     Figure("Restarts", Measure("runs", "restarts", "restarts", 1.0), "restarts", 0.0),
     Figure("Mean utilisation", Measure("telemetry", "util_pct", "%", 0.1), "mean_util_pct", BAR, WHOLE_PCT),
     Figure("Mean memory in use", Measure("telemetry", "memory_used_mib", "MiB", 1.0), "mean_fb_used_mib", BAR),

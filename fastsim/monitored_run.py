@@ -19,13 +19,19 @@ QUIET_TURNS = 10_000
 
 
 class Asked(NamedTuple):
-    """A pod: number, second of submission, seconds of work (infinite: for ever), memory it declares, application."""
+    """A pod: number, second of submission, seconds of work (infinite: for ever), memory it declares, application.
+
+    And what it asks for that no scheduler here looks at, and the tenant it belongs to.
+    """
 
     pod: int
     submit_s: float
     work_s: float
     request_mib: int
     application: str | None
+    gpu_milli: int = 1000
+    cpu_milli: int = 0
+    tenant: str | None = None
 
 
 @dataclass
@@ -34,7 +40,6 @@ class Lived:
 
     asked: Asked
     placed: Placed | None = None
-    restarts: int = 0
     lost_s: float = 0.0
     end_s: float = math.nan
 
@@ -143,8 +148,7 @@ class MonitoredRun:
             self.arrived += 1
             self._ahead = next(self._pods, None)
         for container in self.containers.advance(until_s):
-            lived = self.lived[container.pod]
-            lived.restarts, lived.lost_s = container.restarts, container.lost_s
+            self.lived[container.pod].lost_s = container.lost_s
         self.now_s = until_s
 
     def _bind(self, placed: Placed, now_s: float) -> None:

@@ -16,6 +16,7 @@ from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.monitored_plan import MonitoredPlan
 from fastsim.monitored_run import Asked, Exporter, MonitoredRun
 from fastsim.pod_profiles import PodProfiles
+from fastsim.pod_totals import tariff_of
 from fastsim.result import Result
 from fastsim.round_simulation import compatible
 from fastsim.telemetry import Telemetry, telemetry_from
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
+    from fastsim_ext.tariff import Tariff
 
 Array = Any
 BATCH_ROWS = 8192
 
 
 class PreparedMonitored(NamedTuple):
-    """What the texts of a scenario stand for; `gpus` are node and number of every GPU."""
+    """What the texts of a scenario stand for; `gpus` are node and number of every GPU, `tariff` their prices."""
 
     cluster: Cluster
     workload: Workload
@@ -41,6 +43,7 @@ class PreparedMonitored(NamedTuple):
     typical: TypicalPods
     gpus: list[tuple[int, int]]
     devices: list[Device]
+    tariff: Tariff | None
 
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
@@ -55,7 +58,8 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
         raise ScenarioError("cluster", "no GPUs", "GPUs that pods can share")
     devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices)
+    tariff = tariff_of(cluster, scenario.prices)
+    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff)
 
 
 def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
@@ -76,15 +80,15 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
 def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
     """The result of one scenario, in memory, without its samples."""
     from fastsim.frames import LateFrames
-    from fastsim.monitored_frames import makers, summary
+    from fastsim.monitored_frames import makers, measured, summary
 
     began = (time.perf_counter(), time.process_time())
     made = prepared_monitored(scenario, policy)
     run = driven(made, scenario, progress)
     listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
-    frames = LateFrames(
-        {"summary": summary(run, made.cluster, made.typical)}, makers(run, made.cluster, made.gpus, listed)
-    )
+    timed = scenario.record in ("timeline", "all")
+    known = measured(run, made.cluster, made.typical, made.gpus, made.tariff)
+    frames = LateFrames({"summary": summary(known)}, makers(known, made.cluster, listed, timed))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
     return Result(frames, _provenance(scenario, made), timing)
@@ -114,14 +118,18 @@ def asked_for(workload: Workload) -> Iterator[Asked]:
     names = workload.columns
     for batch in workload.batches(BATCH_ROWS):
         table: Any = batch
-        told = {name: table.column(name).to_pylist() for name in (s.POD_ID, s.SUBMIT_S, s.NUM_GPU)}
-        some = (s.DURATION_S, s.GPU_MEMORY_MIB, s.WORKLOAD)
+        if s.BOUND_NODE in names and table.column(s.BOUND_NODE).null_count < batch.num_rows:
+            raise InputError(f"{workload.name}: {s.BOUND_NODE}", "pods that run already", "pods that all arrive")
+        asked = (s.POD_ID, s.SUBMIT_S, s.NUM_GPU, s.GPU_MILLI, s.CPU_MILLI)
+        told = {name: table.column(name).to_pylist() for name in asked}
+        some = (s.DURATION_S, s.GPU_MEMORY_MIB, s.WORKLOAD, s.TENANT)
         told |= {name: table.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in some}
-        for pod, submit_s, num_gpu, work_s, memory, application in zip(*told.values(), strict=True):
+        for pod, submit_s, num_gpu, gpu, cpu, work_s, memory, application, tenant in zip(*told.values(), strict=True):
             if num_gpu != 1:
                 expected = "1: a pod here shares one GPU with others"
                 raise InputError(f"{workload.name}: pod {pod}: num_gpu", num_gpu, expected)
-            yield Asked(pod, submit_s, math.inf if work_s is None else work_s, memory or 0, application)
+            lasts_s = math.inf if work_s is None else work_s
+            yield Asked(pod, submit_s, lasts_s, memory or 0, application, gpu, cpu, tenant)
 
 
 def _again(first: Asked, rest: Iterator[Asked]) -> Iterator[Asked]:

@@ -82,4 +82,6 @@ def in_memory(workload: Workload) -> Workload:
     if not few or isinstance(workload.source, Held) or workload.endless() is not None:
         return workload
     table = workload.table()
-    return Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
+    made = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
+    made.snapshot, made.population = workload.snapshot, workload.population
+    return made

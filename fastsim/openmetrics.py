@@ -1,5 +1,7 @@
 """Readings of GPUs as OpenMetrics text, for `promtool tsdb create-blocks-from openmetrics`, and back.
 
+Text that an exporter serves tells no times: all of it was read when the file was written.
+
 Prometheus drops what comes late without a word, reads a whole file again for each block and wants nothing after the
 last line. So the samples of a series are in order of time, a file covers a day at most, and what cannot be told is
 refused.
@@ -112,8 +114,8 @@ def escaped(value: object) -> str:
 def read_files(
     *paths: str | os.PathLike[str], names: str | os.PathLike[str] | None = None, unknown: Counter[str] | None = None
 ) -> pa.Table:
-    """The readings of OpenMetrics files (``.om``), or of what `promtool tsdb dump` printed, of any generation."""
-    return table_of(file_samples(paths), by_name(names), unknown)
+    """The readings of OpenMetrics files (``.om``), of what `promtool tsdb dump` printed, or of what exporters serve."""
+    return table_of(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
 
 
 def file_samples(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Sample]:
@@ -124,20 +126,20 @@ def file_samples(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Sample]:
 def _samples(path: str) -> Iterator[Sample]:
     try:
         with open(path, encoding="utf-8", newline="\n") as text:
-            yield from _parsed(path, text)
+            yield from _parsed(path, text, _Times(os.stat(path).st_mtime_ns // 1_000_000))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(path, " ".join(str(error).split()), "OpenMetrics text or a dump of promtool") from None
 
 
-def _parsed(path: str, text: Iterable[str]) -> Iterator[Sample]:
+def _parsed(path: str, text: Iterable[str], times: _Times) -> Iterator[Sample]:
     """The samples of lines; what stands before value and time is the same in many of them, and looked at once."""
-    ms_per, ended = 1000, False
+    ended = False
     heads: dict[str, Series] = {}
     series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
     for number, whole in enumerate(text, start=1):
         line = whole.removesuffix("\n")
         if number == 1 and line.startswith("{"):  # a dump has milliseconds, and does not say where it ends
-            ms_per = 1
+            times.ms_per = 1
         if ended:
             raise InputError(f"{path}:{number}", repr(line[:60]), f"nothing after {END}")
         if line == END:
@@ -147,22 +149,38 @@ def _parsed(path: str, text: Iterable[str]) -> Iterator[Sample]:
             continue
         head, _, rest = line.rpartition("} ")
         known = heads.get(head) if head else None
-        sample = None if known is None else _quick(known, rest, ms_per)
+        sample = None if known is None else _quick(known, rest, times.ms_per)
         if sample is None:
-            sample = _sample(line, f"{path}:{number}", ms_per)
+            sample = _sample(line, f"{path}:{number}", times)
             key = sample.name, frozenset(sample.labels.items())
             known = series.setdefault(key, Series(sample.name, sample.labels))
-            if head and _quick(known, rest, ms_per) is not None:  # a label may have "} " in it
+            if head and _quick(known, rest, times.ms_per) is not None:  # a label may have "} " in it
                 heads[head] = known
             sample = Sample(known.name, known.labels, sample.ts_ms, sample.value)
         assert known is not None
         if known.last_ms is not None and known.last_ms >= sample.ts_ms:
-            expected = "samples of a series in order of time"
+            expected = "samples of a series in order of time" if times.told else "one of a series, as none has a time"
             raise InputError(f"{path}:{number}", f"{sample.ts_ms} ms after {known.last_ms} ms", expected)
         known.last_ms = sample.ts_ms
         yield sample
-    if not (ms_per == 1 or ended):
+    if not (times.ms_per == 1 or ended or times.told is False):
         raise InputError(path, "an end without a last line", f"{END}, which says that nothing is missing")
+
+
+@dataclass
+class _Times:
+    """Times of the samples of a file: `told` in every line, or in none; then all are of when the file was written."""
+
+    written_ms: int
+    ms_per: int = 1000
+    told: bool | None = None
+
+    def ms(self, words: Sequence[str]) -> int:
+        """The time of a sample with these words behind its value; ValueError if it is no time, or one too many."""
+        if len(words) > 1 or self.told not in (None, bool(words)):
+            raise ValueError
+        self.told = bool(words)
+        return round(float(words[0]) * self.ms_per) if words else self.written_ms
 
 
 @dataclass
@@ -183,7 +201,7 @@ def _quick(series: Series, rest: str, ms_per: int) -> Sample | None:
         return None
 
 
-def _sample(line: str, where: str, ms_per: int) -> Sample:
+def _sample(line: str, where: str, times: _Times) -> Sample:
     name = _NAME.match(line)
     place = name.end() if name else 0
     labels: dict[str, str] = {}
@@ -198,9 +216,8 @@ def _sample(line: str, where: str, ms_per: int) -> Sample:
     words = line[place:].split()
     told = labels.pop("__name__", "") if name is None else name[0]
     try:
-        value, time = (float(word) for word in words)
-        if not told:
+        if not (told and words):
             raise ValueError
-        return Sample(told, labels, round(time * ms_per), value)
+        return Sample(told, labels, times.ms(words[1:]), float(words[0]))
     except (ValueError, OverflowError):
         raise InputError(where, repr(line[:60]), "a name, labels, a value and a time") from None

@@ -93,8 +93,8 @@ class Oracle:
 
     @cached_property
     def kind_index(self) -> dict[Kind, int]:
-        """Position of each kind."""
-        return {kind: index for index, kind in enumerate(self.kinds)}
+        """Position of each kind; of equal ones that of the first."""
+        return {kind: index for index, kind in reversed(tuple(enumerate(self.kinds)))}
 
     @cached_property
     def fastest_first(self) -> tuple[str, ...]:

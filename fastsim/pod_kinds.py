@@ -1,7 +1,4 @@
-"""Pods as jobs of ordered rounds: those with equal requests are of one kind, which needs their CPUs and memory.
-
-A pod that asks for a part of a GPU holds all of it.
-"""
+"""Pods as jobs of ordered rounds: those with equal requests are of one kind, which needs their CPUs and memory."""
 
 from __future__ import annotations
 
@@ -44,7 +41,8 @@ class PodBatches(JobBatches):
 
     requests: list[Request] = field(kw_only=True)
 
-    def _kinds(self, batch: pa.RecordBatch, num_gpu: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The position of every row's request."""
         index = {request: kind for kind, request in enumerate(self.requests)}
         return np.array([index[request] for request in _rows(batch)], np.int32)
 

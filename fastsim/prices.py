@@ -8,6 +8,7 @@ Second 0 of a run is the earliest record of an instance type; before its first r
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -93,6 +94,11 @@ class Prices:
             if not found:
                 raise InputError(f"{folder}: {model}", f"no price at {', '.join(clouds) or 'no cloud'}", "one or more")
         return cls(tuple(gpu_models), *_table(list(series.values())))
+
+    def checksum(self) -> str:
+        """SHA-256 of models, times and prices."""
+        table = self.since_s.tobytes() + np.ascontiguousarray(self.price__tg).tobytes()
+        return hashlib.sha256(repr(self.gpu_models).encode() + table).hexdigest()
 
     def at(self, now_s: float) -> Floats:
         """Price of each model at a time, $/h; read-only."""

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
@@ -18,6 +19,8 @@ from typing import Any, NoReturn
 from fastsim.errors import FastsimError
 from fastsim.executors import BREATH_S, DIED, Executor, OutOfTime, WorkerDied, outcome_of, unopened
 
+Found = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
+"""What a worker hands over: its answer or an error, and the warnings that were given meanwhile."""
 PATIENCE_S = 10.0
 """How long a worker that was told to end may take before it is made to."""
 
@@ -77,12 +80,14 @@ class Processes(Executor):
             self._dropped([handle])
             return None, OutOfTime(f"took more than {self.most_s:g} s")
         try:
-            found: tuple[Any, Exception | None] = pickle.loads(handle.connection.recv_bytes())
+            answer, error, heard = pickle.loads(handle.connection.recv_bytes())
         except (EOFError, OSError):
             self._dropped([handle])
             raise WorkerDied(DIED) from None
         self._idle.append(handle)
-        return found
+        for category, text in heard:
+            warnings.warn(text, category, stacklevel=2)
+        return answer, error
 
     def _dropped(self, handles: Sequence[_Worker]) -> None:
         for worker in handles:
@@ -151,11 +156,25 @@ def _serve(connection: Connection) -> None:
         except EOFError:
             _leave()
         except Exception as error:  # a task that cannot be loaded here
-            found: tuple[Any, Exception | None] = None, _told(error)
+            found: Found = None, _told(error), []
         else:
-            found = outcome_of(task, item)
+            found = _heard(task, item)
         with suppress(BrokenPipeError):
             connection.send_bytes(_pickled(found))
+
+
+def _heard(task: Callable[[Any], Any], item: Any) -> Found:
+    """The outcome, and the warnings that whoever asked gives: of many workers, each would give them again."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", UserWarning)
+        answer, error = outcome_of(task, item)
+    texts = dict.fromkeys((_category(one.category), str(one.message)) for one in heard)
+    return answer, error, list(texts)
+
+
+def _category(category: type[Warning]) -> type[Warning]:
+    """The category, or the one above it that every process knows."""
+    return next(kind for kind in category.__mro__ if kind.__module__.partition(".")[0] in ("fastsim", "builtins"))
 
 
 def _leave() -> NoReturn:
@@ -166,14 +185,14 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
-def _pickled(found: tuple[Any, Exception | None]) -> bytes:
+def _pickled(found: Found) -> bytes:
     try:
         content = pickle.dumps(found)
         if found[1] is not None:
             pickle.loads(content)  # an error may be written and yet not be readable
         return content
     except Exception as error:
-        return pickle.dumps((None, _told(found[1] or error)))
+        return pickle.dumps((None, _told(found[1] or error), found[2]))
 
 
 def _told(error: Exception) -> FastsimError:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.http_answer import MOST_BYTES, answer_of, base_address
+from fastsim.http_answer import MOST_BYTES, answer_of, base_address, failure
 from fastsim.metric_names import Metric, by_name
 from fastsim.tabular import one_line
 from fastsim.telemetry_table import Sample, table_of
@@ -49,7 +49,7 @@ class Prometheus:
             for name in known
             for sample in self.samples(f"{name}{{{where}}}" if where else name, start_s, end_s, step_s)
         )
-        return table_of(samples, known, unknown)
+        return table_of(samples, known, unknown, self.url)
 
     def stored(
         self, start_s: float, end_s: float, *, where: str = "", names: Mapping[str, Metric] | None = None,
@@ -62,7 +62,7 @@ class Prometheus:
         known = by_name() if names is None else names
         narrowed = f"{{{where}}}" if where else ""
         samples = (sample for name in known for sample in self.stored_samples(f"{name}{narrowed}", start_s, end_s))
-        return table_of(samples, known, unknown)
+        return table_of(samples, known, unknown, self.url)
 
     def stored_samples(self, selector: str, start_s: float, end_s: float) -> Iterator[Sample]:
         """The samples of the series that a selector such as ``up{job="gpu"}`` finds, asked for `PAGE_S` at a time."""
@@ -95,7 +95,7 @@ class Prometheus:
 
 
 def saved_samples(path: str | os.PathLike[str]) -> Iterator[Sample]:
-    """The samples of an answer to a range query that somebody saved as JSON."""
+    """The samples of an answer to a query, of a range or an instant, that somebody saved as JSON."""
     try:
         body = Path(path).read_bytes()
     except OSError as error:
@@ -108,11 +108,14 @@ def _matrix(where: str, body: bytes) -> list[Any]:
     """The series of a complete and successful answer."""
     try:
         told = json.loads(body)
-        if told["status"] == "success" and told["data"]["resultType"] == "matrix":
+        if told["status"] == "success" and told["data"]["resultType"] in ("matrix", "vector"):
             return list(told["data"]["result"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise InputError(where, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON")
+        refused = failure(told)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        refused = None
+    if refused is not None:
+        raise InputError(where, refused, "a successful answer of Prometheus")
+    raise InputError(where, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON, or a vector")
 
 
 def series_samples(where: str, series: Any) -> Iterator[Sample]:
@@ -120,7 +123,8 @@ def series_samples(where: str, series: Any) -> Iterator[Sample]:
     try:
         labels = {str(name): str(value) for name, value in series["metric"].items()}
         name = labels.pop("__name__", "")
-        points = [(round(1000 * float(time)), float(value)) for time, value in series["values"]]
+        pairs = series["values"] if "values" in series else [series["value"]]
+        points = [(round(1000 * float(time)), float(value)) for time, value in pairs]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{where}: a series", one_line(error), "its labels, and pairs of time and value") from None
     yield from (Sample(name, labels, ts_ms, value) for ts_ms, value in points)

@@ -7,6 +7,7 @@ the interval, ``jobs`` by the end of the pod (what still runs or waits at the en
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -219,11 +220,10 @@ class Recorder:
         if self.listed and len(out):
             self.tables.outcomes(out, self.natives.of(out))
 
-    def spans(self, room: Any, counts: tuple[int, int, int, int]) -> None:
+    def spans(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:
         """What would be kept of outcome rows that are not listed, as ``WorkTable.spans`` answers it."""
         if self.waited:
-            wait, jct, lost = (values[:count].copy() for values, count in zip(room, counts[:3], strict=True))
-            self.waits.take(wait, jct, lost, counts[3])
+            self.waits.take(room, counts, preemptions, restarts)
 
     def drop(self) -> None:
         """Let go of everything after a failure."""

@@ -21,7 +21,7 @@ from fastsim.outages import Change
 from fastsim.plan import OnlinePlan
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_gangs import Gangs, offer_gang, stop
-from fastsim.reference_line import Entry, arrive, join, walk
+from fastsim.reference_line import Entry, arrive, join, take_up, walk
 from fastsim.reference_nodes import Node, empty_node, fits, given_back, taken
 from fastsim.reference_preempt import made_room
 from fastsim.reference_presence import Presence
@@ -77,7 +77,7 @@ def simulate_reference(
     engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages, regime)
     while engine.step(math.inf if until_s is None else until_s):
         pass
-    return engine.finished()
+    return engine.finished(until_s)
 
 
 class ReferenceEngine:
@@ -89,14 +89,13 @@ class ReferenceEngine:
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s
         self.names: list[str] = cluster.nodes["name"].to_pylist()
-        self.queue_rule, self.stages = plan.queue, stages or Stages()
+        self.queue_rule, self.stages, self.regime = plan.queue, stages or Stages(), regime
         self.frag = Fragmentation(typical)
         self.select = Selection(plan, self.frag, seed, [shape.gpu_model for shape in self.shapes])
         self.nodes: list[Node | None] = []
         self.running: dict[int, Outcome] = {}
         self.line: list[Entry] = []
-        self.gangs, self.regime, self.tenants = Gangs(), regime, Tenants(regime)
-        self.tally, self.run = Tally(), ReferenceRun()
+        self.gangs, self.tenants, self.tally, self.run = Gangs(), Tenants(regime), Tally(), ReferenceRun()
         self.events: list[Event] = []
         self.now, self.steps, self.departures, self.freed = 0.0, 0, 0, False
         self.presence = Presence(cluster, regime.outages, seed)
@@ -241,14 +240,16 @@ class ReferenceEngine:
         """A pod asks for a place, or waits for the rest of its gang first."""
         pod = self.pods[event.subject]
         arrived(self.tally, pod.request)
-        entry = self.gangs.completed(pod)
-        if entry is None:
+        entry = None if pod.bound else self.gangs.completed(pod)
+        if pod.bound:
+            take_up(self, pod, *pod.bound)
+        elif entry is None:
             self.tally.pending += 1
         else:
             self.tally.pending -= len(entry.members) - 1
             large = [other for other in entry.members if not self._could_run(other)]
             if large:
-                self._refuse(entry, large, "too_large")
+                self.refuse(entry, large, "too_large")
             elif self.queue_rule == "drop":
                 self._drop_or_start(entry)
             else:
@@ -258,16 +259,15 @@ class ReferenceEngine:
     def _could_run(self, pod: Outcome) -> bool:
         return any(fits(empty_node(shape), pod.request) for shape in self.shapes)
 
-    def _refuse(self, entry: Entry, pods: Sequence[Outcome], reason: str) -> None:
+    def refuse(self, entry: Entry, pods: Sequence[Outcome], reason: str) -> None:
         """The entry leaves without ever being placed, because of some of its pods."""
         for pod in entry.members:
             pod.reason = reason if pod in pods else "gang"
         self.tally.unplaced += len(entry.members)
 
     def _drop_or_start(self, entry: Entry) -> None:
-        refusal = self.offer(entry)
-        if refusal is not None:
-            self._refuse(entry, refusal[:1], refusal[1])
+        if (refusal := self.offer(entry)) is not None:
+            self.refuse(entry, refusal[:1], refusal[1])
 
     def offer(self, entry: Entry) -> tuple[Outcome, str] | None:
         """Start the entry if it fits now; otherwise the pod that does not, and why."""
@@ -334,13 +334,15 @@ class ReferenceEngine:
         present = [node for node in self.nodes if node is not None]
         return timeline_row(self.now, self.steps, event, pod_id, self.tally, present, self.frag)
 
-    def finished(self) -> ReferenceRun:
-        """Close the tables; pods that have not arrived by now are in none of them."""
+    def finished(self, until_s: float | None = None) -> ReferenceRun:
+        """Close the tables; pods that have not arrived by now are in none of them, others keep time going."""
+        if until_s is not None and self._arrived() and (self.running or self.line or self._arrived() < len(self.pods)):
+            self.now = max(self.now, until_s)
         closing_stages(self, self.stages)
         self._write_row(END, None)
         known = self.pods[: self._arrived()]
         self.run.placement_rows = [row for pod in known for row in placement_rows(pod, self.names)]
-        self.run.job_rows = [job_row(pod) for pod in known]
+        self.run.job_rows = [job_row(pod, self.now) for pod in known]
         return self.run
 
     def _arrived(self) -> int:

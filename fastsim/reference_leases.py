@@ -21,6 +21,8 @@ class Task:
     finish_s: float
     priority: float = 0.0
     deficit: float = 0.0
+    gpus: tuple[int, ...] = ()
+    price: float = 0.0
 
 
 @dataclass
@@ -31,7 +33,7 @@ class Outcome:
     steps_run: float = 0.0
     failures: int = 0
     rounds: int = 0
-    cost: float = 0.0
+    lease_cost: float = 0.0
     first_s: float | None = None
     completion_s: float | None = None
     dropped: bool = False

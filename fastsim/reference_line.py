@@ -55,6 +55,15 @@ def join(engine: ReferenceEngine, entry: Entry) -> None:
     engine.tally.pending += len(entry.members)
 
 
+def take_up(engine: ReferenceEngine, pod: Outcome, name: str, gpus: tuple[int, ...]) -> None:
+    """A pod that is bound to a node starts there, whatever its gang, its quota and labels; or leaves."""
+    choice = engine.select.stay(engine.nodes, engine.names.index(name), pod.request, gpus)
+    if choice.position is None:
+        engine.refuse(Entry((pod,)), [pod], choice.reason)
+    else:
+        engine.begin(pod, choice)
+
+
 def arrive(engine: ReferenceEngine, entry: Entry) -> None:
     """A new entry joins, and tries at once if the rule lets it."""
     join(engine, entry)

@@ -55,19 +55,15 @@ class Rounds:
     opportunities: int = 0
 
     def __post_init__(self) -> None:
-        self.width = len(self.setting.gpu_models)
+        self.width, self.gap_s = len(self.setting.gpu_models), self.options.gap_s(self.plan)
         self.type_time = [0.0] * self.width
-        self.start_s, self.end_s = 0.0, math.nan
-        self.reset_s = 0.0
-        self.wanted, self.ever_reset = True, False
-        self.quiet = self.frozen = 0
-        self.price = np.zeros(self.width)
+        self.start_s, self.end_s, self.reset_s, self.wanted, self.ever_reset = 0.0, math.nan, 0.0, True, False
+        self.quiet, self.frozen, self.price = 0, 0, np.zeros(self.width)
         self.running: list[tuple[float, tuple[int, Pair], Task]] = []
         sizes = self.gpus_per_server or [1] * self.width
-        counts = [int(n) // size * size for n, size in zip(self.setting.gpus__g, sizes, strict=True)]
-        self.gpus = counts
-        self.base = [sum(counts[:g]) for g in range(self.width)]
-        self.busy_s = [0.0] * sum(counts)
+        self.gpus = [int(n) // size * size for n, size in zip(self.setting.gpus__g, sizes, strict=True)]
+        self.base = [sum(self.gpus[:g]) for g in range(self.width)]
+        self.busy_s = [0.0] * sum(self.gpus)
         self.shuffler = random.Random(self.setting.seed + 5)
         fastest = [m for m in self.setting.oracle.fastest_first if m in self.setting.gpu_models]
         self.speed_order = [self.setting.gpu_models.index(model) for model in fastest]
@@ -114,13 +110,14 @@ class Rounds:
             self.ever_reset = False
 
     def _next_event_s(self) -> float:
-        """Time of the next arrival; without one, time stands still or waits for the next allocation."""
-        if self.added < len(self.jobs):
-            return max(self.now_s, self.jobs[self.added].submit_s)
+        """The next arrival, or the next allocation if somebody waits for it; without either, time stands still."""
+        coming = [job.submit_s for job in self.jobs[self.added : self.added + 1]]
         if self.options.quirk("stale_arrival"):
-            return self.jobs[-1].submit_s if self.options.endless else self.now_s
-        due = self.reset_s + self.options.realloc_s
-        return max(self.now_s, due) if self.wanted and self.active and self.ever_reset else self.now_s
+            last_s = self.jobs[-1].submit_s if self.options.endless else self.now_s
+            return max(self.now_s, *coming) if coming else last_s
+        if self.wanted and self.active and self.ever_reset:
+            coming.append(self.reset_s + self.gap_s)
+        return max(self.now_s, min(coming, default=self.now_s))
 
     def _refresh_prices(self, prices: Any) -> None:
         now = prices.at(self.now_s)
@@ -158,28 +155,29 @@ class Rounds:
             if min(self._rates(task.candidate, task.model)) <= 0:  # a wrong guess, for which neither job is to blame
                 self.wanted = True
                 return
-        if spent <= 0 or any(self._starved(job, steps) for job, steps in zip(task.candidate, task.steps, strict=True)):
+        told = list(zip(task.candidate, task.steps, strict=True))
+        done = any(steps >= self.outcomes[job].steps_left for job, steps in told)  # it may be less than time can tell
+        if (spent <= 0 and not done) or any(self._starved(job, steps) for job, steps in told):
             self._fail(task.candidate)
             return
         self.received[task.candidate][task.model] += spent
         self.type_time[task.model] += spent
         for worker in self.workers[task.candidate]:
             self.busy_s[worker] += spent
-        for job, steps in zip(task.candidate, task.steps, strict=True):
+        for job, steps in told:
             outcome = self.outcomes[job]
             outcome.failures = 0
             outcome.steps_run += steps
-            outcome.cost += self.price[task.model] * spent / 3600 * outcome.job.num_gpu
+            outcome.lease_cost += self.price[task.model] * spent / 3600 * outcome.job.num_gpu
             if outcome.steps_left <= 0:
                 outcome.completion_s = task.finish_s
                 self._remove(job)
 
     def _starved(self, job: int, steps: float) -> bool:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""
-        workers = self.jobs[job].num_gpu
-        if self.options.quirk("gang_last_chunk_failure") and workers > 1 and steps // workers <= 0:
-            return True
-        return steps <= 0
+        workers, total = self.jobs[job].num_gpu, self.jobs[job].total_steps
+        last = self.options.quirk("gang_last_chunk_failure") and workers > 1 and steps // workers <= 0
+        return total > 0 and (steps <= 0 or last)
 
     def _fail(self, candidate: Pair) -> None:
         self.wanted = True
@@ -218,7 +216,8 @@ class Rounds:
     def _reset_allowed(self) -> bool:
         if not self.ever_reset or (self.options.quirk("reset_at_zero") and self.reset_s == 0):
             return True
-        return self.now_s - self.reset_s >= self.options.realloc_s
+        due = not self.options.quirk("stale_arrival") and self.now_s >= self.reset_s + self.gap_s
+        return due or self.now_s - self.reset_s >= self.gap_s  # the difference may be rounded to less
 
     def _reset(self) -> None:
         """Settle what the old shares promised, then ask the policy for new ones."""
@@ -336,15 +335,16 @@ class Rounds:
 
     def _dispatched(self, candidate: Pair, model: int, before: dict[Pair, tuple[int, ...]]) -> Task:
         again = before.get(candidate) == self.workers[candidate]
-        delay = 0.0 if again else self.options.restart_s
         work = []
         for job, rate in zip(candidate, self._rates(candidate, model), strict=True):
             outcome = self.outcomes[job]
+            delay = 0.0 if again or outcome.first_s is None else self.options.restart_s
             work.append(round_of(rate, outcome.steps_left, self.now_s, delay, self.options))
             outcome.rounds += 1
             outcome.first_s = self.now_s if outcome.first_s is None else outcome.first_s
-        task = Task(candidate, model, [steps for steps, _ in work], max(done_s for _, done_s in work))
-        task.priority, task.deficit = self.priority[candidate][model], self.deficit[candidate][model]
+        told = self.priority[candidate][model], self.deficit[candidate][model], self.workers[candidate]
+        steps, ends = zip(*work, strict=True)
+        task = Task(candidate, model, list(steps), max(ends), *told, float(self.price[model]))
         heapq.heappush(self.running, (-task.finish_s, in_order(candidate), task))
         self.history.append((self.rounds - 1, self.now_s, task))
         return task

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_gpu import SCORER_STREAM, bounded, devices
-from fastsim.reference_nodes import STAGES, Node, seen, stage
+from fastsim.reference_nodes import STAGES, Node, fitting_devices, seen, stage
 from fastsim.reference_scores import normalised, raw_score
 
 LANES = 8
@@ -44,6 +44,23 @@ class Selection:
         position = feasible[0] if len(feasible) == 1 else self._best(nodes, pod, feasible, attempt)
         node = nodes[position]
         assert node is not None
+        return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
+
+    def stay(self, nodes: Sequence[Node | None], position: int, pod: PodRequest, gpus: tuple[int, ...]) -> Choice:
+        """As :meth:`choose` for a pod that is on a node already, and on devices if they are known."""
+        attempt, node = self.attempts, nodes[position]
+        self.attempts += 1
+        if node is None:
+            return Choice(reason="no_node")
+        unbound = pod.conditions._replace(pinned_node=None, constraints=(), group=None, max_per_node=None)
+        there = replace(pod, conditions=unbound)
+        reached = stage(node, there)
+        if reached < len(STAGES):
+            return Choice(reason=STAGES[reached])
+        if gpus:
+            free = set(fitting_devices(seen(node, there), there))
+            held = len(gpus) == pod.num_gpu and free.issuperset(gpus)
+            return Choice(position, gpus) if held else Choice(reason="no_gpu")
         return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
 
     def _best(self, nodes: Sequence[Node | None], pod: PodRequest, feasible: list[int], attempt: int) -> int:

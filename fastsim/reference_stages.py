@@ -140,6 +140,8 @@ def deschedule(engine: ReferenceEngine, policy: str, ratio: float) -> None:
         choice = engine.select.choose(engine.nodes, pod.request)
         if choice.position is None:
             engine.tally.lost += 1
+            worked_s = max(0.0, (engine.now - pod.began_s) - pod.restart_s)
+            pod.lost_work_s += worked_s - engine.regime.kept_s(worked_s)
         else:
             pod.earlier = (*pod.earlier, replace(pod, earlier=()))
             engine.settle(pod, choice, engine.now)

@@ -42,7 +42,8 @@ class Outcome:
     ``earlier`` has the intervals that ended before the pod found a place again or began to wait again. ``left_s`` is
     the work still to do (None: endless), ``est_left_s`` what the scheduler believes of it, ``est_s`` of all of it;
     ``attained_s`` are seconds on nodes in intervals that ended in another wait. ``began_s`` is when the
-    work of now began, after ``restart_s`` seconds of restarting.
+    work of now began, after ``restart_s`` seconds of restarting. ``bound`` is the node that the pod is on when it
+    arrives, and its devices there, none if they are not known.
     """
 
     pod_id: int
@@ -71,6 +72,7 @@ class Outcome:
     turn: int = 0
     lost_work_s: float = 0.0
     mates: tuple[Outcome, ...] = ()
+    bound: tuple[str, tuple[int, ...]] | None = None
 
     @property
     def est_end_s(self) -> float:
@@ -139,6 +141,8 @@ class ReferenceRun:
             "pod_id": pl.Int64, "native_id": pl.String, "submit_s": pl.Float64, "start_s": pl.Float64,
             "end_s": pl.Float64, "wait_s": pl.Float64, "jct_s": pl.Float64, "state": pl.Enum(STATES),
             "reason": pl.Enum(REASONS), "attempts": pl.Int16, "preemptions": pl.Int16, "lost_work_s": pl.Float64,
+            "restarts": pl.Int32, "paused_s": pl.Float64, "gpu_hours": pl.Float64, "ideal_s": pl.Float64,
+            "slowdown": pl.Float64, "cost": pl.Float64,
         })  # fmt: skip
 
     @property
@@ -192,8 +196,13 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
         job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
         preemptible=row.get("preemptible") is not False, left_s=duration,
         est_left_s=duration if told is None else told,
-        est_s=duration if told is None else told,
+        est_s=duration if told is None else told, bound=_bound(row),
     )  # fmt: skip
+
+
+def _bound(row: dict[str, Any]) -> tuple[str, tuple[int, ...]] | None:
+    node = row.get("bound_node")
+    return None if node is None else (node, tuple(sorted(row.get("bound_gpus") or ())))
 
 
 def _seconds(value: float | None) -> float | None:
@@ -243,18 +252,35 @@ def placement_rows(pod: Outcome, names: Sequence[str]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def job_row(pod: Outcome) -> dict[str, Any]:
+def job_row(pod: Outcome, now_s: float) -> dict[str, Any]:
     """Times in seconds, from the first start to the last end; a pod that did not finish has no completion time."""
-    start_s = pod.intervals[0].start_s
-    finished = pod.reason == "finished" and pod.end_s is not None
+    start_s, finished = pod.intervals[0].start_s, pod.reason == "finished"
+    jct_s = pod.end_s - pod.submit_s if finished and pod.end_s is not None else None
+    stays = [held for held in pod.intervals if held.node is not None]
     return {
         "pod_id": pod.pod_id, "native_id": pod.native_id, "submit_s": pod.submit_s,
         "start_s": start_s, "end_s": pod.end_s,
-        "wait_s": None if start_s is None else start_s - pod.submit_s,
-        "jct_s": pod.end_s - pod.submit_s if finished and pod.end_s is not None else None,
-        "state": pod.state, "reason": pod.reason, "attempts": sum(held.node is not None for held in pod.intervals),
-        "preemptions": sum(held.reason == "preempted" for held in pod.intervals), "lost_work_s": pod.lost_work_s,
+        "wait_s": None if start_s is None else start_s - pod.submit_s, "jct_s": jct_s,
+        "state": pod.state, "reason": pod.reason, "attempts": len(stays),
+        "preemptions": sum(held.reason == "preempted" for held in stays), "lost_work_s": pod.lost_work_s,
+        "restarts": max(0, len(stays) - 1), "paused_s": paused_s(pod, now_s) if stays else None,
+        "gpu_hours": held_milli_s(pod, now_s) / WHOLE / 3600,
+        "ideal_s": pod.duration_s, "slowdown": jct_s / pod.duration_s if jct_s is not None and pod.duration_s else None,
+        "cost": None,
     }  # fmt: skip
+
+
+def paused_s(pod: Outcome, now_s: float) -> float:
+    """Seconds between the stays of a pod, and after the last one if it waits again."""
+    stays = [held for held in pod.intervals if held.node is not None]
+    starts = [held.start_s for held in stays[1:]] + ([now_s] if pod.reason == "pending" else [])
+    return sum((after or 0.0) - (held.end_s or 0.0) for held, after in zip(stays, starts, strict=False))
+
+
+def held_milli_s(pod: Outcome, now_s: float) -> float:
+    """Milli-GPU seconds of the stays of a pod; who still runs has been there until now."""
+    milli, held = demand_with_instances(pod.request), [stay for stay in pod.intervals if stay.node is not None]
+    return sum(((now_s if stay.end_s is None else stay.end_s) - (stay.start_s or 0.0)) * milli for stay in held)
 
 
 def stage_row(stage: str, row: dict[str, Any]) -> dict[str, Any]:

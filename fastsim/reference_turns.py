@@ -323,7 +323,7 @@ class Turns:
     def work(self, a: Active) -> float:
         """A round of it, steps."""
         round_s = self.options.round_s
-        delay_s = 0.0 if a.gpus == a.before else self.options.restart_s
+        delay_s = 0.0 if a.gpus == a.before or math.isnan(a.first_s) else self.options.restart_s
         step_s = float(self.needs.step_s__kg[a.job.kind, a.model])
         step_s = step_s if a.plain else step_s / a.speedup
         steps, left = (round_s - delay_s) / step_s, a.job.total_steps - a.done

@@ -192,24 +192,39 @@ def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "plac
 def asked_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, AskedPod]:
     """The pods with these ids (numbers) or names in the source (texts), by arrival number.
 
-    A text of digits is an id if there is such an id, else a name.
+    A text of digits is an id if there is such an id, else a name. A name without its namespace will do where only one
+    namespace has it.
     """
     ids = np.array([int(name) for name in names if str(name).isdecimal()], np.int64)
     texts = pa.array([name for name in names if isinstance(name, str)], pa.string())
 
     def mask(start: int, pod_ids: Any, natives: Any) -> Any:
         by_id = np.isin(pod_ids, ids)
-        return by_id if natives is None else by_id | pc.is_in(natives, value_set=texts).to_numpy(zero_copy_only=False)
+        if natives is None:
+            return by_id
+        bare = pc.replace_substring_regex(natives.cast(pa.string()), "^[^/]*/", "")
+        by_name = pc.or_(pc.is_in(natives, value_set=texts), pc.is_in(bare, value_set=texts))
+        return by_id | by_name.to_numpy(zero_copy_only=False)
 
     seen = list(_pods_where(workload, mask))
     found: dict[int, AskedPod] = {}
     for name in names:
         by_id = [pod for pod in seen if str(pod.pod_id) == str(name)]
-        matches = by_id or [pod for pod in seen if pod.native_id == name]
+        matches = by_id or [pod for pod in seen if pod.native_id == name] or _of_one_namespace(seen, name)
         if not matches:
             raise InputError(f"pod {name!r}", "no such pod in the workload", "a pod_id or native_id of it")
         found |= {pod.seq: pod for pod in matches}
     return found
+
+
+def _of_one_namespace(seen: Sequence[AskedPod], name: int | str) -> list[AskedPod]:
+    """The pods of this name, which tells no namespace; InputError if several namespaces have it."""
+    matches = [pod for pod in seen if pod.native_id is not None and pod.native_id.partition("/")[2] == name]
+    full = sorted({str(pod.native_id) for pod in matches})
+    if len(full) > 1:
+        listed = ", ".join(full[:10]) + (", …" if len(full) > 10 else "")
+        raise InputError(f"pod {name!r}", f"{len(full)} pods of that name: {listed}", "one of them with its namespace")
+    return matches
 
 
 def sampled_pods(workload: Workload, count: int) -> dict[int, AskedPod]:

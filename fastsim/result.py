@@ -19,6 +19,7 @@ import polars as pl
 from fastsim.errors import ResultError
 from fastsim.frames import ROW, LateFrames
 from fastsim.lock import held
+from fastsim.pod_totals import totals_of
 from fastsim.recording import arrow
 from fastsim.summary import frag_milli, row_frame, summary_row
 from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -26,7 +27,9 @@ from fastsim.telemetry_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
+    from fastsim.audit import Audit
     from fastsim.engine import OnlineRun
+    from fastsim.spec import Scenario
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""
@@ -120,6 +123,15 @@ class Result:
             return pl.scan_parquet(self.frames.path(name))
         return self.frames[name].lazy()
 
+    def audit(self, scenario: Scenario | None = None) -> Audit:
+        """The run's figures worked out again from its placements and inputs, and what differs.
+
+        ``scenario`` is that of a run that was made from objects in memory; others have theirs.
+        """
+        from fastsim.audit import audited
+
+        return audited(self, scenario)
+
     def cite(self) -> str:
         """BibTeX of everything that took part in the run."""
         return "\n\n".join(self.citations)
@@ -179,7 +191,8 @@ def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     waits = run.recorder.waits
-    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits)
+    totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
+    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits, totals)
     late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
     tables = run.recorder.tables.close()
     folder = run.options.folder
@@ -215,6 +228,8 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
     ]
     if run.watching is not None:
         options["telemetry"] = repr(run.watching.sampling.telemetry)
+    if run.options.prices is not None:
+        options["prices"] = run.options.prices.checksum()
     options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
     return {
         "plan": plan, "options": options,

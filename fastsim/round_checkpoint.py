@@ -36,7 +36,7 @@ from fastsim_ext.turns import Turns
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
-VERSION = 3
+VERSION = 5
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""

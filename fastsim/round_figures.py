@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError
+from fastsim.round_options import USE_FROM_ZERO
 from fastsim.round_run import RoundRun
 
 Floats = npt.NDArray[np.float64]
@@ -100,16 +101,21 @@ def means_by_weight(jobs: npt.NDArray[Any]) -> dict[float, float]:
 
 def utilization(run: RoundRun) -> float:
     """Mean over all GPUs of the part of the time at work; 0 if no time passed."""
-    return mean(run.busy_s / run.makespan_s) if run.makespan_s > 0 else 0.0
+    span_s = measured_s(run)
+    return mean(run.busy_s / span_s) if span_s > 0 else 0.0
 
 
 def utilization_by_model(run: RoundRun) -> dict[str, float]:
     """The same for the GPUs of each model; NaN for a model without GPUs."""
     ends = np.cumsum(run.gpus__g)[:-1]
     parts = np.split(run.busy_s, ends)
-    names = run.setting.gpu_models
-    return {name: mean(busy / run.makespan_s) if run.makespan_s > 0 else 0.0
-            for name, busy in zip(names, parts, strict=True)}  # fmt: skip
+    names, span_s = run.setting.gpu_models, measured_s(run)
+    return {name: mean(busy / span_s) if span_s > 0 else 0.0 for name, busy in zip(names, parts, strict=True)}
+
+
+def measured_s(run: RoundRun) -> float:
+    """Seconds that use of GPUs is measured against: from the first arrival, or from 0 where the original does."""
+    return run.makespan_s if run.options.quirk(USE_FROM_ZERO) else run.span_s
 
 
 def slo_violations(run: RoundRun, compare_absolute: bool = False) -> int:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import ScenarioError
 
+if TYPE_CHECKING:
+    from fastsim.round_plan import RoundPlan
+
+REALLOC_S = 1920.0
+"""Usual time between two allocations, seconds."""
 MOST_FAILURES = 5
 """Rounds in a row without progress after which a job is given up."""
 PATIENCE = 3
@@ -21,9 +26,13 @@ LARGE = 1e9
 
 QUIRKS = (
     "new_job_reserves_gpus", "gang_last_chunk_failure", "idle_gap_accounting", "whole_steps", "reset_at_zero",
-    "stale_arrival",
+    "stale_arrival", "lease_cost",
 )  # fmt: skip
 """Compat switches that the rounds themselves honour."""
+LATE_SHARES = "late_shares"
+"""The switch under which everybody waits for an allocation."""
+USE_FROM_ZERO = "use_from_zero"
+"""The switch under which use of GPUs counts from second 0."""
 TURN_QUIRKS = (
     "demotion_raises", "reclaim_sweeps", "whole_steps", "lease_end_finish", "idle_gap_ends", "stale_speedup",
 )  # fmt: skip
@@ -56,8 +65,10 @@ class PriceSource(Protocol):
 class RoundOptions:
     """Options of the rounds.
 
-    ``round_s``: length of a round, seconds. ``realloc_s``: least time between two allocations. ``restart_s``: time a
-    job loses when it starts on GPUs it did not hold in the last round. ``window``: measure and finish jobs
+    ``round_s``: length of a round, seconds. ``realloc_s``: least time between two allocations; by default 1,920 s,
+    or 0 where jobs wait for one although GPUs are free, or miss deadlines (``gap_s``). ``restart_s``: time a job loses
+    when it goes on with GPUs it did not hold in the last round, not when it first starts; adaptive jobs have times of
+    their own (``fastsim.apps``) and pay for the first start, too. ``window``: measure and finish jobs
     ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one each.
     ``until_s``: end of the run, seconds. ``begin_s``: when ordered rounds may first begin; the others follow every
     ``round_s``. ``endless``: jobs are generated, so that an arrival is known even after the
@@ -65,7 +76,7 @@ class RoundOptions:
     """
 
     round_s: float = 360.0
-    realloc_s: float = 1920.0
+    realloc_s: float | None = None
     restart_s: float = 0.0
     until_s: float = float("inf")
     window: tuple[int, int] | None = None
@@ -78,7 +89,7 @@ class RoundOptions:
     def __post_init__(self) -> None:
         for name, low in (("round_s", 1e-9), ("realloc_s", 0.0), ("restart_s", 0.0)):
             value = getattr(self, name)
-            if not low <= value < float("inf"):
+            if value is not None and not low <= value < float("inf"):
                 raise ScenarioError(name, value, "seconds, finite and not negative (round_s: above 0)")
         if not abs(self.begin_s) < float("inf"):
             raise ScenarioError("begin_s", self.begin_s, "finite seconds")
@@ -86,6 +97,12 @@ class RoundOptions:
             raise ScenarioError("restart_s", self.restart_s, f"less than a round ({self.round_s:g} s)")
         if self.window is not None and not 0 <= self.window[0] < self.window[1]:
             raise ScenarioError("window", f"{self.window[0]}:{self.window[1]}", "FIRST:LAST with 0 <= FIRST < LAST")
+
+    def gap_s(self, plan: RoundPlan) -> float:
+        """Least time between two allocations: usual where other jobs run until then, none where nobody may."""
+        if self.realloc_s is not None:
+            return self.realloc_s
+        return REALLOC_S if self.quirk(LATE_SHARES) or not (plan.strict or plan.prompt) else 0.0
 
     def quirk(self, name: str) -> bool:
         """Whether a compat switch is on."""

@@ -154,7 +154,9 @@ class RoundPlan:
 
     ``pairs``: jobs may share GPUs, so pairs of them are candidates too. ``visit``: see ``VISITS``.
     ``strict``: only what has a positive priority runs; otherwise GPUs that are left go to whoever fits.
+    ``prompt``: no job may wait for its shares, even where others run until then; so with ``strict``, too.
     ``beliefs``: what is believed of sharing, if it is not the truth.
+    ``entities``: the tenants it tells apart, if any; those of the jobs must be the same.
     """
 
     allocator: Allocator
@@ -163,6 +165,8 @@ class RoundPlan:
     strict: bool = False
     traits: Mapping[str, Any] = field(default_factory=dict)
     beliefs: Beliefs | None = None
+    prompt: bool = False
+    entities: frozenset[str] = frozenset()
 
 
 class RoundPolicy(Protocol):

@@ -61,6 +61,25 @@ class RoundRun:
     gpus__g: tuple[int, ...]
     solver_s: float = 0.0
     gauge: Gauge | None = None
+    spoilt_gpu_s: float | None = None
+    """GPU seconds that restarts took; None of a run without rounds."""
+    even: ClassVar[bool] = False
+    """Whether every round takes as long as the options say."""
+
+    @property
+    def began_s(self) -> float:
+        """When the first job came; the end if none did."""
+        return float(self.jobs["submit_s"].min()) if len(self.jobs) else self.makespan_s
+
+    @property
+    def priced(self) -> bool:
+        """Whether GPUs cost anything."""
+        return self.options.prices is not None
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first arrival to the end."""
+        return self.makespan_s - self.began_s
 
 
 @dataclass
@@ -268,7 +287,7 @@ def _loop(
     return Rounds(
         gpus, setting.oracle.alone__kg, setting.oracle.shared__kkg, fastest,
         random.Random(setting.seed + 5).getstate()[1],  # the stream the original gives to its shuffler
-        round_s=options.round_s, realloc_s=options.realloc_s, restart_s=options.restart_s, until_s=options.until_s,
+        round_s=options.round_s, realloc_s=options.gap_s(plan), restart_s=options.restart_s, until_s=options.until_s,
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
@@ -279,7 +298,7 @@ def _loop(
 def _finished(driver: Driver, gpus: tuple[int, ...]) -> RoundRun:
     loop = driver.loop
     if loop.gauge is not None:
-        loop.gauge.close(loop.now_s, loop.table.n)
+        loop.gauge.close(loop.now_s)
     driver.drain()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
     return RoundRun(
@@ -287,5 +306,5 @@ def _finished(driver: Driver, gpus: tuple[int, ...]) -> RoundRun:
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.gauge,
+        driver.solver_s, loop.gauge, float(loop.spoilt_gpu_s),
     )  # fmt: skip

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim import round_beliefs, round_sources, sources
+from fastsim.accepted_kinds import AcceptedKinds
+from fastsim.binding_columns import check_entities, checked_columns
 from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.job_batches import JobBatch, JobBatches
 from fastsim.pod_kinds import PodBatches, Request, request_oracle, requests_of
 from fastsim.result import Result
-from fastsim.round_options import QUIRKS, TURN_QUIRKS, RoundOptions
+from fastsim.round_options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
 from fastsim.round_plan import RoundPlan, Setting, setting_of
+from fastsim.sockets import refuse_begin, refuse_options_of_shares
 from fastsim.turn_needs import TurnNeeds, needs_of
 from fastsim.turn_plan import TurnPlan
 from fastsim.workload import schema as s
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_run import RoundRun
     from fastsim.round_saving import RoundSaving
+    from fastsim.run_warnings import Message
     from fastsim.spec import Scenario
     from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
@@ -47,17 +51,21 @@ class PreparedRounds(NamedTuple):
     options: RoundOptions
     needs: TurnNeeds | None = None
     """For ordered rounds."""
+    messages: Sequence[Message] = ()
+    """What the user should be told."""
 
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
     cluster = round_sources.lasting(sources.cluster_from(scenario.cluster), scenario.policy)
     workload, untuned = sources.workload_from(scenario.workload, cluster)
+    window = round_sources.window_from(scenario.window)
+    round_sources.refuse_beyond(window, workload)
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)
     sensitivity = round_sources.sensitivity_from(scenario.rates, cluster)
     oracle = round_sources.rates_from(sensitivity or scenario.rates, workload, models)
-    setting = setting_of(cluster, oracle, scenario.seed)
+    jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
     plan = round_beliefs.believing(plan, setting, scenario)
     needs, requests = None, None
@@ -65,46 +73,49 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         refuse_options_of_shares(scenario)
         if scenario.rates is None and s.WORKLOAD not in workload.columns:
             requests = requests_of(workload)
-            setting = setting_of(cluster, request_oracle(requests, models), scenario.seed)
+            bare = setting_of(cluster, request_oracle(requests, models), scenario.seed)
+            jobs, setting = _jobs(workload, bare, scenario, requests)
+            assert jobs.accepted is not None
+            requests = [requests[kind] for kind in jobs.accepted.origins]
         needs = needs_of(cluster, setting, sensitivity, requests, switches)
         needs.check(plan)
-    elif scenario.begin_s is not None:
-        raise ScenarioError("begin_s", scenario.begin_s, f"nothing: policy {scenario.policy} shares time out")
-    batches, endless = _batches(workload, setting, scenario, requests)
+    else:
+        refuse_begin(scenario)
+    counted = isinstance(plan, TurnPlan) and plan.mechanism == "greedy" and requests is not None
+    messages = checked_columns(workload, cluster, counted=counted)
+    if isinstance(plan, RoundPlan) and plan.entities:
+        check_entities(workload, plan.entities)
     options = RoundOptions(
         **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
         restart_s=scenario.restart_s,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        window=round_sources.window_from(scenario.window),
+        window=window,
         global_queue=scenario.global_queue,
         prices=round_sources.prices_from(scenario.prices, models, "azure_last_zone" in switches),
-        compat=switches & frozenset((*QUIRKS, *TURN_QUIRKS)),
-        endless=endless,
+        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *TURN_QUIRKS)),
+        endless=workload.endless() is not None,
         begin_s=scenario.begin_s or 0.0,
     )
     typical = sources.typical_from(scenario.typical, untuned, cluster)
-    return PreparedRounds(cluster, workload, setting, plan, batches, batches.tenants, typical, options, needs)
+    return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
 
 
 def played_rounds(
     scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
-) -> Result:
-    """The result of one scenario, in memory; ``saving`` keeps checkpoints, and may have one to begin with."""
+) -> tuple[Result, Sequence[Message]]:
+    """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     made = prepared_rounds(scenario, policy)
     if scenario.ideal and scenario.log is not None:
         raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to tell of")
-    if isinstance(made.plan, TurnPlan) and (scenario.ideal or scenario.log is not None):
-        name = "ideal" if scenario.ideal else "log"
-        raise ScenarioError(name, repr(getattr(scenario, name)), f"nothing: policy {scenario.policy} has no shares")
     if scenario.ideal:
-        return _result(scenario, made, _ideal(scenario, made, progress), began)
+        return _result(scenario, made, _ideal(scenario, made, progress), began), made.messages
     keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
     run = driven(scenario, made, progress, keeping, start)
     if scenario.log is not None:
         run = _logged(scenario, made, run)
-    return _result(scenario, made, run, began)
+    return _result(scenario, made, run, began), made.messages
 
 
 def driven(
@@ -124,15 +135,6 @@ def driven(
     from fastsim.round_run import run_rounds
 
     return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
-
-
-def refuse_options_of_shares(scenario: Scenario) -> None:
-    """Refuse options that mean something only where time is shared out."""
-    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
-    for name in ("realloc_s", "global_queue"):
-        if getattr(scenario, name) != defaults[name]:
-            expected = f"nothing: policy {scenario.policy} gives all GPUs out anew in every round"
-            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
 
 
 def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
@@ -198,15 +200,22 @@ def _plan(policy: Any, setting: Setting) -> RoundPlan | TurnPlan:
     return plan
 
 
-def _batches(
-    workload: Workload, setting: Setting, scenario: Scenario, requests: list[Request] | None
-) -> tuple[JobBatches, bool]:
-    """The jobs, and whether they never end: those of a window go on arriving as long as they are needed."""
+def _jobs(
+    workload: Workload, setting: Setting, scenario: Scenario, requests: list[Request] | None = None
+) -> tuple[JobBatches, Setting]:
+    """The jobs, and the setting with the kinds of those that accept some GPU models only.
+
+    Generated jobs of a window go on arriving as long as they are needed.
+    """
     stream = workload.endless()
     endless = stream is not None and scenario.window is not None
     source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
     told = (workload.name, source, setting.oracle, setting.reference__k)
-    return JobBatches(*told) if requests is None else PodBatches(*told, requests=requests), stream is not None
+    jobs = JobBatches(*told) if requests is None else PodBatches(*told, requests=requests)
+    jobs.accepted = AcceptedKinds.of(workload, jobs, setting.gpu_models)
+    setting = jobs.accepted.widened(setting)
+    jobs.ideal__k = setting.reference__k
+    return jobs, setting
 
 
 def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:
@@ -229,6 +238,8 @@ def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
     from fastsim.result import provenance_of_build
 
     options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
+    if isinstance(made.plan, RoundPlan):
+        options["realloc_s"] = made.options.gap_s(made.plan)
     options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
     told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
     return {

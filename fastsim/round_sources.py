@@ -131,6 +131,16 @@ def window_from(what: Any) -> tuple[int, int] | None:
     return first, last
 
 
+def refuse_beyond(window: tuple[int, int] | None, workload: Workload) -> None:
+    """ScenarioError if jobs of the window are not among those of the workload, whatever could be generated."""
+    if window is None:
+        return
+    count = sum(batch.num_rows for batch in workload.batches()) if workload.rows is None else workload.rows
+    if window[1] > count:
+        expected = f"FIRST:LAST with LAST at most {count}, the jobs of {workload.name}"
+        raise ScenarioError("window", f"{window[0]}:{window[1]}", expected)
+
+
 def lasting(cluster: Cluster, policy: object) -> Cluster:
     """The cluster, whose nodes must be there from the beginning to the end; others are a ScenarioError."""
     for node in cluster.nodes.select(["name", "add_s", "remove_s"]).to_pylist():

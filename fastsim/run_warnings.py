@@ -6,13 +6,20 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from fastsim.regime import EVERYBODY_ELSE
+
 if TYPE_CHECKING:
     from fastsim.oversize import Oversized
+    from fastsim.regime import Regime
     from fastsim.workload import Workload
 
 Message = tuple[type[Warning], str]
 """A warning that is yet to be given."""
 
+MOST_NAMES = 5
+"""Names that a warning lists."""
 NOT_HONOURED = ("min_replicas", "max_replicas")
 """Pod columns that ask for more than the online engine looks at so far."""
 
@@ -29,6 +36,10 @@ class ColumnIgnored(RunWarning):
     """The workload has a column that asks for something the engine does not look at."""
 
 
+class TenantAbsent(RunWarning):
+    """A quota or a weight is of a tenant that has no pods."""
+
+
 def large_pods(oversized: Oversized) -> list[Message]:
     """What to say of pods that fit nowhere."""
     if not oversized.count:
@@ -43,6 +54,24 @@ def ignored_columns(workload: Workload) -> list[Message]:
     ignored = [name for name in NOT_HONOURED if name in workload.columns]
     text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
     return [(ColumnIgnored, text)] if ignored else []
+
+
+def absent_tenants(workload: Workload, regime: Regime) -> list[Message]:
+    """What to say of tenants that have a quota or a weight but no pods; of pods that are not in memory nobody knows.
+
+    It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.
+    """
+    from fastsim.workload.stream import Held
+
+    named = (regime.quotas.keys() | regime.weights.keys()) - {EVERYBODY_ELSE}
+    if not named or not isinstance(workload.source, Held):
+        return []
+    table = workload.source.table
+    tenants = set(table["tenant"].cast(pa.string()).unique().to_pylist()) if "tenant" in table.column_names else {None}
+    absent = sorted(named - {tenant or "" for tenant in tenants})
+    listed = ", ".join(repr(name) for name in absent[:MOST_NAMES]) + (", …" if len(absent) > MOST_NAMES else "")
+    text = f"{workload.name}: quotas or weights of tenants that have no pods: {listed}"
+    return [(TenantAbsent, text)] if absent else []
 
 
 def warn(messages: Iterable[Message], depth: int) -> None:

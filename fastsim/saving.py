@@ -34,7 +34,8 @@ NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "mig_used", "tags", "p
 """Columns that say what is free on a node; everything else about nodes follows from them."""
 BATCH_ROWS = 16_384
 """Rows of a batch: a checkpoint can be taken between two of them, or when nothing arrives any more."""
-SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "regime", "outages")
+SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "regime", "outages",
+        "prices")  # fmt: skip
 """What must be as it was for the same bytes."""
 FORK_MAY_CHANGE = ("plan", "seed", "until_s", "regime")
 """What may be different in the run that goes on; checkpoints of a fork say so."""
@@ -122,6 +123,7 @@ class Saving:
             self._decided = {
                 "cluster": run.cluster.checksum(), "plan": plan, "seed": options.seed, "sample_s": options.sample_s,
                 "until_s": options.until_s, "record": options.record, "deschedule": repr(steps),
+                "prices": None if options.prices is None else options.prices.checksum(),
                 "typical_pods": hashlib.sha256(repr(run.typical).encode()).hexdigest(), **decided_by(options.regime),
             }  # fmt: skip
         return self._decided

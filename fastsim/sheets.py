@@ -28,7 +28,7 @@ class Sheet:
 
     what: int
     known: tuple[str, ...]
-    """Columns of seconds that may lack a value."""
+    """Columns of numbers that may lack a value."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema, self.size = schema, tabular.ROW_GROUP
@@ -144,13 +144,13 @@ class JobSheet(Sheet):
     """Rows of ``jobs``."""
 
     what = POD
-    known = ("start_s", "end_s", "wait_s", "jct_s")
+    known = ("start_s", "end_s", "wait_s", "jct_s", "paused_s", "ideal_s", "slowdown", "cost")
 
     def kinds(self) -> dict[str, Any]:
         """The numbers of a row."""
-        seconds = ("submit_s", "start_s", "end_s", "wait_s", "jct_s", "lost_work_s")
-        return {"pod_id": np.int64, **dict.fromkeys(seconds, np.float64), "state": np.uint8, "reason": np.uint8,
-                "attempts": np.int16, "preemptions": np.int16}  # fmt: skip
+        reals = ("submit_s", "lost_work_s", "gpu_hours", *self.known)
+        return {"pod_id": np.int64, **dict.fromkeys(reals, np.float64), "state": np.uint8, "reason": np.uint8,
+                "attempts": np.int16, "preemptions": np.int16, "restarts": np.int32}  # fmt: skip
 
     def fill(self, rows: Any, first: int) -> int:
         """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""

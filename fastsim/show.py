@@ -31,13 +31,14 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("grar", "allocated over arrived GPU (GRAR)", "", 4),
     ("wait_mean_s", "mean wait", "s", 1),
     ("jct_mean_s", "mean completion time", "s", 1),
-    ("restarts", "containers restarted", "", 0),
+    ("restarts", "restarts", "", 0),
     ("makespan_s", "simulated time", "s", 0),
 )
 """Lines of a run's summary: column, what it is, unit, decimals."""
 
 ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods", "jobs", "", 0),
+    ("jobs_counted", "jobs that count", "", 0),
     ("pods_unplaced", "jobs given up", "", 0),
     ("pods_pending", "jobs still waiting", "", 0),
     ("mean_gpu_alloc_pct", "GPU allocation, mean over time", "%", 2),
@@ -55,7 +56,7 @@ ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
 )
 """The same for jobs in rounds."""
 QUIET = ("cost", "slo_violations", "pods_unplaced", "pods_pending")
-"""Lines of runs in rounds that say nothing where they are 0."""
+"""Lines of runs in rounds that say nothing where they are 0; of other runs only ``restarts`` is such a line."""
 
 COLUMNS = (
     ("name", "policy", 1, 0),
@@ -112,16 +113,18 @@ LEFT = ("name", "policy", "cluster", "workload", "add", "outcome")
 def summary_text(result: Result, out: Path | None = None) -> str:
     """The main figures of a run, one per line."""
     row = result.summary.row(0, named=True)
-    figures, speed = FIGURES, f"{result.timing['pods_per_s']:,.0f} pods/s"
-    if "rounds" in row:
-        figures = tuple(line for line in ROUND_FIGURES if line[0] not in QUIET or row[line[0]])
+    rounds = "rounds" in row
+    figures, quiet = (ROUND_FIGURES, QUIET) if rounds else (FIGURES, ("restarts",))
+    speed = f"{result.timing['pods_per_s']:,.0f} pods/s"
+    if rounds:
         speed = f"{result.timing['rounds_per_s']:,.0f} rounds/s"
-    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in figures]
+    told = [line for line in figures if line[0] not in quiet or row.get(line[0])]
+    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in told]
     lines.append(("simulation speed", speed))
     shown = [(text, figure) for text, figure in lines if figure]
     width = max(len(text) for text, _ in shown)
-    told = "".join(f"{text:<{width}}  {figure}\n" for text, figure in shown)
-    return told + (f"saved to {out}\n" if out else "")
+    page = "".join(f"{text:<{width}}  {figure}\n" for text, figure in shown)
+    return page + (f"saved to {out}\n" if out else "")
 
 
 def comparison_text(table: pl.DataFrame) -> str:

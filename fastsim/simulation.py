@@ -18,7 +18,7 @@ from fastsim.plan import OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.regime import regime_from
 from fastsim.run_warnings import ColumnIgnored as ColumnIgnored
-from fastsim.run_warnings import Message, ignored_columns, large_pods, warn
+from fastsim.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
 from fastsim.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.run_warnings import RunWarning as RunWarning
 from fastsim.sockets import is_monitored_policy, is_round_policy, refuse_foreign_fields
@@ -75,8 +75,9 @@ def simulate(
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), see
-    :class:`fastsim.spec.Scenario`, :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
+    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), one
+    for pods ``restart_s`` and ``prices``, see :class:`fastsim.spec.Scenario`,
+    :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
     plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
     and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
     :class:`fastsim.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what Gavel's
@@ -210,7 +211,8 @@ def _played_pods(
     if out is not None and folder is not None:
         result.write_record(folder)
         result = _named(stack, result, out)
-    return result, [*large_pods(oversized), *ignored_columns(made.workload)]
+    absent = absent_tenants(made.workload, options.regime)
+    return result, [*large_pods(oversized), *ignored_columns(made.workload), *absent]
 
 
 def _policy(scenario: Scenario) -> Any:
@@ -235,14 +237,15 @@ def _played_rounds(
     if scenario.ideal and keeping is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
     saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    messages: Sequence[Message] = ()
     if is_monitored_policy(policy):
         from fastsim.monitored_simulation import played_monitored
 
         result = played_monitored(scenario, policy, progress)
     elif is_adaptive(policy):
-        result = played_adaptive(scenario, policy, progress, saving)
+        result, messages = played_adaptive(scenario, policy, progress, saving)
     else:
-        result = played_rounds(scenario, policy, progress, saving)
+        result, messages = played_rounds(scenario, policy, progress, saving)
     provenance = _provenance(scenario, None if saving is None else saving.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)
     interrupts.check()
@@ -253,7 +256,7 @@ def _played_rounds(
         result.write(folder)
         interrupts.check()
         result = _named(stack, result, out)
-    return result, []
+    return result, list(messages)
 
 
 def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
@@ -297,6 +300,7 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
 def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
     from fastsim.deschedule_text import deschedule_from
     from fastsim.engine import OnlineOptions
+    from fastsim.pod_totals import prices_for
     from fastsim.stages import Inflation
     from fastsim.telemetry import telemetry_from
 
@@ -310,6 +314,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         retarget=None if scenario.retarget is None else sources.typical_from(scenario.retarget, untuned, cluster),
         regime=regime_from(scenario),
         telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
+        prices=prices_for(scenario.prices, cluster),
         **rest,
     )
 

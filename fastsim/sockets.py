@@ -14,8 +14,7 @@ ONLINE_ONLY = (
 )  # fmt: skip
 """Fields of a scenario that only mean something for pods placed one by one."""
 ROUNDS_ONLY = (
-    "round_s", "realloc_s", "begin_s", "window", "rates", "prices", "global_queue", "profiling", "references",
-    "ideal", "log",
+    "round_s", "realloc_s", "begin_s", "window", "rates", "global_queue", "profiling", "references", "ideal", "log",
 )  # fmt: skip
 """Fields of a scenario that only mean something for jobs in rounds."""
 
@@ -23,6 +22,30 @@ ROUNDS_ONLY = (
 def is_round_policy(policy: Any) -> bool:
     """Whether a policy shares out the time of jobs instead of placing pods."""
     return callable(getattr(policy, "begin", None))
+
+
+def is_ordered_policy(policy: Any) -> bool:
+    """Whether a policy says that its jobs run in an order, without shares."""
+    return bool(getattr(policy, "ordered", False))
+
+
+def refuse_options_of_shares(scenario: Scenario) -> None:
+    """Refuse options that mean something only where time is shared out."""
+    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
+    for name in ("realloc_s", "global_queue"):
+        if getattr(scenario, name) != defaults[name]:
+            expected = f"nothing: policy {scenario.policy} gives all GPUs out anew in every round"
+            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
+    for name in ("ideal", "log"):
+        if getattr(scenario, name):
+            expected = f"nothing: policy {scenario.policy} has no shares"
+            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
+
+
+def refuse_begin(scenario: Scenario) -> None:
+    """Refuse a first moment where rounds begin with the first job."""
+    if scenario.begin_s is not None:
+        raise ScenarioError("begin_s", scenario.begin_s, f"nothing: policy {scenario.policy} shares time out")
 
 
 def is_monitored_policy(policy: Any) -> bool:

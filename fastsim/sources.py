@@ -8,7 +8,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
                   · ``sia:6:2:3`` (machines with T4, A100 and RTX 2080 Ti, named aws, dgx-ext and rtx)
                   · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
-                  · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder)
+                  · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder, or several: ``A,B``, with the pods
+                  that run there; ``empty=true``: without them)
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
                   another order of the nodes
@@ -16,7 +17,8 @@ workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&ra
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
-                  · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere)
+                  · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere;
+                  ``as=trace``: at the times they tell, those that are over among them)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
@@ -92,6 +94,9 @@ def _cluster_of(source: Any) -> Cluster:
     catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", "a whole number of 0 or more")
+    if head.startswith("kubernetes:") and catalog is not None:
+        # Parts of GPUs, and products under other names, draw what their models do in the table.
+        options, catalog = {**options, "catalog": catalog}, None
     made = _made_cluster(head, options, str(source))
     made = made if seed is None else made.shuffled(seed)
     return made if catalog is None else made.with_catalog(catalog)
@@ -102,7 +107,8 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> Offered:
     from fastsim.workload import Workload
 
     if isinstance(source, Workload):
-        return Offered(source, source)
+        whole = _on(source, cluster)
+        return Offered(whole, whole)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
     untuned = SHELF.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
@@ -110,10 +116,21 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> Offered:
     if not isinstance(ratio, int | float) or not isinstance(seed, int):
         raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
     if not ratio or cluster is None:
-        return Offered(untuned, untuned)
+        whole = _on(untuned, cluster)
+        return Offered(whole, whole)
     capacity = cluster.total_gpu_milli
     key = ("tuned", _joined(head, options), ratio, seed, capacity)
-    return Offered(SHELF.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed)), untuned)
+    tuned = SHELF.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
+    return Offered(_on(tuned, cluster), untuned)
+
+
+def _on(offered: Workload, cluster: Cluster | None) -> Workload:
+    """The pods with those that run on the cluster already."""
+    if cluster is None or cluster.snapshot is None:
+        return offered
+    from fastsim.running_pods import with_running
+
+    return with_running(offered, cluster)
 
 
 def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
@@ -194,6 +211,8 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
         generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
         return generated
     if kind == "kubernetes" and rest:
+        if "as" in options:
+            options["read_as"] = options.pop("as")
         objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
         return objects
     path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
@@ -222,10 +241,10 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     return made
 
 
-def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB") -> Workload:
+def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:
     from fastsim.workload import Workload
 
-    return Workload.from_kubernetes(path, *([nodes] if nodes else []), memory_unit=memory_unit)
+    return Workload.from_kubernetes(path, *([nodes] if nodes else []), memory_unit=memory_unit, read_as=read_as)
 
 
 def _generator(kind: str) -> Callable[..., Workload]:

@@ -80,7 +80,9 @@ class Spans:
         return dict(zip(names, (self.total() / self.count, *self.percentiles(PERCENTS), largest), strict=True))
 
     def total(self) -> float:
-        """The sum, in the order of additions of ``numpy.sum``."""
+        """The sum, in the order of additions of ``numpy.sum``; 0 without values."""
+        if not self.count:
+            return 0.0
         return _summed(self._reader(), self.count)
 
     def percentiles(self, percents: Sequence[float]) -> list[float]:

@@ -2,97 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from fastsim.checkpoint import SPANS
 from fastsim.frames import FRAG_COLUMNS
+from fastsim.job_totals import UNKNOWN, JobTotals
 from fastsim.spans import Spans
-from fastsim_ext.work import spans_of
+from fastsim_ext.outcome import spans_of
+
+WHOLE = ("preemptions", "restarts")
+"""Figures that are whole numbers also where they are not known."""
 
 Row = Any
 
 
 class Waits:
-    """Waiting and completion times in seconds, of pods that started and of pods that finished, as they come.
+    """Values of pods as they come: seconds of waiting and of completion, and what stopping pods came to.
 
-    Also how often pods were stopped for more important ones, and the work that stopping pods threw away, in seconds.
+    ``wait`` of pods that started · ``jct``, ``slowdown`` and ``paused`` (those above 0) of pods that finished ·
+    ``lost`` seconds of work that stopping threw away · ``spoilt`` GPU seconds of that and of starting again. Beside
+    them how often pods were stopped for more important ones, and started again.
     """
 
     def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
-        """In memory and a file of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
-        self.wait, self.jct, self.lost = (
-            Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
-            for name in ("wait", "jct", "lost")
-        )
+        """In memory and files of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
+        self.spans = {
+            name: Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
+            for name in SPANS
+        }
+        self.wait, self.jct, self.lost, self.slowdown, self.paused, self.spoilt = self.spans.values()
         self.preemptions: int | None = None if counts is None else counts["preemptions"]
+        self.restarts: int | None = None if counts is None else counts["restarts"]
 
     def add(self, out: Any) -> None:
         """Take note of outcome rows, in the order in which the loop wrote them."""
-        room = np.empty((3, len(out)))
-        *counts, preemptions = spans_of(np.ascontiguousarray(out).view(np.uint8), room)
-        wait, jct, lost = (values[:count].copy() for values, count in zip(room, counts, strict=True))
-        self.take(wait, jct, lost, preemptions)
+        room = self.room(len(out))
+        self.take(room, *spans_of(np.ascontiguousarray(out).view(np.uint8), room))
 
-    def take(self, wait: Any, jct: Any, lost: Any, preemptions: int) -> None:
-        """Take note of seconds by kind, and of more preemptions."""
-        self.wait.add(wait)
-        self.jct.add(jct)
-        self.lost.add(lost)
+    def room(self, count: int) -> Any:
+        """Room for the values of so many outcome rows."""
+        return np.empty((len(SPANS), count))
+
+    def take(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:
+        """Take note of the first ``counts`` values of each row, in the order of ``SPANS``, and of more stops."""
+        for spans, values, count in zip(self.spans.values(), room, counts, strict=True):
+            spans.add(values[:count].copy())
         self.preemptions = (self.preemptions or 0) + preemptions
+        self.restarts = (self.restarts or 0) + restarts
 
     def durable(self) -> dict[str, int]:
         """Put everything in the files; how many values of each there are."""
-        for spans in (self.wait, self.jct, self.lost):
+        for spans in self.spans.values():
             spans.secure()
-        counts = {name: spans.count for name, spans in (("wait", self.wait), ("jct", self.jct), ("lost", self.lost))}
-        return counts | {"preemptions": self.preemptions or 0}
+        counts = {name: spans.count for name, spans in self.spans.items()}
+        return counts | {"preemptions": self.preemptions or 0, "restarts": self.restarts or 0}
 
     def figures(self) -> dict[str, float | None]:
         """Mean, percentiles and largest of both; None where there is no pod to speak of."""
-        nothing = None if self.preemptions is None else 0.0
         return {
             **self.wait.figures("wait"), **self.jct.figures("jct"), "preemptions": self.preemptions,
-            "lost_work_s": self.lost.total() if self.lost.count else nothing,
+            "lost_work_s": None if self.preemptions is None else self.lost.total(),
         }  # fmt: skip
+
+    def totals(self, gpu_s: float) -> JobTotals:
+        """Totals of the pods, which held so many GPU seconds."""
+        if self.restarts is None:
+            return JobTotals(gpu_s=gpu_s)
+        paused_mean_s = self.paused.total() / self.jct.count if self.jct.count else None
+        return JobTotals(self.restarts, paused_mean_s, self.slowdown, gpu_s, self.spoilt.total())
 
     def close(self) -> None:
         """Give back what held the values."""
-        self.wait.close()
-        self.jct.close()
-        self.lost.close()
+        for spans in self.spans.values():
+            spans.close()
 
 
 def summary_frame(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits
-) -> pl.DataFrame:
-    """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits.
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits,
+    totals: JobTotals = UNKNOWN,
+) -> pl.DataFrame:  # fmt: skip
+    """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits, totals.
 
     ``seconds`` is the time from the first arrival to the last event, ``areas["seconds"]`` that from the first event;
     means over time are null without it.
     ``kept`` is the typical pods' total count at the end and during the main run.
     """
-    return row_frame(summary_row(final, at_capacity, areas, seconds, kept, waits))
+    return row_frame(summary_row(final, at_capacity, areas, seconds, kept, waits, totals))
 
 
 def summary_row(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits
-) -> dict[str, Any]:
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits,
+    totals: JobTotals = UNKNOWN,
+) -> dict[str, Any]:  # fmt: skip
     """The row of ``summary_frame``."""
     at_end, during = kept
     return {
         **_counts(final), **_state(final, at_end),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, during).items()},
         **_means(areas, during), **waits.figures(), "makespan_s": seconds,
+        **totals.figures(),
     }  # fmt: skip
 
 
 def row_frame(row: dict[str, Any]) -> pl.DataFrame:
-    """One row; a figure that is not known is a null among floats, never a column of its own type."""
-    kinds = {name: pl.Int64 if isinstance(value, int) else pl.Float64 for name, value in row.items()}
+    """One row; a figure that is not known is a null among numbers, never a column of its own type."""
+    whole = {name for name, value in row.items() if isinstance(value, int)} | set(WHOLE)
+    kinds = {name: pl.Int64 if name in whole else pl.Float64 for name in row}
     return pl.DataFrame([row], schema=kinds)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import fastsim.simulation  # noqa: F401  it tells scenarios what texts mean
 from fastsim.errors import FastsimError, ScenarioError
+from fastsim.round_sources import refuse_beyond, window_from
+from fastsim.sources import workload_from
 from fastsim.spec import UNDECIDED, Scenario
 from fastsim.spelling import suggestion
 from fastsim.sweep_axes import Choice, Mistakes, placed
@@ -20,7 +22,7 @@ JOB_KEYS = (
 )  # fmt: skip
 """Options of generated pods or jobs that are keys of their own."""
 WINDOWED = ("synth:gavel", "synth:synergy")
-"""Generators whose jobs go on arriving as long as a window needs them."""
+"""Generators whose jobs go on arriving behind a window."""
 FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
 PLACE = re.compile(r"\{(\w+)\}")
 """Stands in a text for another value of the run."""
@@ -91,12 +93,24 @@ def _policy(text: str) -> Any:
 def _refuse_mismatch(scenario: Scenario) -> None:
     """Refuse options that the engine of this policy would have to ignore."""
     from fastsim.adaptive_simulation import is_adaptive, refuse_options
-    from fastsim.sockets import refuse_foreign_fields
+    from fastsim.sockets import (
+        is_ordered_policy,
+        is_round_policy,
+        refuse_begin,
+        refuse_foreign_fields,
+        refuse_options_of_shares,
+    )
 
     policy = _policy(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     refuse_foreign_fields(scenario, policy)
     if is_adaptive(policy):
         refuse_options(scenario)
+    elif is_ordered_policy(policy):
+        refuse_options_of_shares(scenario)
+    elif is_round_policy(policy):
+        refuse_begin(scenario)
+    if scenario.window is not None and str(scenario.workload).partition("?")[0] in WINDOWED:
+        refuse_beyond(window_from(scenario.window), workload_from(scenario.workload)[0])
 
 
 def _original(name: Any, where: str) -> str:
@@ -123,7 +137,9 @@ def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
     if kind in WINDOWED and "jobs" not in {*options, *known}:
         if chosen.get("window") is None:
             raise ScenarioError(f"{where}: jobs", "nothing", "a number, or a window of jobs that count")
-        options["jobs"] = 1  # of a window, jobs go on arriving
+        first_last = window_from(chosen["window"])
+        assert first_last is not None
+        options["jobs"] = first_last[1]  # behind a window, jobs go on arriving
     for name in ("jobs", "pods"):
         if name in options:
             options[name] = _count(options[name], f"{where}: {name}")

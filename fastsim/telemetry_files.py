@@ -3,8 +3,8 @@
 =====================  ========================================================================
 ``*.parquet``          a table of readings (see ``fastsim.telemetry_table``)
 a folder               that of a run which recorded them
-``*.json``             the answer to a range query of Prometheus, saved
-anything else          OpenMetrics text, or what ``promtool tsdb dump`` printed
+``*.json``             the answer to a query of Prometheus, saved
+anything else          OpenMetrics text, what an exporter serves, or what ``promtool tsdb dump`` printed
 =====================  ========================================================================
 """
 
@@ -46,7 +46,7 @@ def collected(
     """The same, as numbers while that is all that is needed: text tells one reading after another."""
     if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
         return readings_of(paths, names, unknown)
-    return gathered(file_samples(paths), by_name(names), unknown)
+    return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
 
 
 def scanned(
@@ -74,7 +74,7 @@ def _readings(path: Path, names: str | os.PathLike[str] | None, unknown: Counter
     if path.suffix == ".parquet":
         return _parquet(path)
     if path.suffix == ".json":
-        return table_of(saved_samples(path), by_name(names), unknown)
+        return table_of(saved_samples(path), by_name(names), unknown, str(path))
     return read_files(path, names=names, unknown=unknown)
 
 

@@ -8,9 +8,11 @@ node, device and pod, then by time; what nobody read has no row.
 from __future__ import annotations
 
 import os
+import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +47,19 @@ class Sample(NamedTuple):
     value: float
 
 
-def table_of(samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None) -> pa.Table:
+class NoNumber(UserWarning):
+    """Samples that are no numbers were left out."""
+
+
+def table_of(
+    samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
+    where: str = "telemetry",
+) -> pa.Table:  # fmt: skip
     """The readings as a table; samples of unknown names are counted, those that tell nothing are left out.
 
     One device's reading at one time stands there once; two that contradict each other are an InputError.
     """
-    return pa.Table.from_batches(gathered(samples, names, unknown).batches(), SCHEMA)
+    return pa.Table.from_batches(gathered(samples, names, unknown, where).batches(), SCHEMA)
 
 
 class Gathered:
@@ -101,9 +110,12 @@ class Gathered:
             yield from piece.combine_chunks().to_batches()
 
 
-def gathered(samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None) -> Gathered:
-    """The readings that samples tell, see `table_of`."""
-    found = Gathered()
+def gathered(
+    samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
+    where: str = "telemetry",
+) -> Gathered:  # fmt: skip
+    """The readings that samples tell, see `table_of`; a warning says how many of them are no numbers."""
+    found, numberless = Gathered(), 0
     known: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
     name, labels, series, metric = "", None, 0, None
     for sample in samples:
@@ -119,6 +131,11 @@ def gathered(samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Co
                 unknown[name] += 1
         elif -BLANK_FROM < sample.value < BLANK_FROM:
             found.add(series, sample.ts_ms, metric.ours(sample.value))
+        elif not isfinite(sample.value):
+            numberless += 1
+    if numberless:
+        told = f"{where}: samples that are NaN or infinite, which are left out: {numberless:,}"
+        warnings.warn(told, NoNumber, stacklevel=2)
     return found
 
 

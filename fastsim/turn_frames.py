@@ -8,20 +8,25 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from fastsim.frames import EVENTS
 from fastsim.turn_run import TurnRun
 
 Floats = npt.NDArray[np.float64]
+
+BY_ROUND = {
+    "cpu_milli_used": "cpu_used", "memory_mib_used": "memory_used", "cpu_milli_demand": "cpu_demand",
+    "memory_mib_demand": "memory_demand", "jobs_at_fair_share": "at_fair",
+}  # fmt: skip
+"""Columns of the timeline that are known when a round begins, null in other rows; their names in a round's record."""
 
 
 def timeline_columns(run: TurnRun) -> dict[str, pl.Series]:
     """Columns beside the timeline's own: what of the CPUs and memory held is of use to the jobs at work, what those
     would need, how many of them go no faster than with their fair share."""
-    turns = run.turns[np.searchsorted(run.turns["round"], run.rows["seq"])]
-    return {
-        "cpu_milli_used": pl.Series(turns["cpu_used"]), "memory_mib_used": pl.Series(turns["memory_used"]),
-        "cpu_milli_demand": pl.Series(turns["cpu_demand"]), "memory_mib_demand": pl.Series(turns["memory_demand"]),
-        "jobs_at_fair_share": pl.Series(turns["at_fair"]),
-    }  # fmt: skip
+    begins = run.rows["kind"] == EVENTS.index("sample")
+    row = pl.Series(np.where(begins, np.searchsorted(run.turns["round"], run.rows["seq"]), 0))
+    turns = {name: pl.Series(np.ascontiguousarray(run.turns[field])) for name, field in BY_ROUND.items()}
+    return {name: column.gather(row).set(~pl.Series(begins), None) for name, column in turns.items()}
 
 
 def turn_figures(run: TurnRun) -> dict[str, Any]:

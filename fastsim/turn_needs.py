@@ -165,7 +165,7 @@ def needs_on(
     iteration_s = np.array([p.iteration_s for p in profiles], np.float64)
     demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])
-    step_s = np.repeat(iteration_s[:, None], len(setting.gpu_models), axis=1)
+    step_s = np.where(setting.oracle.alone__kg == 0, 0.0, iteration_s[:, None])
     return TurnNeeds(
         *servers, need, sizes(setting), speedup, step_s, demands, tuple(refused), "speedups",
         workloads(setting),

@@ -35,6 +35,7 @@ class TurnRun(RoundRun):
 
     turns: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TURN))
     needs: TurnNeeds | None = None
+    even: ClassVar[bool] = True
     reclaims: int = 0
     """How often servers took back what jobs had above their fair shares."""
 
@@ -190,7 +191,7 @@ def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> TurnRun:
     loop = driver.loop
     end_s = loop.end_s
     if loop.gauge is not None:
-        loop.gauge.close(end_s, loop.table.n)
+        loop.gauge.close(end_s)
     driver.drain()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
     return TurnRun(
@@ -198,5 +199,6 @@ def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> TurnRun:
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.gauge, np.concatenate(driver.turns), driver.needs, int(loop.portions.reclaims),
+        driver.solver_s, loop.gauge, float(loop.spoilt_gpu_s), np.concatenate(driver.turns),
+        driver.needs, int(loop.portions.reclaims),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.gauge cimport Gauge
+from fastsim_ext.trainee cimport Trainee
 
 
 @cython.final
@@ -19,6 +20,7 @@ cdef class Adaptive:
     cdef bint recorded
     cdef readonly list moments, gpus   # what ran in each round, and GPUs that were new to their jobs
     cdef int64_t first_moment          # of this round
+    cdef int depart(self, Trainee job) except -1
     cdef int release(self, object job) except -1
     cdef object take(self, object nodes)
     cdef int measure(self, int64_t running) except -1

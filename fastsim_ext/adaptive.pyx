@@ -3,8 +3,10 @@
 Python decides between two rounds; here jobs train, GPUs change hands, and the metrics look on.
 """
 
+import numpy as np
+
 cimport cython
-from libc.math cimport isnan
+from libc.math cimport ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.trainee cimport Trainee
 
@@ -17,7 +19,6 @@ cdef class Adaptive:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
     def __init__(self, jobs, double round_s, base__n, bint recorded, Gauge gauge):
-        import numpy as np
         nodes = len(base__n) - 1
         self.pending = list(reversed(jobs))
         self.round_s, self.recorded, self.gauge = round_s, recorded, gauge
@@ -26,6 +27,8 @@ cdef class Adaptive:
         self.owned = np.zeros(base__n[nodes], np.int32)
         self.busy_s = np.zeros(base__n[nodes])
         self.used__n = np.zeros(nodes + 1, np.int32)
+        if self.pending:  # rounds before the one that ends with the first arrival are left out
+            self.now_s = (ceil((<Trainee> jobs[0]).submit_s / round_s) - 1) * round_s
 
     @property
     def expected(self):
@@ -45,6 +48,7 @@ cdef class Adaptive:
             finish_s = end_s if isnan(job.finish_s) else job.finish_s
             if job.site is not None:
                 spent_s = finish_s - self.now_s
+                job.hold(min(spent_s, self.round_s))
                 for gpu in self.held[job.id][1]:
                     self.busy_s[gpu] += spent_s
                 if self.recorded:
@@ -53,10 +57,10 @@ cdef class Adaptive:
             if isnan(job.finish_s):
                 staying.append(job)
                 continue
+            if self.gauge is not None:
+                self.depart(job)
             self.release(job.id)
             self.gone.append(job)
-            if self.gauge is not None:
-                self.gauge.leave(True)
         self.active = staying
         self.now_s = end_s
         while self.pending and (<Trainee> self.pending[len(self.pending) - 1]).submit_s <= end_s:
@@ -64,7 +68,7 @@ cdef class Adaptive:
             job.clock_s = end_s
             self.active.append(job)
             if self.gauge is not None:
-                self.gauge.arrive(job.gpus_asked)
+                self.gauge.arrive(job.submit_s, job.id, job.gpus_asked)
         self.rounds += 1
         self.first_moment = len(self.moments)
 
@@ -75,10 +79,13 @@ cdef class Adaptive:
         for job, place in zip(self.active, nodes, strict=True):
             if job.id in self.held and self.held[job.id][0] != place:
                 self.release(job.id)
+                if not place:
+                    job.wait(self.now_s)
         for job, site, place in zip(self.active, sites, nodes, strict=True):
             kept = job.id in self.held
             if site is not None and not kept:
                 self.held[job.id] = (place, self.take(place))
+                job.stay(self.now_s)
             job.move(site, self.now_s)
             job.present += 1
             job.crowd += active
@@ -95,8 +102,15 @@ cdef class Adaptive:
         self.max_active = max(self.max_active, active)
         self.job_rounds += active
         self.quiet = 0 if running or not active else self.quiet + 1
-        if self.gauge is not None:
+        if self.gauge is not None and (active or self.pending):
             self.measure(running)
+
+    cdef int depart(self, Trainee job) except -1:
+        """Tell the metrics that a job is done, and which GPUs it frees."""
+        cdef int32_t[::1] gpus = np.array(self.held[job.id][1] if job.id in self.held else (), np.int32)
+        cdef int32_t count = <int32_t> gpus.shape[0]
+        return self.gauge.depart(min(job.finish_s, self.now_s + self.round_s), job.id, True,
+                                 &gpus[0] if count else NULL, count, 0, 0)
 
     cdef int release(self, object job) except -1:
         """Take a job's GPUs back."""
@@ -126,14 +140,14 @@ cdef class Adaptive:
         """Tell the metrics what this round looks like."""
         cdef Py_ssize_t node
         cdef int32_t position
-        self.gauge.pass_time(self.now_s)
+        self.gauge.follow(self.now_s)
         for node in range(self.base__n.shape[0] - 1):
             if self.base__n[node] == self.base__n[node + 1]:
                 continue
             position = self.gauge.node_of_gpu[self.base__n[node]]
             if self.gauge.used[position] != self.used__n[node]:
                 self.gauge.change(position, self.used__n[node])
-        self.gauge.note(self.rounds - 1, running, len(self.active))
+        self.gauge.note(self.rounds - 1, running)
         return 0
 
     def verify(self):

@@ -94,7 +94,8 @@ cdef bytes trainee_state(Trainee job):
     all.noisy, all.sqr, all.var = job.noisy, job.noise.sqr, job.noise.var
     all.progress, all.clock_s, all.first_s, all.finish_s = job.progress, job.clock_s, job.first_s, job.finish_s
     all.restart_left_s, all.service_s, all.wasted_s = job.restart_left_s, job.service_s, job.wasted_s
-    all.used_s, all.held_s = job.used_s, job.held_s
+    all.used_s, all.held_s, all.gpu_s, all.paused_s = job.used_s, job.held_s, job.gpu_s, job.paused_s
+    all.stays, all.preemptions, all.left_s = job.stays, job.preemptions, job.left_s
     return raw(&all, 1, sizeof(Trained))
 
 
@@ -108,7 +109,8 @@ cdef int trainee_back(Trainee job, part) except -1:
     job.noisy, job.noise.sqr, job.noise.var = all.noisy, all.sqr, all.var
     job.progress, job.clock_s, job.first_s, job.finish_s = all.progress, all.clock_s, all.first_s, all.finish_s
     job.restart_left_s, job.service_s, job.wasted_s = all.restart_left_s, all.service_s, all.wasted_s
-    job.used_s, job.held_s = all.used_s, all.held_s
+    job.used_s, job.held_s, job.gpu_s, job.paused_s = all.used_s, all.held_s, all.gpu_s, all.paused_s
+    job.stays, job.preemptions, job.left_s = all.stays, all.preemptions, all.left_s
     return 0
 
 

@@ -46,11 +46,13 @@ cdef class DemandTable:
     cdef void look(self, int n, int cls, Look* look) noexcept nogil
     cdef void shift(self, Look* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
     cdef int stage(self, const Look* look, int cls) noexcept nogil
+    cdef int lacking(self, const Look* look, int cls) noexcept nogil
     cdef uint64_t fitting(self, const Look* look, int cls) noexcept nogil
     cdef uint64_t tightest(self, const Look* look, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef bint could_host(self, int cls) noexcept nogil
     cdef bint hopeless(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
+    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef void mask(self, int n, int64_t wanted) noexcept nogil
     cdef void unmask(self, int n) noexcept nogil

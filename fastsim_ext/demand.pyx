@@ -8,6 +8,7 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
+from fastsim_ext.device cimport device_are
 from fastsim_ext.nodes cimport NodeTable
 from fastsim_ext.roster cimport Roster
 from fastsim_ext.select cimport Choice, Selector
@@ -133,11 +134,20 @@ cdef class DemandTable:
 
     cdef int stage(self, const Look* look, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
+        cdef const Rule* rule = self.rule(cls)
+        cdef int lack
+        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + look.n]:
+            return NO_MATCH
+        lack = self.lacking(look, cls)
+        if lack == 0 and rule != NULL and rule.most >= 0 and look.group_pods + 1 > rule.most:
+            return POD_LIMIT
+        return lack
+
+    cdef int lacking(self, const Look* look, int cls) noexcept nogil:
+        """The first amount that the node has too little of, as a Reason; 0 if it has enough of all."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const Rule* rule = self.rule(cls)
         cdef int g, fit = 0
-        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + look.n]:
-            return NO_MATCH
         if pod.num_gpu > 0:
             if pod.models != 0 and (self.nodes.model[look.n] < 0
                                     or not (pod.models >> self.nodes.model[look.n]) & 1):
@@ -156,11 +166,7 @@ cdef class DemandTable:
                     return NO_EXTRA
             if rule.foreign:
                 return NO_EXTRA
-        if look.pods >= self.nodes.max_pods[look.n]:
-            return NO_POD_SLOT
-        if rule != NULL and rule.most >= 0 and look.group_pods + 1 > rule.most:
-            return POD_LIMIT
-        return 0
+        return NO_POD_SLOT if look.pods >= self.nodes.max_pods[look.n] else 0
 
     cdef uint64_t fitting(self, const Look* look, int cls) noexcept nogil:
         """The devices with room for one device's share of the pod."""
@@ -263,6 +269,31 @@ cdef class DemandTable:
         if memory:
             for f in range(count):
                 self.unmask(self.select.feasible__f[f])
+        self.select.attempts += 1
+        return 0
+
+    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
+        """As Selector.stay; labels and limits of groups do not matter, because the pod is there already."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef const Rule* rule = self.rule(cls)
+        cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
+        cdef Look look
+        cdef Node node
+        choice.node, choice.gpus, choice.reason = -1, gpus, NO_NODE
+        if self.nodes.present[n]:
+            self.look(n, cls, &look)
+            choice.reason = self.lacking(&look, cls)
+            if choice.reason == 0 and gpus != 0 and not device_are(gpus, self.fitting(&look, cls), pod.num_gpu):
+                choice.reason = NO_GPU
+            if choice.reason == 0:
+                choice.node = n
+            if choice.node >= 0 and gpus == 0:
+                if memory:
+                    self.mask(n, rule.gpu_mem)
+                node = self.nodes.exactly(n)
+                choice.gpus = Selector.devices(self.select, n, &node, pod, self.select.gpu_pick)
+                if memory:
+                    self.unmask(n)
         self.select.attempts += 1
         return 0
 

@@ -74,3 +74,13 @@ cdef uint64_t device_nth_fit(const Node* node, int milli, int nth) noexcept nogi
                 return (<uint64_t> 1) << g
             nth -= 1
     return 0
+
+
+cdef bint device_are(uint64_t gpus, uint64_t free, int count) noexcept nogil:
+    """Whether a set has so many devices, all of them among the free ones."""
+    cdef int n = 0
+    cdef uint64_t left = gpus
+    while left:
+        left &= left - 1
+        n += 1
+    return n == count and gpus & ~free == 0

@@ -15,15 +15,15 @@ cdef struct Gang:        # a job that runs on num_gpu GPUs at once
     int64_t id
     double submit_s, deadline_s, weight, total, run, cost
     double first_s, finish_s           # when it first ran, when it was complete; NaN = not yet
+    double gpu_s, paused_s, left_s     # GPU seconds held; seconds between stays; when it last lost its GPUs
     int64_t rounds       # it ran in
     int32_t kind, num_gpu, failures, tenant
+    int32_t restarts, preemptions      # stays begun after the first one; stays that a time without GPUs followed
     int32_t guise        # kind that it is believed to be when it shares GPUs
     int32_t place        # where it goes when others have left
     int32_t task         # what it does in this round, or did in the last one; -1 = nothing
-    uint8_t known        # the allocation has a row for it
-    uint8_t settled      # it was there when shares were settled
-    uint8_t taken        # it has GPUs in this round
-    uint8_t ended
+    uint8_t known, settled             # the allocation has a row for it; it was there when shares were settled
+    uint8_t taken, holds, ended        # it has GPUs in this round; it had them in the last one
 
 cdef struct Couple:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
@@ -32,6 +32,8 @@ cdef struct Couple:      # two jobs that share their GPUs, rows in the table
 cdef void* gangs_grown(void* items, int64_t count, int64_t size) except NULL nogil
 cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                       double total, double weight, double deadline_s) noexcept nogil
+cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil
+cdef void gang_waits(Gang* gang, double now_s) noexcept nogil
 
 
 @cython.final

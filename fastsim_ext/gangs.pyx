@@ -5,7 +5,7 @@ here called couples, have a row.
 """
 
 cimport cython
-from libc.math cimport NAN
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
@@ -27,7 +27,25 @@ cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int
     gang.submit_s, gang.total, gang.weight, gang.deadline_s = submit_s, total, weight, deadline_s
     gang.run, gang.cost, gang.first_s, gang.finish_s = 0.0, 0.0, NAN, NAN
     gang.rounds, gang.failures, gang.place, gang.task = 0, 0, 0, -1
-    gang.known = gang.settled = gang.taken = gang.ended = False
+    gang.gpu_s, gang.paused_s, gang.left_s, gang.restarts, gang.preemptions = 0.0, 0.0, 0.0, 0, 0
+    gang.known = gang.settled = gang.taken = gang.holds = gang.ended = False
+
+
+cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil:
+    """It has GPUs in the round that begins now; ``kept``: those of the last round, with the same mate."""
+    if not gang.holds and not isnan(gang.first_s):
+        gang.paused_s += now_s - gang.left_s
+        gang.preemptions -= gang.left_s == now_s  # other GPUs at once
+        gang.restarts += 1
+    elif gang.holds and not kept:
+        gang.restarts += 1
+    gang.holds = True
+
+
+cdef void gang_waits(Gang* gang, double now_s) noexcept nogil:
+    """It had GPUs and has none in the round that begins now."""
+    gang.holds, gang.left_s = False, now_s
+    gang.preemptions += 1
 
 
 @cython.final

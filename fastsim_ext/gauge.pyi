@@ -5,16 +5,18 @@ from typing import Any
 AREAS: tuple[str, ...]
 
 class Gauge:
-    """Running totals; a row every ``sample_s`` seconds if ``recorded``."""
+    """Running totals from the first arrival on. A row for each change if ``recorded``, or else one at the beginning of
+    a round every ``sample_s`` seconds; the last one is that of the end."""
 
     finished: int
     dropped: int
+    arrived: int
     arrived_gpu: int
     def __init__(
         self, node_of_gpu: Any, shape_of_node: Any, totals__sut: Any, sample_s: float, recorded: bool
     ) -> None: ...
-    def close(self, t: float, active: int) -> None:
-        """The run is over at ``t`` seconds; jobs that are still active wait or run on outside of it."""
+    def close(self, t: float) -> None:
+        """The run is over at ``t`` seconds."""
     def drained(self) -> bytes:
         """Rows since the last call, as the bytes of their records."""
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:

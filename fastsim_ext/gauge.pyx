@@ -2,19 +2,28 @@
 
 A job in rounds holds whole GPUs, so all that counts of a node is its shape and how many of its GPUs are in use; what
 that means for each quantity is looked up in a table. Sums are integers and stay exact.
+
+Jobs come and go while a round lasts. What they change is collected, and follows in order of time before the next round
+is seen. A job that is done gives its GPUs back at once; all others hold them until the next round begins.
 """
 
 cimport cython
+from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, qsort
+from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.gangs cimport gangs_grown
 
 # Kept over time, quantity times seconds.
 AREAS = ("pods_pending", "cpu_milli_alloc", "cpu_milli_capacity", "gpu_milli_alloc", "gpu_milli_capacity", "frag",
          "power_mw")
 
-cdef enum:
-    SAMPLE = 3           # place of "sample" in fastsim.frames.EVENTS
+cdef enum:               # places in fastsim.frames.EVENTS; at one time, in this order
+    DEPARTURE = 1
+    SAMPLE = 3
+    ARRIVAL = 5
+    END = 6
 
 cdef enum:               # places in fastsim.frames.COUNTS
     RUNNING, PENDING, FINISHED, UNPLACED, LOST, ARRIVED_CPU, ARRIVED_GPU
@@ -31,9 +40,21 @@ cdef enum:               # places in fastsim.frames.TOTALS
     GPU_MW = 17
 
 
+cdef int gauge_compare(const void* first, const void* second) noexcept nogil:
+    """Changes by time, those who go before those who come, then as they were told."""
+    cdef const Change* a = <const Change*> first
+    cdef const Change* b = <const Change*> second
+    if a.t != b.t:
+        return -1 if a.t < b.t else 1
+    if a.kind != b.kind:
+        return -1 if a.kind < b.kind else 1
+    return -1 if a.order < b.order else 1
+
+
 @cython.final
 cdef class Gauge:
-    """Running totals; a row every ``sample_s`` seconds if ``recorded``."""
+    """Running totals from the first arrival on. A row for each change if ``recorded``, or else one at the beginning of
+    a round every ``sample_s`` seconds; the last one is that of the end."""
 
     def __init__(self, node_of_gpu, shape_of_node, totals__sut, double sample_s, bint recorded):
         import numpy as np
@@ -50,10 +71,12 @@ cdef class Gauge:
             for k in range(N_TOTALS):
                 self.now.totals[k] += self.totals__sut[self.shape_of_node[node], 0, k]
         self.at_capacity = self.now
-        self.began_s = -1
+        self.began_s, self.next_s = NAN, -INFINITY
 
     def __dealloc__(self):
         free(self.rows)
+        free(self.changes)
+        free(self.given)
 
     cdef void see(self, Leases leases) noexcept nogil:
         """Bring the totals up to this round's tasks."""
@@ -94,13 +117,78 @@ cdef class Gauge:
             self.now.totals[k] += new[k] - old[k]
         self.used[node] = used
 
+    cdef int arrive(self, double t, int64_t job, int32_t num_gpu) except -1 nogil:
+        """A job comes at second ``t``."""
+        cdef int64_t at = self.n_changes
+        if at == self.change_room:
+            self.changes = <Change*> gangs_grown(self.changes, 2 * at + 64, sizeof(Change))
+            self.change_room = 2 * at + 64
+        self.changes[at] = Change(t, job, at, 0, 0, self.n_given, ARRIVAL, num_gpu, False)
+        self.n_changes += 1
+        return 0
+
+    cdef int depart(self, double t, int64_t job, bint finished, const int32_t* gpu, int32_t num_gpu,
+                    int64_t cpu_milli, int64_t memory_mib) except -1 nogil:
+        """A job is gone at second ``t`` and gives these GPUs back, none if others hold them, too."""
+        cdef Change* change
+        self.arrive(t, job, num_gpu)
+        change = &self.changes[self.n_changes - 1]
+        change.kind, change.finished = DEPARTURE, finished
+        change.cpu_milli, change.memory_mib = cpu_milli, memory_mib
+        if self.n_given + num_gpu > self.given_room:
+            self.given_room = 2 * (self.given_room + num_gpu)
+            self.given = <int32_t*> gangs_grown(self.given, self.given_room, sizeof(int32_t))
+        if num_gpu:
+            memcpy(&self.given[self.n_given], gpu, num_gpu * sizeof(int32_t))
+        self.n_given += num_gpu
+        return 0
+
+    cdef int follow(self, double t) except -1 nogil:
+        """All that was told happens in its order, then time goes on to second ``t``."""
+        cdef int64_t i
+        qsort(self.changes, self.n_changes, sizeof(Change), gauge_compare)
+        for i in range(self.n_changes):
+            self.apply(&self.changes[i])
+            if self.recorded and not self.sample_s > 0:
+                self.keep_row()
+        self.n_changes = self.n_given = 0
+        self.pass_time(t)
+        self.now.kind, self.now.pod = SAMPLE, -1
+        return 0
+
+    cdef void apply(self, const Change* change) noexcept nogil:
+        """A job comes or goes."""
+        cdef int64_t i
+        cdef int32_t node
+        if isnan(self.began_s):
+            self.began_s = self.now.t = change.t
+        self.now.kind, self.now.pod = change.kind, change.job
+        if change.t < self.now.t:  # told late; it has waited since
+            self.area[0] += self.now.t - change.t
+        else:
+            self.pass_time(change.t)
+        if change.kind == ARRIVAL:
+            self.arrived += 1
+            self.arrived_gpu += 1000 * change.num_gpu
+            self.news = True
+        else:
+            self.finished += change.finished
+            self.dropped += not change.finished
+            self.now.counts[RUNNING] -= 1
+            self.now.totals[CPU_ALLOC] -= change.cpu_milli
+            self.now.totals[MEM_ALLOC] -= change.memory_mib
+            for i in range(change.at, change.at + change.num_gpu):
+                node = self.node_of_gpu[self.given[i]]
+                self.change(node, self.used[node] - 1)
+        self.count()
+
     cdef void pass_time(self, double t) noexcept nogil:
-        """Everything was as it is until ``t``, seconds."""
+        """Everything was as it is until ``t``, seconds; before the first arrival nothing counts."""
         cdef double span = t - self.now.t
         cdef int64_t frag = 0
         cdef int k
-        if self.began_s < 0:
-            self.began_s, span = t, 0.0
+        if isnan(self.began_s):
+            return
         for k in range(FRAG, CPU_MW):
             frag += self.now.totals[k]
         frag -= self.now.totals[SATISFIED]
@@ -113,23 +201,21 @@ cdef class Gauge:
         self.area[6] += span * (self.now.totals[CPU_MW] + self.now.totals[GPU_MW])
         self.now.t = t
 
-    cdef void arrive(self, int32_t num_gpu) noexcept nogil:
-        self.arrived_gpu += 1000 * num_gpu
-
-    cdef void leave(self, bint finished) noexcept nogil:
-        if finished:
-            self.finished += 1
-        else:
-            self.dropped += 1
-
-    cdef int note(self, int64_t turn, int64_t running, int64_t active) except -1 nogil:
-        """A round begins with so many jobs at work, of so many."""
-        self.now.seq = turn
-        self.now.counts[RUNNING], self.now.counts[PENDING] = running, active - running
+    cdef void count(self) noexcept nogil:
+        """Bring the counts of jobs up to date; who has come, is not gone and does not run waits."""
         self.now.counts[FINISHED], self.now.counts[UNPLACED] = self.finished, self.dropped
+        self.now.counts[PENDING] = self.arrived - self.finished - self.dropped - self.now.counts[RUNNING]
         self.now.counts[ARRIVED_GPU] = self.arrived_gpu
-        if self.arrived_gpu <= self.now.totals[GPU_CAP]:
+
+    cdef int note(self, int64_t turn, int64_t running) except -1 nogil:
+        """A round begins with so many jobs at work."""
+        if isnan(self.began_s):
+            return 0
+        self.now.seq, self.now.counts[RUNNING] = turn, running
+        self.count()
+        if self.news and self.arrived_gpu <= self.now.totals[GPU_CAP]:
             self.at_capacity = self.now
+        self.news = False
         if self.recorded and self.now.t >= self.next_s:
             if self.sample_s > 0:
                 self.next_s = self.now.t + self.sample_s
@@ -137,13 +223,8 @@ cdef class Gauge:
         return 0
 
     cdef int keep_row(self) except -1 nogil:
-        cdef Row* grown
         if self.n_rows == self.row_room:
-            grown = <Row*> realloc(self.rows, (2 * self.row_room + 64) * sizeof(Row))
-            if grown == NULL:
-                with gil:
-                    raise MemoryError()
-            self.rows = grown
+            self.rows = <Row*> gangs_grown(self.rows, 2 * self.row_room + 64, sizeof(Row))
             self.row_room = 2 * self.row_room + 64
         self.rows[self.n_rows] = self.now
         self.n_rows += 1
@@ -155,17 +236,17 @@ cdef class Gauge:
         self.n_rows = 0
         return rows
 
-    def close(self, double t, int64_t active):
-        """The run is over at ``t`` seconds; jobs that are still active wait or run on outside of it."""
-        self.pass_time(t)
-        self.now.counts[FINISHED], self.now.counts[UNPLACED] = self.finished, self.dropped
-        self.now.counts[RUNNING] = min(self.now.counts[RUNNING], active)
-        self.now.counts[PENDING] = active - self.now.counts[RUNNING]
+    def close(self, double t):
+        """The run is over at ``t`` seconds."""
+        self.follow(t)
+        self.now.kind = END
+        if self.recorded and not isnan(self.began_s):
+            self.keep_row()
 
     def state(self):
         """(the row of now, the last one with arrived demand within the capacity, quantities over time)."""
         areas = dict(zip(AREAS, [self.area[k] for k in range(N_AREAS)], strict=True))
-        areas["seconds"] = self.now.t - max(self.began_s, 0.0)
+        areas["seconds"] = 0.0 if isnan(self.began_s) else self.now.t - self.began_s
         first = PyBytes_FromStringAndSize(<char*> &self.now, sizeof(Row))
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
 

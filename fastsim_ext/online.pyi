@@ -26,12 +26,21 @@ class Online:
     @property
     def arrived(self) -> int:
         """Pods that have arrived so far."""
-    def feed(self, a_pod_id: Any, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, last: bool) -> None:
-        """The next batch of arrivals, in time order; ``last`` if there are no more."""
+    def feed(
+        self, a_pod_id: Any, a_class: Any, a_submit: Any, a_duration: Any, a_priority: Any, a_tenant: Any, a_node: Any,
+        a_gpus: Any, last: bool,
+    ) -> None:  # fmt: skip
+        """The next batch of arrivals, in time order; ``last`` if there are no more.
+
+        ``a_node`` is the node that each pod is bound to when it arrives (-1: none), ``a_gpus`` its devices as bits or
+        0; both are None if nobody is.
+        """
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; says why it came back (a Status)."""
     def look_at(self, t: float) -> None:
         """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
+    def reach_end(self) -> None:
+        """Time goes on to where the run stops, if there are pods that have not left."""
     def finish(self, drained: Callable[[], None] | None = None) -> None:
         """Close the run: running and waiting pods leave as they are, the last row is written.
 

@@ -4,18 +4,17 @@ One total order of events holds: (time, kind, sequence), kinds as in events.Even
 """
 
 from libc.math cimport INFINITY, NAN, ceil, isnan
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.ahead cimport ahead
 from fastsim_ext.events cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.nodes cimport NodeTable, Totals
+from fastsim_ext.outcome cimport INTERVAL, POD, START
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Pod
-from fastsim_ext.work cimport (
-    EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START, TOO_LARGE, Slot, WorkTable,
-)
+from fastsim_ext.work cimport EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE, Slot, WorkTable
 
 cdef enum:
     TOGETHER = 1024      # outcome rows that are handed on at once when a run ends
@@ -40,14 +39,15 @@ cdef class Online:
     def __dealloc__(self):
         free(self.rows)
 
-    def feed(self, a_pod_id, a_class, a_submit, a_duration, a_priority, bint last):
+    def feed(self, a_pod_id, a_class, a_submit, a_duration, a_priority, a_tenant, a_node, a_gpus, bint last):
         """The next batch of arrivals, in time order; ``last`` if there are no more."""
-        if not len(a_pod_id) == len(a_class) == len(a_submit) == len(a_duration) == len(a_priority):
+        columns = (a_pod_id, a_class, a_submit, a_duration, a_priority, a_tenant, a_node, a_gpus)
+        if len({len(column) for column in columns if column is not None}) > 1:
             raise ValueError("the columns of a batch have different lengths")
-        self.a_pod_id, self.a_class, self.a_priority = a_pod_id, a_class, a_priority
-        self.a_submit, self.a_duration = a_submit, a_duration
+        self.a_pod_id, self.a_class, self.a_priority, self.a_payer = a_pod_id, a_class, a_priority, a_tenant
+        self.a_submit, self.a_duration, self.a_node, self.a_gpus = a_submit, a_duration, a_node, a_gpus
         self.a_count, self.a_next = len(a_submit), 0
-        self.last_batch = last
+        self.last_batch, self.binds = last, a_node is not None
         if self.next_sample == -INFINITY and self.sample_s > 0 and self.a_count > 0:
             self.sample_k = <int64_t> ceil(self.a_submit[0] / self.sample_s)
             self.next_sample = self.sample_k * self.sample_s
@@ -63,6 +63,12 @@ cdef class Online:
         """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
         self.look_s = t
 
+    def reach_end(self):
+        """Time goes on to where the run stops, if there are pods that have not left."""
+        left = self.counts.running > 0 or self.counts.pending > 0 or self.a_next < self.a_count or not self.last_batch
+        if self.a_seq and left and self.now < self.until < INFINITY:
+            self.clock(self.until)
+
     def finish(self, drained=None):
         """Close the run: running and waiting pods leave as they are, the last row is written.
 
@@ -71,7 +77,7 @@ cdef class Online:
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
-                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, NAN, INTERVAL | POD)
+                self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, self.now, INTERVAL | POD)
                 if drained is not None and self.work.n_outcomes >= TOGETHER:
                     drained()
         if self.record:
@@ -155,13 +161,14 @@ cdef class Online:
         self.decide(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
+            self.account(slot)
             self.work.note(slot, EVICTED, self.now, POD)
             self.work.leave(slot)
             return False
         s.attempt += 1
         self.settle(slot, &choice)
         if self.told:
-            self.work.note(slot, RUNNING, NAN, START)
+            self.work.note(slot, RUNNING, self.now, START)
         return True
 
     def trial(self, int cls):
@@ -172,7 +179,7 @@ cdef class Online:
         self.decide(cls, &choice)
         if choice.node < 0:
             return -1
-        slot = self.work.enter(-2, -1, cls, self.now, NAN, 0)
+        slot = self.work.enter(-2, -1, cls, self.now, NAN, 0, -1)
         self.settle(slot, &choice)
         self.counts.running -= 1
         return slot
@@ -197,11 +204,7 @@ cdef class Online:
         return self.a_seq
 
     cpdef int verify(self) except -1:
-        """Every table's invariants, and: what pods hold plus what is free is the capacity.
-
-        In the checked loop also what the selector keeps, after every event on a small cluster and seldom on a large
-        one, because it takes longer than all the rest.
-        """
+        """Every table's invariants, and that pods hold what is not free; seldom also what a large selector keeps."""
         cdef int32_t s
         cdef int64_t cpu = 0
         cdef int64_t mem = 0
@@ -232,8 +235,7 @@ cdef class Online:
             self.skip_void_departures()
             if self.wants_changes():
                 return WANT_CHANGES
-            kind = END
-            t = INFINITY
+            kind, t = END, INFINITY
             if self.a_next < self.a_count:
                 kind, t = ARRIVAL, self.a_submit[self.a_next]
             elif not self.last_batch:
@@ -301,7 +303,7 @@ cdef class Online:
         """Move time on and add what the past state amounts to over it."""
         cdef double dt = t - self.area_from
         cdef Totals* total = &self.nodes.total
-        if self.area_from == -INFINITY:
+        if self.a_seq == 0:  # means over time begin with the first arrival
             self.began = t
         elif dt > 0:
             self.area[0] += dt * total.gpu_alloc
@@ -337,20 +339,31 @@ cdef class Online:
 
     cdef int64_t arrive(self) except -1 nogil:
         """The next pod of the batch arrives and is placed, queued or dropped."""
-        cdef int64_t i = self.a_next
-        cdef int64_t seq = self.a_seq
+        cdef int64_t i = self.a_next, seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
         cdef int64_t pod_id = self.a_pod_id[i]
-        cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i])
+        cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i],
+                                            self.a_payer[i])
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
         self.counts.arrived_gpu += pod.num_gpu * pod.milli + pod.mig
-        self.receive(slot)
+        if self.binds and self.a_node[i] >= 0:
+            self.take_up(slot, self.a_node[i], self.a_gpus[i])
+        else:
+            self.receive(slot)
         self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
             self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
         return pod_id
+
+    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
+        """A pod that is bound to a node when it arrives starts there, or leaves if there is no room."""
+        cdef Choice choice
+        self.select.stay(self.work.slots[slot].cls, n, gpus, &choice)
+        if choice.node < 0:
+            return self.refuse(slot, choice.reason)
+        return self.work_from_now(slot, &choice)
 
     cdef int receive(self, int32_t slot) except -1 nogil:
         """A pod that has just arrived is placed, queued or dropped."""
@@ -372,7 +385,7 @@ cdef class Online:
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
         self.counts.unplaced_gpu += pod.num_gpu * pod.milli + pod.mig
-        self.work.note(slot, reason, NAN, INTERVAL | POD)
+        self.work.note(slot, reason, self.now, INTERVAL | POD)
         self.work.leave(slot)
         return 0
 
@@ -386,12 +399,17 @@ cdef class Online:
         if self.queue_rule != DROP:
             self.work.unqueue(slot)
             self.counts.pending -= 1
-        self.settle(slot, &choice)
+        return self.work_from_now(slot, &choice)
+
+    cdef int work_from_now(self, int32_t slot, const Choice* choice) except -1 nogil:
+        """The pod starts where it was decided, and its end is planned."""
+        cdef Slot* s = &self.work.slots[slot]
+        self.settle(slot, choice)
         s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
         if self.told:
-            self.work.note(slot, RUNNING, NAN, START)
+            self.work.note(slot, RUNNING, self.now, START)
         return 0
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
@@ -402,6 +420,11 @@ cdef class Online:
             s.first_start = self.now
         self.nodes.take(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running += 1
+
+    cdef void account(self, int32_t slot) noexcept nogil:
+        """A pod stops before its end, and all its work is lost."""
+        cdef Slot* s = &self.work.slots[slot]
+        s.lost = s.lost + (self.now - s.began)
 
     cdef int64_t depart(self) except -1 nogil:
         """The soonest departure frees its pod."""
@@ -436,7 +459,7 @@ cdef class Online:
                     if self.work.slots[s].seq >= 0 and self.work.slots[s].node == n and (
                             first < 0 or self.work.slots[s].seq < self.work.slots[first].seq):
                         first = s
-                self.work.slots[first].lost = self.now - self.work.slots[first].began
+                self.account(first)
                 self.release(first, NODE_LOST)
                 self.counts.lost += 1
             self.nodes.withdraw(n)

@@ -45,4 +45,3 @@ cdef class Regulated(Online):
     cdef int queued(self, int32_t slot) except -1 nogil
     cdef int plan_end(self, int32_t slot) except -1 nogil
     cdef void take_back(self, int32_t slot) noexcept nogil
-    cdef void account(self, int32_t slot) noexcept nogil

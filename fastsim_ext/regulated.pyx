@@ -5,16 +5,15 @@ its last pod stands for.
 """
 
 from libc.math cimport NAN, floor, isnan
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.demand cimport DemandTable
 from fastsim_ext.online cimport DROP, PRIORITY, PRIORITY_SKIP, Online
+from fastsim_ext.outcome cimport INTERVAL, POD, START
 from fastsim_ext.preempt cimport Evictions
 from fastsim_ext.roster cimport Member, Roster
 from fastsim_ext.select cimport Choice
 from fastsim_ext.tenants cimport TenantTable
-from fastsim_ext.work cimport (
-    GANG, INTERVAL, NODE_LOST, OVER_QUOTA, POD, PREEMPTED, RUNNING, START, TOO_LARGE, Slot,
-)
+from fastsim_ext.work cimport GANG, NODE_LOST, OVER_QUOTA, PREEMPTED, RUNNING, TOO_LARGE, Slot
 
 
 cdef class Regulated(Online):
@@ -202,6 +201,18 @@ cdef class Regulated(Online):
         self.roster.leave(slot)
         return Online.release(self, slot, reason)
 
+    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
+        """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""
+        cdef int64_t i = self.a_next
+        cdef Choice choice
+        self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.demand.stay(self.work.slots[slot].cls, n, gpus, &choice)
+        if choice.node < 0:
+            self.roster.leave(slot)
+            return self.refuse(slot, choice.reason)
+        self.begin(slot, &choice)
+        return self.plan_end(slot)
+
     cdef int receive(self, int32_t slot) except -1 nogil:
         """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
         cdef int64_t i = self.a_next
@@ -349,6 +360,7 @@ cdef class Regulated(Online):
         """A pod starts to work."""
         self.settle(slot, choice)
         self.work.slots[slot].began = self.now
+        self.work.accounts[slot].delay = self.roster.members[slot].restart
         return 0
 
     cdef int plan_end(self, int32_t slot) except -1 nogil:
@@ -357,7 +369,7 @@ cdef class Regulated(Online):
         if not isnan(s.duration):
             self.departures.push(self.now + (s.duration + self.roster.members[slot].restart), slot, s.turn)
         if self.told:
-            self.work.note(slot, RUNNING, NAN, START)
+            self.work.note(slot, RUNNING, self.now, START)
         return 0
 
     cdef void take_back(self, int32_t slot) noexcept nogil:

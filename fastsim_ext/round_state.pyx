@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.draft cimport Draft
 from fastsim_ext.gangs cimport Claim, Couple, Gang, GangTable
-from fastsim_ext.gauge cimport N_AREAS, Gauge, Row
+from fastsim_ext.gauge cimport N_AREAS, Change, Gauge, Row
 from fastsim_ext.leases cimport Leases, Task
 from fastsim_ext.ledger cimport Ledger
 from fastsim_ext.mersenne cimport Mersenne
@@ -81,8 +81,8 @@ cdef tuple loop_state(Rounds run):
         "now_s": run.now_s, "start_s": run.start_s, "end_s": run.end_s, "reset_s": run.reset_s,
         "next_price_s": run.next_price_s, "last_submit_s": run.last_submit_s, "rounds": run.rounds,
         "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "quiet": run.quiet, "frozen": run.frozen, "wanted": int(run.wanted), "ever_reset": int(run.ever_reset),
-        "gauged": int(run.gauged),
+        "began_s": run.began_s, "spoilt_gpu_s": run.spoilt_gpu_s, "quiet": run.quiet, "frozen": run.frozen,
+        "wanted": int(run.wanted), "ever_reset": int(run.ever_reset), "gauged": int(run.gauged),
     }
     return numbers, {"price": raw(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""}
 
@@ -96,6 +96,7 @@ cdef int loop_back(Rounds run, numbers, parts) except -1:
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds = numbers["max_active"], numbers["job_rounds"]
     run.quiet, run.frozen = numbers["quiet"], numbers["frozen"]
+    run.began_s, run.spoilt_gpu_s = numbers["began_s"], numbers["spoilt_gpu_s"]
     run.wanted, run.ever_reset = numbers["wanted"], numbers["ever_reset"]
     if run.price.shape[0]:
         fill(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))
@@ -186,8 +187,9 @@ cdef int ledger_back(Ledger ledger, numbers) except -1:
 cdef tuple gauge_state(Gauge gauge):
     cdef int64_t nodes = gauge.used.shape[0]
     numbers = {"gauge_turn": gauge.turn, "touched": gauge.n_touched, "finished": gauge.finished,
-               "dropped": gauge.dropped, "arrived_gpu": gauge.arrived_gpu, "next_s": gauge.next_s,
-               "began_s": gauge.began_s}
+               "dropped": gauge.dropped, "arrived": gauge.arrived, "arrived_gpu": gauge.arrived_gpu,
+               "news": int(gauge.news), "next_s": gauge.next_s, "first_s": gauge.began_s,
+               "changes": gauge.n_changes, "given": gauge.n_given}
     return numbers, {
         "used": raw(&gauge.used[0], nodes, sizeof(int32_t)),
         "fresh": raw(&gauge.fresh[0], nodes, sizeof(int32_t)),
@@ -196,6 +198,8 @@ cdef tuple gauge_state(Gauge gauge):
         "now": raw(&gauge.now, 1, sizeof(Row)),
         "at_capacity": raw(&gauge.at_capacity, 1, sizeof(Row)),
         "area": raw(&gauge.area[0], N_AREAS, sizeof(double)),
+        "changes": raw(gauge.changes, gauge.n_changes, sizeof(Change)),
+        "given": raw(gauge.given, gauge.n_given, sizeof(int32_t)),
     }
 
 
@@ -203,8 +207,14 @@ cdef int gauge_back(Gauge gauge, numbers, parts) except -1:
     cdef int64_t nodes = gauge.used.shape[0]
     gauge.turn, gauge.n_touched = numbers["gauge_turn"], numbers["touched"]
     gauge.finished, gauge.dropped = numbers["finished"], numbers["dropped"]
-    gauge.arrived_gpu = numbers["arrived_gpu"]
-    gauge.next_s, gauge.began_s = numbers["next_s"], numbers["began_s"]
+    gauge.arrived, gauge.arrived_gpu, gauge.news = numbers["arrived"], numbers["arrived_gpu"], numbers["news"]
+    gauge.next_s, gauge.began_s = numbers["next_s"], numbers["first_s"]
+    gauge.n_changes = gauge.change_room = numbers["changes"]
+    gauge.n_given = gauge.given_room = numbers["given"]
+    gauge.changes = <Change*> room(gauge.changes, gauge.n_changes, sizeof(Change))
+    gauge.given = <int32_t*> room(gauge.given, gauge.n_given, sizeof(int32_t))
+    fill(gauge.changes, parts["changes"], gauge.n_changes, sizeof(Change))
+    fill(gauge.given, parts["given"], gauge.n_given, sizeof(int32_t))
     fill(&gauge.used[0], parts["used"], nodes, sizeof(int32_t))
     fill(&gauge.fresh[0], parts["fresh"], nodes, sizeof(int32_t))
     fill(&gauge.touched[0], parts["touched"], nodes, sizeof(int32_t))

@@ -28,9 +28,10 @@ cdef class Rounds:
     cdef Due* dues                             # this round's tasks in the order in which they are credited
     cdef Due* spare
     cdef double round_s, realloc_s, restart_s, until_s
-    cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale
+    cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale, lease_cost
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
+    cdef readonly double began_s, spoilt_gpu_s  # of the round; of restart delays in all
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
     cdef bint wanted, ever_reset, closed, was_idle, moved
     cdef int stage, quiet, frozen
@@ -47,11 +48,13 @@ cdef class Rounds:
     cdef int complete(self) except -1 nogil
     cdef void credit(self, Task* task) noexcept nogil
     cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil
-    cdef int let_go(self, int32_t row) except -1 nogil
+    cdef int let_go(self, Task* task, int32_t row) except -1 nogil
+    cdef void hold(self, Task* task) noexcept nogil
+    cdef void bill(self, const Task* task, Gang* gang, double seconds) noexcept nogil
     cdef int run_round(self) except -1 nogil
     cdef int measure(self) except -1 nogil
     cdef void dispatch(self, Task* task) noexcept nogil
-    cdef double steps_of(self, Gang* gang, double rate, double delay_s, double* finish_s) noexcept nogil
+    cdef double steps_of(self, Gang* gang, double rate, Task* task, double* finish_s) noexcept nogil
     cpdef int verify(self) except -1
     cdef bint starved(self, const Gang* gang, double steps) noexcept nogil
     cdef void fail(self, Gang* gang) noexcept nogil

@@ -20,6 +20,8 @@ class Rounds:
     now_s: float
     start_s: float
     end_s: float
+    began_s: float
+    spoilt_gpu_s: float
     reset_s: float
     next_price_s: float
     rounds: int

@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.dues cimport Due, dues_sorted
-from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang, gangs_begin, gangs_grown
+from fastsim_ext.gangs cimport NEVER, UNTOLD, Claim, Gang, gang_stays, gang_waits, gangs_begin, gangs_grown
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 
@@ -14,6 +14,13 @@ cdef enum:
     MOST_WAITING = 65536               # records in the ledger before it must be drained
     PATIENCE = 3         # turns of the loop in which nothing can happen
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
+
+
+cdef bint round_completes(const Task* task, const Gang* gangs) noexcept nogil:
+    """Whether a task does all that is left of a job, which may be less than time can tell."""
+    cdef const Gang* gang = &gangs[task.row]
+    cdef const Gang* mate = gang if task.mate < 0 else &gangs[task.mate]
+    return task.steps >= gang.total - gang.run or (task.mate >= 0 and task.mate_steps >= mate.total - mate.run)
 
 
 @cython.final
@@ -25,7 +32,8 @@ cdef class Rounds:
                  Gauge gauge=None, bint guessed=False, **draft):
         import numpy as np
         self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
-        (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale) = quirks
+        (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale,
+         self.lease_cost) = quirks
         self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
         self.gauge, self.gauged, self.guessed = gauge, gauge is not None, guessed
@@ -178,14 +186,14 @@ cdef class Rounds:
             self.ever_reset = False
 
     cdef double next_event_s(self) noexcept nogil:
-        """The next arrival; without one, time stands still or waits for the next allocation."""
-        if self.at_pending < self.n_pending:
-            return max(self.now_s, self.pending[self.at_pending].submit_s)
-        if self.stale:
+        """The next arrival, or the next allocation if somebody waits for it; without either, time stands still."""
+        cdef bint coming = self.at_pending < self.n_pending
+        cdef double next_s = self.pending[self.at_pending].submit_s if coming else INFINITY
+        if self.stale and not coming:
             return self.last_submit_s if self.endless else self.now_s
-        if self.wanted and self.table.n and self.ever_reset:
-            return max(self.now_s, self.reset_s + self.realloc_s)
-        return self.now_s
+        if not self.stale and self.wanted and self.table.n and self.ever_reset:
+            next_s = min(next_s, self.reset_s + self.realloc_s)
+        return max(self.now_s, next_s) if next_s < INFINITY else self.now_s
 
     cdef int arrive(self) except -1 nogil:
         cdef Gang* new
@@ -196,7 +204,7 @@ cdef class Rounds:
             self.table.enter(new)
             self.last_submit_s = new.submit_s
             if self.gauged:
-                self.gauge.arrive(new.num_gpu)
+                self.gauge.arrive(new.submit_s, new.id, new.num_gpu)
             self.at_pending += 1
             self.wanted = self.moved = True
         return 0
@@ -204,6 +212,8 @@ cdef class Rounds:
     cdef bint reset_allowed(self) noexcept nogil:
         if not self.ever_reset or (self.reset_at_zero and self.reset_s == 0):
             return True
+        if not self.stale and self.now_s >= self.reset_s + self.realloc_s:
+            return True  # also where the difference is rounded to less
         return self.now_s - self.reset_s >= self.realloc_s
 
     cdef void reset(self) noexcept nogil:
@@ -225,24 +235,52 @@ cdef class Rounds:
             self.credit(&self.leases.tasks[self.dues[i].task])
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
-            task.alive = not self.table.gangs[task.row].ended
-            gone += self.let_go(task.row)
+            self.hold(task)
+            gone += self.let_go(task, task.row)
             if task.mate >= 0:
-                task.alive |= not self.table.gangs[task.mate].ended
-                gone += self.let_go(task.mate)
+                gone += self.let_go(task, task.mate)
         if gone:
             self.table.compact()
             self.wanted = True
         return 0
 
-    cdef int let_go(self, int32_t row) except -1 nogil:
-        """Hand a job that has ended to the ledger; answers whether it has."""
+    cdef void hold(self, Task* task) noexcept nogil:
+        """A task's GPUs were held until it was done, or else until now; a pair has half of the time that both were
+        there, the one that stays longer has the rest."""
+        cdef Gang* gang = &self.table.gangs[task.row]
+        cdef Gang* mate
+        cdef double until_s = self.now_s if isnan(gang.finish_s) else task.finish_s
+        cdef double mate_until_s, both_s
+        task.alive = not gang.ended
+        if task.mate < 0:
+            self.bill(task, gang, until_s - self.began_s)
+            self.spoilt_gpu_s += min(task.spoilt, (until_s - self.began_s) * task.num_gpu)
+            return
+        mate = &self.table.gangs[task.mate]
+        mate_until_s = self.now_s if isnan(mate.finish_s) else task.finish_s
+        task.alive |= not mate.ended
+        both_s = min(until_s, mate_until_s) - self.began_s
+        self.bill(task, gang, until_s - self.began_s - both_s / 2)
+        self.bill(task, mate, mate_until_s - self.began_s - both_s / 2)
+        self.spoilt_gpu_s += min(task.spoilt, (max(until_s, mate_until_s) - self.began_s) * task.num_gpu)
+
+    cdef void bill(self, const Task* task, Gang* gang, double seconds) noexcept nogil:
+        """A job had a task's GPUs for so long."""
+        gang.gpu_s += seconds * task.num_gpu
+        if not self.lease_cost:
+            gang.cost += task.price * seconds * task.num_gpu / 3600
+
+    cdef int let_go(self, Task* task, int32_t row) except -1 nogil:
+        """Hand a job that has ended to the ledger; answers whether it has. The last one of a task frees its GPUs."""
         cdef const Gang* gang = &self.table.gangs[row]
+        cdef bint frees = row == (task.row if task.mate < 0 else task.mate) and not task.alive
+        cdef bint done = not isnan(gang.finish_s)
         if not gang.ended:
             return 0
         self.ledger.close(gang)
         if self.gauged:
-            self.gauge.leave(not isnan(gang.finish_s))
+            self.gauge.depart(gang.finish_s if done else self.now_s, gang.id, done, &self.leases.gpu[task.held],
+                              task.num_gpu if frees else 0, 0, 0)
         self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
         return 1
 
@@ -264,7 +302,7 @@ cdef class Rounds:
                 if not self.draft.mix(gang.kind, self.table.gangs[task.mate].kind, task.model):
                     self.wanted = True  # a wrong guess, for which neither job is to blame
                     return
-        if spent <= 0 or self.starved(gang, task.steps) or (
+        if (spent <= 0 and not round_completes(task, self.table.gangs)) or self.starved(gang, task.steps) or (
             task.mate >= 0 and self.starved(&self.table.gangs[task.mate], task.mate_steps)
         ):
             self.wanted = True
@@ -287,12 +325,14 @@ cdef class Rounds:
 
     cdef bint starved(self, const Gang* gang, double steps) noexcept nogil:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""
-        return steps <= 0 or (self.last_chunk and gang.num_gpu > 1 and steps < gang.num_gpu)
+        # Who has nothing to do at all is done as soon as it starts.
+        return gang.total > 0 and (steps <= 0 or (self.last_chunk and gang.num_gpu > 1 and steps < gang.num_gpu))
 
     cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil:
         gang.failures = 0
         gang.run += steps
-        gang.cost += self.price[task.model] * spent / 3600 * gang.num_gpu
+        if self.lease_cost:
+            gang.cost += self.price[task.model] * spent / 3600 * gang.num_gpu
         if gang.total - gang.run <= 0:
             gang.finish_s, gang.ended = task.finish_s, True
 
@@ -304,6 +344,7 @@ cdef class Rounds:
         cdef Task* task
         self.draft.reserve()
         self.draft.choose()
+        self.began_s = self.now_s
         for i in range(self.table.n):
             self.table.gangs[i].task = -1
         for i in range(self.leases.n):
@@ -312,6 +353,9 @@ cdef class Rounds:
             if task.mate >= 0:
                 self.table.gangs[task.mate].task = i
                 self.table.couple(task.row, task.mate)
+        for i in range(self.table.n):
+            if self.table.gangs[i].task < 0 and self.table.gangs[i].holds:
+                gang_waits(&self.table.gangs[i], self.now_s)
         self.leases.place()
         self.leases.count()
         for i in range(self.leases.n):
@@ -326,30 +370,37 @@ cdef class Rounds:
         cdef int32_t running = 0
         for i in range(self.leases.n):
             running += 1 + (self.leases.tasks[i].mate >= 0)
-        self.gauge.pass_time(self.now_s)
+        self.gauge.follow(self.now_s)
         self.gauge.see(self.leases)
-        self.gauge.note(self.rounds - 1, running, self.table.n)
+        self.gauge.note(self.rounds - 1, running)
         return 0
 
     cdef void dispatch(self, Task* task) noexcept nogil:
         """What the candidate will have done at the end of the round, and when that is."""
-        cdef double delay_s = 0.0 if task.kept else self.restart_s
         cdef double finish_s = 0.0
         cdef Gang* gang = &self.table.gangs[task.row]
         cdef Gang* mate
+        task.spoilt, task.price = 0.0, self.price[task.model]
         if task.mate < 0:
             task.couple = -1
-            task.steps = self.steps_of(gang, self.alone[gang.kind, task.model], delay_s, &task.finish_s)
+            task.steps = self.steps_of(gang, self.alone[gang.kind, task.model], task, &task.finish_s)
             return
         mate = &self.table.gangs[task.mate]
         task.couple = self.table.found(task.row, task.mate)
-        task.steps = self.steps_of(gang, self.shared[gang.kind, mate.kind, task.model], delay_s, &task.finish_s)
-        task.mate_steps = self.steps_of(mate, self.shared[mate.kind, gang.kind, task.model], delay_s, &finish_s)
+        task.steps = self.steps_of(gang, self.shared[gang.kind, mate.kind, task.model], task, &task.finish_s)
+        task.mate_steps = self.steps_of(mate, self.shared[mate.kind, gang.kind, task.model], task, &finish_s)
         task.finish_s = max(task.finish_s, finish_s)
 
-    cdef double steps_of(self, Gang* gang, double rate, double delay_s, double* finish_s) noexcept nogil:
-        """Steps of one job until the round ends or it is complete; ``finish_s`` says which comes first."""
-        cdef double steps = rate * (self.round_s - delay_s)
+    cdef double steps_of(self, Gang* gang, double rate, Task* task, double* finish_s) noexcept nogil:
+        """Steps of one job until the round ends or it is complete; ``finish_s`` says which comes first.
+
+        A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them.
+        """
+        cdef double steps
+        cdef double delay_s = 0.0 if task.kept or isnan(gang.first_s) else self.restart_s
+        task.spoilt += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
+        gang_stays(gang, self.now_s, task.kept)
+        steps = rate * (self.round_s - delay_s)
         if self.whole:
             steps = <double> <int64_t> steps
         steps = min(steps, gang.total - gang.run)

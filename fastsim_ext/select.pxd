@@ -27,6 +27,7 @@ cdef class Selector:
     cpdef int verify(self) except -1
     cdef void expect(self, int n) noexcept nogil
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
+    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
     cdef int furthest(self, const Pod* pod) noexcept nogil
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil

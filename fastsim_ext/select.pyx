@@ -8,7 +8,7 @@ cimport cython
 from libc.math cimport isnan
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.device cimport (
-    device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
+    device_are, device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
 )
 from fastsim_ext.dot cimport dot_points
 from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
@@ -114,6 +114,28 @@ cdef class Selector:
         if count > 0:
             choice.node = self.feasible__f[best]
             choice.gpus = self.devices(choice.node, &self.nodes.records[choice.node], pod, self.gpu_pick)
+        self.attempts += 1
+        return 0
+
+    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
+        """As choose() for a pod that is bound to node ``n``, and to devices unless they are 0: is there room?"""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef uint64_t free = 0
+        cdef Node node
+        cdef int g
+        choice.node, choice.gpus, choice.reason = -1, gpus, NO_NODE
+        if self.nodes.present[n]:
+            node = self.nodes.exactly(n)
+            choice.reason = misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n])
+            for g in range(self.nodes.num_gpu[n]):
+                if self.nodes.gpu_left__ng[n, g] >= pod.milli:
+                    free |= (<uint64_t> 1) << g
+            if choice.reason == 0 and gpus != 0 and not device_are(gpus, free, pod.num_gpu):
+                choice.reason = NO_GPU
+            if choice.reason == 0:
+                choice.node = n
+                if gpus == 0:
+                    choice.gpus = Selector.devices(self, n, &node, pod, self.gpu_pick)
         self.attempts += 1
         return 0
 

@@ -5,8 +5,13 @@ Columns are as Arrow has them: a bit for every row says whether there is a value
 
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from fastsim_ext.outcome cimport INTERVAL, POD, Outcome, outcome_restarts
 from fastsim_ext.types cimport MAX_GPUS
-from fastsim_ext.work cimport FINISHED, INTERVAL, POD, Outcome
+from fastsim_ext.work cimport FINISHED
+
+
+cdef enum:
+    HOUR = 3600          # seconds
 
 
 cdef inline void sheet_second(double seconds, int64_t at, double[::1] values, uint8_t[::1] known) noexcept nogil:
@@ -100,10 +105,21 @@ def gone(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states
     cdef uint8_t[::1] reason = room["reason"]
     cdef int16_t[::1] attempts = room["attempts"]
     cdef int16_t[::1] preemptions = room["preemptions"]
+    cdef int32_t[::1] restarts = room["restarts"]
+    cdef double[::1] paused = room["paused_s"]
+    cdef double[::1] gpu_hours = room["gpu_hours"]
+    cdef double[::1] ideal = room["ideal_s"]
+    cdef double[::1] slowdown = room["slowdown"]
     cdef uint8_t[::1] started = room["start_s_known"]
     cdef uint8_t[::1] ended = room["end_s_known"]
     cdef uint8_t[::1] waited = room["wait_s_known"]
     cdef uint8_t[::1] finished = room["jct_s_known"]
+    cdef uint8_t[::1] paused_known = room["paused_s_known"]
+    cdef uint8_t[::1] ideal_known = room["ideal_s_known"]
+    cdef uint8_t[::1] slowdown_known = room["slowdown_known"]
+    cdef double[::1] cost = room["cost"]
+    cdef uint8_t[::1] cost_known = room["cost_known"]
+    cdef double took
     cdef int64_t n, i
     cdef const Outcome* row = sheet_rows(rows, first, &n)
     if not 0 <= at <= pod_id.shape[0]:
@@ -119,7 +135,13 @@ def gone(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states
                 sheet_second(row.first_start, at, start, started)
                 sheet_second(row.end, at, end, ended)
                 sheet_second(row.first_start - row.submit, at, wait, waited)
-                sheet_second(row.end - row.submit if row.reason == FINISHED else NAN, at, jct, finished)
+                took = row.end - row.submit if row.reason == FINISHED else NAN
+                sheet_second(took, at, jct, finished)
+                restarts[at], gpu_hours[at] = <int32_t> outcome_restarts(row), row.gpu_s / HOUR
+                sheet_second(row.paused, at, paused, paused_known)
+                sheet_second(row.ideal, at, ideal, ideal_known)
+                sheet_second(took / row.ideal if row.ideal > 0 else NAN, at, slowdown, slowdown_known)
+                sheet_second(row.cost, at, cost, cost_known)
                 at += 1
             row += 1
             i += 1

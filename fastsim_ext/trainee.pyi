@@ -30,6 +30,11 @@ class Trainee:
     present: int
     crowd: int
     samples: int
+    stays: int
+    preemptions: int
+    gpu_s: float
+    paused_s: float
+    left_s: float
     progress: float
     clock_s: float
     first_s: float

@@ -22,7 +22,7 @@ cdef class Trainee:
         self.tuned, self.merged = tuned, merged
         self.restart_s, self.speed = restart_s, speed
         self.restarts = -1
-        self.first_s = self.finish_s = NAN
+        self.first_s = self.finish_s = self.left_s = NAN
         self.noise.init_batch = course.init_batch
 
     @property
@@ -131,6 +131,22 @@ cdef class Trainee:
         self.atomic = min(<int64_t> ceil(local / (self.accum + 1) - TOLERANCE), most)
 
     # ------------------------------------------------------------------ GPUs
+
+    cdef void hold(self, double seconds) noexcept:
+        """Its GPUs were its own for so long."""
+        self.gpu_s += seconds * self.site.gpus
+
+    cdef void stay(self, double now_s) noexcept:
+        """It has GPUs that it did not have in the last round."""
+        self.stays += 1
+        if not isnan(self.left_s):
+            self.paused_s += now_s - self.left_s
+            self.left_s = NAN
+
+    cdef void wait(self, double now_s) noexcept:
+        """It had GPUs and has none."""
+        self.left_s = now_s
+        self.preemptions += 1
 
     cdef void move(self, Site site, double now_s) noexcept:
         """Have these GPUs from now on; other nodes with as many GPUs each cost nothing."""

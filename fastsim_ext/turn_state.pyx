@@ -47,7 +47,8 @@ cdef tuple turns_state(Turns run):
         "rounds": run.rounds,
         "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
         "quiet": run.quiet, "gauged": int(run.gauged), "reclaims": run.portions.reclaims,
-        "demotions": run.portions.demotions, "asked_gpus": run.asked_gpus,
+        "demotions": run.portions.demotions, "asked_gpus": run.asked_gpus, "told": run.told,
+        "spoilt_gpu_s": run.spoilt_gpu_s,
     }
     return numbers, {"price": raw(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""}
 
@@ -59,7 +60,7 @@ cdef int turns_back(Turns run, numbers, parts) except -1:
     run.end_s = numbers["end_s"]
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]
-    run.asked_gpus = numbers["asked_gpus"]
+    run.asked_gpus, run.told, run.spoilt_gpu_s = numbers["asked_gpus"], numbers["told"], numbers["spoilt_gpu_s"]
     run.portions.reclaims, run.portions.demotions = numbers["reclaims"], numbers["demotions"]
     if run.price.shape[0]:
         fill(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))

@@ -30,17 +30,15 @@ cdef class Turns:
     cdef int32_t* chosen                       # rows that are served, in order
     cdef int32_t n_chosen, chosen_room
     cdef Turn* records
-    cdef int64_t n_records, record_room
+    cdef int64_t n_records, record_room, first, last     # ids [first, last) must end; last = -1: every job
     cdef double round_s, begin_s, restart_s, until_s, starving_s, admitted_gpus
     cdef bint recorded, gauged, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking, closed
-    cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
-    cdef readonly double now_s, end_s, next_price_s, done_s
+    cdef readonly double now_s, end_s, next_price_s, done_s, spoilt_gpu_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
-    cdef int stage, quiet
-    cdef int64_t asked_gpus                    # of the jobs in the table
     cdef Yard yard
     cdef Gang* pending                         # jobs to come
-    cdef int64_t n_pending, at_pending, pending_room
+    cdef int64_t n_pending, at_pending, pending_room, asked_gpus, told
+    cdef int stage, quiet
     cdef int play(self, int64_t budget) except -1 nogil
     cdef bint finished(self) noexcept nogil
     cdef void tick(self) noexcept nogil
@@ -51,10 +49,12 @@ cdef class Turns:
     cdef bint admits(self, const Gang* gang) noexcept nogil
     cdef void seat_all(self) noexcept nogil
     cdef bint keeps(self, const Gang* gang) noexcept nogil
+    cdef int tell_gauge(self) except -1 nogil
     cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil
     cdef int run_round(self) except -1 nogil
     cdef void seat_gpus(self, Task* task, const Stake* stake) noexcept nogil
     cdef void work(self, Task* task) noexcept nogil
+    cdef int hand_back(self, const Task* task) except -1 nogil
     cdef int measure(self) except -1 nogil
     cdef int settle(self) except -1 nogil
     cpdef int verify(self) except -1

@@ -24,6 +24,7 @@ class Turns:
     now_s: float
     end_s: float
     done_s: float
+    spoilt_gpu_s: float
     next_price_s: float
     rounds: int
     calls: int

@@ -5,12 +5,12 @@ for a round and gives them back at its end.
 """
 
 cimport cython
-from libc.math cimport INFINITY, ceil, floor, isnan
+from libc.math cimport INFINITY, ceil, floor, isnan, rint
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.gangs cimport Gang, gangs_begin, gangs_grown
+from fastsim_ext.gangs cimport Gang, gang_stays, gang_waits, gangs_begin, gangs_grown
 from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Task
 from fastsim_ext.portions cimport FAIR, OPT, TUNE
@@ -166,6 +166,8 @@ cdef class Turns:
     cdef int arrive(self) except -1 nogil:
         cdef Gang* new
         cdef Stake stake
+        if self.gauged:
+            self.tell_gauge()
         while self.at_pending < self.n_pending:
             new = &self.pending[self.at_pending]
             if new.submit_s > self.now_s or not self.admits(new):
@@ -173,11 +175,22 @@ cdef class Turns:
             stake = self.fresh(new)
             self.table.enter(new)
             self.stakes.enter(&stake)
-            if self.gauged:
-                self.gauge.arrive(new.num_gpu)
             self.asked_gpus += new.num_gpu
             self.at_pending += 1
             self.quiet = 0
+        return 0
+
+    cdef int tell_gauge(self) except -1 nogil:
+        """Tell the metrics who has come, also of jobs that are not let in yet."""
+        cdef int64_t i
+        cdef const Gang* new
+        for i in range(self.at_pending, self.n_pending):
+            new = &self.pending[i]
+            if new.submit_s > self.now_s:
+                break
+            if new.id >= self.told:
+                self.gauge.arrive(new.submit_s, new.id, new.num_gpu)
+                self.told = new.id + 1
         return 0
 
     cdef bint admits(self, const Gang* gang) noexcept nogil:
@@ -267,6 +280,9 @@ cdef class Turns:
             self.seat_gpus(task, &self.stakes.stakes[task.row])
             self.work(task)
             moved |= task.steps > 0
+        for i in range(self.table.n):
+            if self.table.gangs[i].task < 0 and self.table.gangs[i].holds:
+                gang_waits(&self.table.gangs[i], self.now_s)
         self.leases.count()
         for i in range(self.leases.n):
             if self.recorded:
@@ -347,7 +363,7 @@ cdef class Turns:
         """What the job does in this round, and when it is done."""
         cdef Gang* gang = &self.table.gangs[task.row]
         cdef Stake* stake = &self.stakes.stakes[task.row]
-        cdef double delay_s = 0.0 if task.kept else self.restart_s
+        cdef double delay_s = 0.0 if task.kept or isnan(gang.first_s) else self.restart_s
         cdef double step_s = self.step_s__kg[gang.kind, task.model]
         cdef double left = gang.total - gang.run
         cdef double spent_s = self.round_s
@@ -359,6 +375,7 @@ cdef class Turns:
         if self.whole:
             task.steps = floor(task.steps)
         task.finish_s = self.now_s + self.round_s
+        gang_stays(gang, self.now_s, task.kept)
         if task.steps >= left:
             task.steps = left
             if not self.lease_end:
@@ -371,6 +388,8 @@ cdef class Turns:
         if isnan(gang.first_s):
             gang.first_s = self.now_s
         gang.cost += self.price[task.model] * spent_s / 3600 * gang.num_gpu
+        gang.gpu_s += spent_s * gang.num_gpu
+        self.spoilt_gpu_s += min(delay_s, spent_s) * gang.num_gpu
         stake.attained_s += self.round_s
         stake.last_s = self.now_s + self.round_s
         for i in range(task.held, task.held + task.num_gpu):
@@ -379,6 +398,8 @@ cdef class Turns:
     cdef int measure(self) except -1 nogil:
         """Note what the round looks like, and tell the metrics."""
         cdef int32_t i
+        cdef int64_t cpu_milli = 0
+        cdef int64_t memory_mib = 0
         cdef Turn* turn
         cdef const Stake* stake
         if self.n_records == self.record_room:
@@ -395,15 +416,17 @@ cdef class Turns:
             turn.at_fair += stake.speedup == 1.0
             turn.cpu_alloc += stake.given[0]
             turn.memory_alloc += stake.given[1]
+            cpu_milli += <int64_t> rint(stake.given[0])
+            memory_mib += <int64_t> rint(stake.given[1])
             turn.cpu_used += min(stake.given[0], stake.need[0])
             turn.memory_used += min(stake.given[1], stake.need[1])
             turn.cpu_demand += stake.need[0]
             turn.memory_demand += stake.need[1]
         if self.gauged:
-            self.gauge.pass_time(self.now_s)
+            self.gauge.follow(self.now_s)
             self.gauge.see(self.leases)
-            self.gauge.charge(<int64_t> turn.cpu_alloc, <int64_t> turn.memory_alloc)
-            self.gauge.note(self.rounds - 1, self.leases.n, self.table.n)
+            self.gauge.charge(cpu_milli, memory_mib)
+            self.gauge.note(self.rounds - 1, self.leases.n)
         return 0
 
     cdef int settle(self) except -1 nogil:
@@ -421,7 +444,7 @@ cdef class Turns:
             self.done_s = max(self.done_s, gang.finish_s)
             self.ledger.close(gang)
             if self.gauged:
-                self.gauge.leave(True)
+                self.hand_back(&self.leases.tasks[i])
             self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
         if gone:
             self.stakes.compact(self.table)
@@ -429,6 +452,13 @@ cdef class Turns:
         self.now_s += self.round_s
         self.end_s = self.now_s if self.lease_end or self.table.n else self.done_s
         return 0
+
+    cdef int hand_back(self, const Task* task) except -1 nogil:
+        """A job that is done frees its GPUs and all that goes with them."""
+        cdef const Gang* gang = &self.table.gangs[task.row]
+        cdef const Stake* stake = &self.stakes.stakes[task.row]
+        return self.gauge.depart(gang.finish_s, gang.id, True, &self.leases.gpu[task.held], task.num_gpu,
+                                 <int64_t> rint(stake.given[0]), <int64_t> rint(stake.given[1]))
 
     cpdef int verify(self) except -1:
         """Tables, seats and totals are sound."""

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-def spans_of(rows: Any, room: Any) -> tuple[int, int, int, int]:
-    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
+from fastsim_ext.tariff import Tariff
 
 class WorkTable:
     """Owner of classes, slots, the waiting line and outcomes."""
@@ -17,17 +16,25 @@ class WorkTable:
         instances of partitioned GPUs."""
     def add_classes(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any, mig: Any) -> None:
         """New pod classes, column by column; units as in add_class()."""
+    def charge(self, tariff: Tariff) -> None:
+        """What GPUs cost from now on."""
+    def paid(self) -> tuple[float | None, list[float]]:
+        """($ of the pods that are gone or None, GPU seconds that they held by tenant)."""
     def drain(self) -> bytes:
         """The outcome rows so far; they are forgotten here."""
-    def spans(self, room: Any) -> tuple[int, int, int, int]:
-        """Seconds into three rows: waits until the first start, arrival to end if finished, work lost by those gone.
+    def spans(self, room: Any) -> tuple[list[int], int, int]:
+        """Values into one row each: seconds of waits until the first start, of arrival to end if finished, of work
+        lost by those gone; of finished ones completion over ideal time and seconds of pauses; GPU seconds spoilt.
 
-        Answers how many there are of each, and how often pods that are gone were stopped for others. The outcome rows
-        so far are forgotten here.
+        Answers how many there are of each, how often pods that are gone were stopped for others, and their restarts.
+        The outcome rows so far are forgotten here.
         """
-    def snapshot(self) -> tuple[bytes, dict[str, int]]:
-        """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
-    def restore(self, slots: Any, ends: Mapping[str, int]) -> None:
+    def snapshot(self) -> tuple[bytes, dict[str, Any]]:
+        """(every slot and account as bytes, the ends of the lists and sums of who is gone): all that restore() needs.
+
+        Outcomes must have been drained.
+        """
+    def restore(self, slots: Any, ends: Mapping[str, Any]) -> None:
         """Take over the pods of a snapshot(); their classes must have been added."""
     def present(self) -> list[int]:
         """Arrival numbers of all pods that wait or run, in no particular order."""

@@ -4,12 +4,14 @@ Pods that ask for the same are one class. A pod lives in a slot while it waits o
 of it leaves as an outcome row, so memory follows the pods in the system and not the trace.
 """
 
-from libc.math cimport NAN
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.types cimport Pod
+from fastsim_ext.outcome cimport INTERVAL, POD, Outcome, outcome_spans
+from fastsim_ext.tariff cimport Tariff
+from fastsim_ext.types cimport FULL, Pod
 
 
 cdef void* grown(void* items, int64_t room, size_t size) except NULL nogil:
@@ -21,40 +23,6 @@ cdef void* grown(void* items, int64_t room, size_t size) except NULL nogil:
     return fresh
 
 
-cdef work_spans(const Outcome* row, int64_t n, double[:, ::1] room):
-    """The seconds of ``n`` outcome rows into three rows; see WorkTable.spans()."""
-    cdef int64_t waits = 0
-    cdef int64_t ends = 0
-    cdef int64_t losses = 0
-    cdef int64_t preemptions = 0
-    if room.shape[0] != 3 or room.shape[1] < n:
-        raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected 3 of {n}")
-    with nogil:
-        for _ in range(n):
-            if row.attempt == 0 and row.node >= 0 and row.closes & INTERVAL:
-                room[0, waits] = row.start - row.submit
-                waits += 1
-            if row.reason == FINISHED:
-                room[1, ends] = row.end - row.submit
-                ends += 1
-            if row.closes & POD:
-                preemptions += row.preemptions
-                if row.lost > 0:
-                    room[2, losses] = row.lost
-                    losses += 1
-            row += 1
-    return waits, ends, losses, preemptions
-
-
-def spans_of(const unsigned char[::1] rows, double[:, ::1] room):
-    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
-    if rows.shape[0] % <int64_t> sizeof(Outcome):
-        raise ValueError(f"{rows.shape[0]} bytes are no outcome rows")
-    if not rows.shape[0]:
-        return 0, 0, 0, 0
-    return work_spans(<const Outcome*> &rows[0], rows.shape[0] // <int64_t> sizeof(Outcome), room)
-
-
 cdef class WorkTable:
     """Owner of classes, slots, the waiting line (a linked list of slots) and outcomes."""
 
@@ -64,7 +32,9 @@ cdef class WorkTable:
     def __dealloc__(self):
         free(self.classes)
         free(self.slots)
+        free(self.accounts)
         free(self.outcomes)
+        free(self.tenant_held)
 
     def add_class(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models, int64_t mig=0):
         """A new pod class: milli-CPU, MiB, devices, milli of each, allowed models as bits (0 = any), milli of its
@@ -87,6 +57,15 @@ cdef class WorkTable:
         for k in range(cpu.shape[0]):
             self.add_class(cpu[k], mem[k], num_gpu[k], milli[k], models[k], mig[k])
 
+    def charge(self, Tariff tariff):
+        """What GPUs cost from now on."""
+        self.tariff = tariff
+
+    def paid(self):
+        """($ of the pods that are gone or None, GPU seconds that they held by tenant)."""
+        held = [self.tenant_held[k] / FULL for k in range(self.n_tenants)]
+        return None if self.tariff is None else self.cost, held
+
     def drain(self):
         """The outcome rows so far, as bytes; they are forgotten here."""
         cdef int64_t n = self.n_outcomes
@@ -94,34 +73,46 @@ cdef class WorkTable:
         return PyBytes_FromStringAndSize(<char*> self.outcomes, n * sizeof(Outcome))
 
     def spans(self, double[:, ::1] room):
-        """Seconds into three rows: waits until the first start, arrival to end if finished, work lost by those gone.
+        """Values into one row each: seconds of waits until the first start, of arrival to end if finished, of work
+        lost by those gone; of finished ones completion over ideal time and seconds of pauses; GPU seconds spoilt.
 
-        Answers how many there are of each, and how often pods that are gone were stopped for others. The outcome rows
-        so far are forgotten here.
+        Answers how many there are of each, how often pods that are gone were stopped for others, and their restarts.
+        The outcome rows so far are forgotten here.
         """
-        found = work_spans(self.outcomes, self.n_outcomes, room)
+        found = outcome_spans(self.outcomes, self.n_outcomes, room)
         self.n_outcomes = 0
         return found
 
     def snapshot(self):
-        """(every slot as bytes, the ends of its lists): all that restore() needs. Outcomes must have been drained."""
+        """(every slot and account as bytes, the ends of the lists and sums of who is gone): all that restore() needs.
+
+        Outcomes must have been drained.
+        """
         if self.n_outcomes:
             raise ValueError(f"{self.n_outcomes} outcome rows are not drained yet")
-        ends = {"free": self.free_slot, "head": self.head, "tail": self.tail, "waiting": self.waiting}
-        return PyBytes_FromStringAndSize(<char*> self.slots, self.n_slots * sizeof(Slot)), ends
+        ends = {"free": self.free_slot, "head": self.head, "tail": self.tail, "waiting": self.waiting,
+                "cost": self.cost, "tenant_held": [self.tenant_held[k] for k in range(self.n_tenants)]}
+        slots = PyBytes_FromStringAndSize(<char*> self.slots, self.n_slots * sizeof(Slot))
+        return slots + PyBytes_FromStringAndSize(<char*> self.accounts, self.n_slots * sizeof(Account)), ends
 
     def restore(self, const unsigned char[::1] slots, ends):
         """Take over the pods of a snapshot(); their classes must have been added."""
         cdef int32_t s
-        cdef int32_t count = <int32_t> (slots.shape[0] // <int64_t> sizeof(Slot))
-        if slots.shape[0] % <int64_t> sizeof(Slot) or self.n_slots:
+        cdef int64_t each = sizeof(Slot) + sizeof(Account)
+        cdef int32_t count = <int32_t> (slots.shape[0] // each)
+        if slots.shape[0] % each or self.n_slots:
             raise ValueError(f"{slots.shape[0]} bytes are no snapshot, or the table is not empty")
         if count:
             self.slots = <Slot*> grown(self.slots, count, sizeof(Slot))
-            memcpy(self.slots, &slots[0], slots.shape[0])
+            self.accounts = <Account*> grown(self.accounts, count, sizeof(Account))
+            memcpy(self.slots, &slots[0], count * sizeof(Slot))
+            memcpy(self.accounts, &slots[0] + count * sizeof(Slot), count * sizeof(Account))
         self.slot_room = self.n_slots = count
         self.free_slot, self.head, self.tail = ends["free"], ends["head"], ends["tail"]
-        self.waiting = ends["waiting"]
+        self.waiting, self.cost = ends["waiting"], ends["cost"]
+        for s, held in enumerate(ends["tenant_held"]):
+            self.meet(s)
+            self.tenant_held[s] = held
         for s in range(count):
             if self.slots[s].seq != -1:
                 self.known_class(self.slots[s].cls)
@@ -143,15 +134,17 @@ cdef class WorkTable:
         return sorted(rows, key=lambda row: row[1])
 
     cdef int32_t enter(self, int64_t seq, int64_t pod_id, int32_t cls, double submit, double duration,
-                       int32_t priority) except -1 nogil:
+                       int32_t priority, int32_t tenant) except -1 nogil:
         """A slot for a pod that has arrived; its node is -1 until it is placed."""
         cdef int32_t slot = self.free_slot
         cdef Slot* s
+        cdef Account* a
         if slot >= 0:
             self.free_slot = self.slots[slot].after
         else:
             if self.n_slots == self.slot_room:
                 self.slots = <Slot*> grown(self.slots, 2 * self.slot_room + 64, sizeof(Slot))
+                self.accounts = <Account*> grown(self.accounts, 2 * self.slot_room + 64, sizeof(Account))
                 self.slot_room = 2 * self.slot_room + 64
             slot = self.n_slots
             self.n_slots += 1
@@ -159,10 +152,26 @@ cdef class WorkTable:
         s = &self.slots[slot]
         s.seq, s.pod_id, s.submit, s.duration, s.start, s.first_start = seq, pod_id, submit, duration, NAN, NAN
         s.began = s.lost = 0.0
+        a = &self.accounts[slot]
+        a.ideal, a.tenant = duration, tenant
+        a.delay = a.left = a.paused = a.held = a.delayed = a.cost = 0.0
+        if tenant >= self.n_tenants:
+            self.meet(tenant)
         s.preemptions = 0
         s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
         s.before = s.after = -1
         return slot
+
+    cdef int meet(self, int32_t tenant) except -1 nogil:
+        """The first pod of a tenant, whose number is the next one or higher."""
+        cdef int32_t k
+        if tenant >= self.tenant_room:
+            self.tenant_held = <double*> grown(self.tenant_held, 2 * tenant + 16, sizeof(double))
+            self.tenant_room = 2 * tenant + 16
+        for k in range(self.n_tenants, tenant + 1):
+            self.tenant_held[k] = 0.0
+        self.n_tenants = tenant + 1
+        return 0
 
     cdef int known_class(self, int cls) except -1:
         """Refuse a class that was never added."""
@@ -230,18 +239,47 @@ cdef class WorkTable:
         s.before = s.after = -1
         self.waiting -= 1
 
-    cdef int note(self, int32_t slot, int reason, double end, int closes) except -1 nogil:
-        """Write the outcome row of the pod's present attempt, ending at ``end`` seconds; ``closes`` says what ends."""
-        cdef Slot* s = &self.slots[slot]
+    cdef void close_stay(self, int32_t slot, double now) noexcept nogil:
+        """A stay ends: what was held in it, and the pause before it."""
+        cdef const Slot* s = &self.slots[slot]
+        cdef Account* a = &self.accounts[slot]
+        cdef const Pod* pod = &self.classes[s.cls]
+        if s.attempt > 0:
+            a.paused += s.start - a.left
+        if a.delay > 0:
+            a.delayed += max(0.0, min(now, s.began + a.delay) - s.start)
+        a.held += (now - s.start) * (pod.num_gpu * pod.milli + pod.mig)
+        if self.tariff is not None:
+            a.cost += self.tariff.dollars(s.node, s.start, now) * (pod.num_gpu * pod.milli + pod.mig) / FULL
+        a.left = now
+
+    cdef int note(self, int32_t slot, int reason, double now, int closes) except -1 nogil:
+        """Write the outcome row of the pod's present attempt at ``now`` seconds; ``closes`` says what ends."""
+        cdef const Slot* s = &self.slots[slot]
+        cdef Account* a = &self.accounts[slot]
+        cdef const Pod* pod = &self.classes[s.cls]
         cdef Outcome* row
         if self.n_outcomes == self.outcome_room:
             self.outcomes = <Outcome*> grown(self.outcomes, 2 * self.outcome_room + 1024, sizeof(Outcome))
             self.outcome_room = 2 * self.outcome_room + 1024
+        if closes & INTERVAL and s.node >= 0:
+            self.close_stay(slot, now)
+        elif closes & POD and not isnan(s.first_start):
+            a.paused += now - a.left
         row = &self.outcomes[self.n_outcomes]
         row.seq, row.pod_id, row.node, row.attempt, row.gpus = s.seq, s.pod_id, s.node, s.attempt, s.gpus
         row.reason, row.closes = reason, closes
-        row.submit, row.first_start, row.start, row.end = s.submit, s.first_start, s.start, end
-        row.preemptions, row.lost = s.preemptions, s.lost
+        row.submit, row.first_start, row.start = s.submit, s.first_start, s.start
+        row.end = now if FINISHED == reason or NODE_LOST <= reason <= PREEMPTED else NAN
+        row.preemptions, row.lost, row.ideal = s.preemptions, s.lost, a.ideal
+        row.paused = NAN if isnan(s.first_start) else a.paused
+        row.gpu_s = a.held / FULL
+        row.spoilt = (s.lost + a.delayed) * (pod.num_gpu * pod.milli + pod.mig) / FULL
+        row.cost = NAN if self.tariff is None else a.cost
+        if closes & POD:
+            self.cost += a.cost
+            if a.tenant >= 0:
+                self.tenant_held[a.tenant] += a.held
         self.n_outcomes += 1
         return 0
 

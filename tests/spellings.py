@@ -44,8 +44,8 @@ def habits() -> SearchStrategy[Habits]:
         "few_classes": st.sampled_from((192, 0)),
         "columns_bytes": st.sampled_from((0, HABITS["columns_bytes"])),
         "least_columns": st.sampled_from((16, 1, 2)),
-        "memo_bytes": st.sampled_from((1, HABITS["memo_bytes"])),
-        "memo_node_bytes": st.sampled_from((0, HABITS["memo_node_bytes"])),
+        "memo_bytes": st.sampled_from((1, 1, HABITS["memo_bytes"])),
+        "memo_node_bytes": st.sampled_from((0, 0, HABITS["memo_node_bytes"])),
         "most_gaps": st.sampled_from((0, 2, HABITS["most_gaps"])),
         "pack_changes": st.sampled_from((0, 8)),
     })  # fmt: skip

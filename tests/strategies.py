@@ -48,7 +48,7 @@ SECONDS = st.integers(0, 12).map(float)
 POD_SCHEMA: dict[str, Any] = {
     "pod_id": pl.Int64, "submit_s": pl.Float64, "duration_s": pl.Float64, "cpu_milli": pl.Int64,
     "memory_mib": pl.Int64, "num_gpu": pl.Int16, "gpu_milli": pl.Int16, "gpu_models": pl.List(pl.String),
-    "priority": pl.Int32, "native_id": pl.String,
+    "priority": pl.Int32, "native_id": pl.String, "bound_node": pl.String, "bound_gpus": pl.List(pl.Int16),
 }  # fmt: skip
 
 
@@ -162,8 +162,8 @@ TOO_MUCH: tuple[dict[str, Any], ...] = (
 
 
 @st.composite
-def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, most: int = 40) -> Workload:
-    """5 to ``most`` pods of at most 8 classes, many of them at the same time."""
+def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, most: int = 40, bound: bool = False) -> Workload:
+    """5 to ``most`` pods of at most 8 classes, many at the same time; if ``bound`` some may be on nodes already."""
     classes = draw(st.lists(requests(cluster), min_size=2, max_size=8))
     rng, size = draw(_dice()), draw(st.sampled_from((most, most // 2, 5)))
     submit = sorted(rng.choice(range(13)) for _ in range(size))
@@ -174,12 +174,23 @@ def workloads(draw: DrawFn, cluster: Cluster, departures: bool = True, most: int
         | {"pod_id": 7 + gap * i, "submit_s": float(t), "duration_s": rng.choice(ends), "native_id": f"pod-{i}"}
         for i, t in enumerate(submit)
     ]
+    if bound and draw(st.booleans()):
+        nodes = cluster.nodes.select(["name", "num_gpu"]).to_pylist()
+        rows = [row | _place(rng, row["num_gpu"], nodes) if rng.random() < 0.4 else row for row in rows]
     return Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA).select(draw(_column_sets())))
+
+
+def _place(rng: random.Random, count: Any, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """A node that a pod is on when it arrives, sometimes with its devices there; there may be no room."""
+    node = rng.choice(nodes)
+    known = count <= node["num_gpu"] and rng.random() < 0.6
+    gpus = sorted(rng.sample(range(node["num_gpu"]), count)) if known else None
+    return {"bound_node": node["name"], "bound_gpus": gpus}
 
 
 def _column_sets() -> SearchStrategy[list[str]]:
     """All columns, or all but one of the optional ones."""
-    optional = ("native_id", "priority", "gpu_models", "duration_s")
+    optional = ("native_id", "priority", "gpu_models", "duration_s", "bound_gpus")
     return st.sampled_from([list(POD_SCHEMA)] * 6 + [[c for c in POD_SCHEMA if c != left_out] for left_out in optional])
 
 
@@ -223,11 +234,11 @@ def typicals(draw: DrawFn, workload: Workload) -> TypicalPods:
 def scenarios(
     draw: DrawFn, churn: bool = True, departures: bool = True, queues: tuple[str, ...] = PLAIN_QUEUES,
     kernels: tuple[str, ...] = KERNELS, horizon: bool = True, sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 8),
-    most: int = 40,
+    most: int = 40, bound: bool = False,
 ) -> Scenario:  # fmt: skip
     """A whole random run."""
     cluster = draw(clusters(churn, sizes))
-    workload = draw(workloads(cluster, departures=departures, most=most))
+    workload = draw(workloads(cluster, departures=departures, most=most, bound=bound))
     return Scenario(
         cluster=cluster,
         workload=workload,
@@ -339,8 +350,8 @@ def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
 
 
 @st.composite
-def crowds(draw: DrawFn, queues: tuple[str, ...]) -> Scenario:
-    """Many pods of all sizes on two or three nodes of two devices."""
+def crowds(draw: DrawFn, queues: tuple[str, ...], bound: bool = False) -> Scenario:
+    """Many pods of all sizes on two or three nodes of two devices; if ``bound`` some may be there already."""
     main, rng = draw(scenarios(queues=queues)), draw(_dice())
     shape = {"cpu_milli": 8000, "memory_mib": 8192, "num_gpu": 2, "gpu_model": "T4"}
     rows = [
@@ -350,18 +361,23 @@ def crowds(draw: DrawFn, queues: tuple[str, ...]) -> Scenario:
                        {"num_gpu": 2, "gpu_milli": 1000}))}
         for i, t in enumerate(sorted(rng.choice(range(13)) for _ in range(40)))
     ]  # fmt: skip
-    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
     cluster = Cluster.mix([(rng.choice((2, 3)), {"name": "n", **shape})], catalog=CATALOG)
+    nodes = cluster.nodes.select(["name", "num_gpu"]).to_pylist()
+    if bound and draw(st.booleans()):
+        rows = [row | _place(rng, row["num_gpu"], nodes) if rng.random() < 0.2 else row for row in rows]
+    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
     return replace(main, cluster=cluster, workload=workload, typical=draw(typicals(workload)))
 
 
 @st.composite
-def ruled(draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False) -> Scenario:
+def ruled(
+    draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False, bound: bool = False
+) -> Scenario:
     """A whole random run with everything that is off by default, each of it in some runs only.
 
     Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes.
     """
-    main = draw(crowds(queues) if crowded else scenarios(queues=queues))
+    main = draw(crowds(queues, bound) if crowded else scenarios(queues=queues, bound=bound))
     queue = main.plan.queue
     cluster = draw(labelled(main.cluster)) if draw(st.booleans()) else main.cluster
     names = cluster.nodes["name"].to_pylist()

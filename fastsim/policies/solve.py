@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import PolicyError, SolverError
+from fastsim.policies.highs import silent_highs
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
@@ -91,7 +92,7 @@ class Solver:
         self.solution = solution
         self.spent_s = 0.0
         self.missed = 0
-        self._highs = {name: _highs(options) for name, options in OPTIONS.items()}
+        self._highs = {name: silent_highs({**ALWAYS, **options}) for name, options in OPTIONS.items()}
         self._basis: tuple[tuple[int, int], Any] | None = None
 
     def forget(self) -> None:
@@ -124,7 +125,7 @@ class Solver:
         start_s = time.thread_time()
         try:
             if "whole" not in self._highs:
-                self._highs["whole"] = _highs(WHOLE)
+                self._highs["whole"] = silent_highs({**ALWAYS, **WHOLE})
             highs = self._run("whole", program, program.rows())
             if _status(highs) != "Optimal":
                 raise SolverError(f"{what}: HiGHS found status {_status(highs)!r}, expected an optimum")
@@ -160,18 +161,6 @@ class Solver:
             highs.setBasis(self._basis[1])
         highs.run()
         return highs
-
-
-def _highs(options: dict[str, Any]) -> Any:
-    import highspy
-
-    highspy_class: Any = highspy.Highs
-    highs = highspy_class()
-    for name, value in {**ALWAYS, **options}.items():
-        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            found = f"an installation that does not know {name}={value}"
-            raise SolverError(f"HiGHS {highs.version()}: found {found}, expected 1.12 or newer")
-    return highs
 
 
 def _shape(program: Program, rows: Rows) -> tuple[int, int]:

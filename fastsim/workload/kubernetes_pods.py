@@ -7,27 +7,33 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from fastsim.conditions import Constraint
 from fastsim.errors import InputError
 from fastsim.manifests import mapping, sequence
-from fastsim.workload.kubernetes_expansion import PodManifest
-from fastsim.workload.kubernetes_requests import Surroundings, pod_amounts, request_columns
-from fastsim.workload.kubernetes_rules import Places, constraints, spread
+from fastsim.workload.kubernetes_affinity import Peers
+from fastsim.workload.kubernetes_expansion import QUEUE, PodManifest
+from fastsim.workload.kubernetes_gangs import gang_of
+from fastsim.workload.kubernetes_priorities import Priorities
+from fastsim.workload.kubernetes_requests import Surroundings, devices_asked, pod_amounts, request_columns
+from fastsim.workload.kubernetes_rules import OVER, Places, constraints, device_constraints, spread_notices
+from fastsim.workload.kubernetes_volumes import Volumes
 
+HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
+"""Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
 CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-time"
 """Annotations that tell when a pod of a trace came and went."""
 QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
-"""Labels that name the tenant; without one it is the namespace."""
+"""Labels that name the tenant; without one, and without a queue of Volcano, it is the namespace."""
 HONOURED = (
-    "affinity", "containers", "initContainers", "nodeName", "nodeSelector", "overhead", "priority", "priorityClassName",
-    "schedulingGates", "tolerations",
+    "affinity", "containers", "initContainers", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority",
+    "priorityClassName", "resources", "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
 )  # fmt: skip
 """Fields of a pod that are looked at."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
-    "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "preemptionPolicy",
-    "readinessGates", "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount",
-    "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
-    "volumes",
+    "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
+    "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
+    "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields that say nothing about how much a pod needs or where it goes."""
 
@@ -40,40 +46,82 @@ class PodTimes(NamedTuple):
     ended: float | None = None
 
 
-def pod_row(
-    pod: PodManifest, places: Places, surroundings: Surroundings, priorities: Mapping[str, int], notices: Counter[str]
-) -> dict[str, Any] | None:
+class Facts(NamedTuple):
+    """What the row of a pod depends on besides the pod."""
+
+    places: Places
+    surroundings: Surroundings
+    priorities: Priorities
+    peers: Peers
+    volumes: Volumes
+
+
+def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
     """The pod as columns of a pod table, its times under `times`; None if it waits to be released or left no trace."""
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
     if pod.spec.get("schedulingGates") and not pod.node:
         notices["pods: left out, because scheduling gates hold them"] += 1
         return None
-    if phase in ("Succeeded", "Failed") and (times.started is None or times.ended is None):
+    if phase in OVER and (times.started is None or times.ended is None):
         notices["pods: left out, because they are over and do not tell how long they ran"] += 1
         return None
     for name in pod.spec:
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
-    group = spread(pod.spec, pod.labels, pod.namespace, pod.where, notices)
-    asked = request_columns(
-        pod_amounts(pod.spec, pod.where), pod.labels, pod.annotations, pod.where, surroundings, notices
-    )
-    # A pod that has a node stays there, whatever keeps others away from it.
-    found = [] if pod.node else constraints(pod.spec, pod.where, places, notices)
+    rules, amounts = facts.peers.rules(pod), pod_amounts(pod.spec, pod.where)
+    asked = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    bound = _optional(pod.spec, "nodeName") or None
+    # A pod that has a node stays there, whatever keeps others away from it; what it says counts if it has to move.
+    found: list[Constraint] = []
+    if bound:
+        found = constraints(pod.spec, pod.where, facts.places, Counter())
+    elif not pod.node:
+        found = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
+        found += facts.volumes.constraints(pod, facts.places, notices)
+        notices.update([*rules.notices, *spread_notices(pod.spec, pod.where)])
+    if asked["num_gpu"] or facts.surroundings.instance:
+        found += device_constraints(devices_asked(amounts, pod.labels, pod.annotations), pod.node, facts.places)
     return {
         "times": times,
         **asked,
         "owner": pod.owner,
-        "priority": _priority(pod, priorities, notices),
+        "gang": gang_of(pod),
+        "gang_size": None,
+        "priority": facts.priorities.of(pod, notices),
         "qos": _optional(pod.status, "qosClass"),
-        "tenant": next((str(pod.labels[key]) for key in QUEUE_LABELS if pod.labels.get(key)), pod.namespace),
-        "group": group,
-        "max_per_node": None if group is None else 1,
+        "tenant": _tenant(pod),
+        "group": rules.group,
+        "max_per_node": None if rules.group is None else 1,
         "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in found] or None,
-        "pinned_node": pod.node,
+        "pinned_node": None if bound else pod.node,
+        "bound_node": bound,
+        "bound_gpus": held_devices(pod, asked["num_gpu"], notices),
         "orig_status": phase or None,
         "native_id": f"{pod.namespace}/{pod.name}",
     }
+
+
+def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[int] | None:
+    """Numbers of the devices that a running pod holds, as an annotation tells them; None if none does, or it waits."""
+    numbers = next((str(pod.annotations[name]) for name in HELD if pod.annotations.get(name)), None)
+    if numbers is None or not count:
+        return None
+    if not pod.spec.get("nodeName"):
+        notices["pods: devices chosen beforehand (gpu-index)"] += 1
+        return None
+    parts = numbers.replace(",", "-").split("-")
+    gpus = sorted({int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 3})
+    if not len(gpus) == len(parts) == count:
+        notices["pods: numbers of devices that do not go with what they ask for"] += 1
+        return None
+    return gpus
+
+
+def as_trace(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a pod that comes at its own time, and then may use no other node than the one it ran on."""
+    if row["bound_node"] is None:
+        return row
+    return row | {"pinned_node": row["bound_node"], "bound_node": None, "bound_gpus": None, "constraints": None}
 
 
 def pod_times(pod: PodManifest) -> PodTimes:
@@ -82,7 +130,7 @@ def pod_times(pod: PodManifest) -> PodTimes:
     ended = unix_s(pod.annotations.get(DELETED), f"{pod.where}: {DELETED}")
     started = unix_s(pod.status.get("startTime"), f"{pod.where}: status: startTime")
     ends = list(_container_ends(pod))
-    if ended is None and ends and None not in ends and pod.status.get("phase") in ("Succeeded", "Failed"):
+    if ended is None and ends and None not in ends and pod.status.get("phase") in OVER:
         ended = max(end for end in ends if end is not None)
     if ended is not None and started is None and DELETED in pod.annotations:
         started = created
@@ -114,15 +162,9 @@ def _container_ends(pod: PodManifest) -> Iterable[float | None]:
         yield unix_s(state.get("finishedAt"), f"{pod.where}: finishedAt")
 
 
-def _priority(pod: PodManifest, priorities: Mapping[str, int], notices: Counter[str]) -> int | None:
-    given, name = pod.spec.get("priority"), pod.spec.get("priorityClassName")
-    if given is None and name is not None:
-        if name not in priorities:
-            notices["pods: a priority class that is not among the objects"] += 1
-        return priorities.get(str(name))
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or abs(given) >= 1 << 31):
-        raise InputError(f"{pod.where}: spec: priority", repr(given), "a whole number of 32 bits")
-    return given
+def _tenant(pod: PodManifest) -> str:
+    queues = [pod.labels.get(key) for key in QUEUE_LABELS] + [pod.annotations.get(QUEUE)]
+    return next((str(queue) for queue in queues if queue), pod.namespace)
 
 
 def _optional(parent: Mapping[str, Any], key: str) -> str | None:

@@ -1,13 +1,13 @@
-"""Which nodes pods of Kubernetes may use: selectors, affinity, tolerations, anti-affinity as columns of pod tables."""
+"""Which nodes pods of Kubernetes may use: selectors, node affinity, tolerations as columns of pod tables."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastsim.conditions import Conditions, Constraint, constraint_fault, eligible
+from fastsim.conditions import Conditions, Constraint, constraint_fault, eligible, holds
+from fastsim.device_resources import looked_for
 from fastsim.errors import InputError
 from fastsim.kubernetes_nodes import UNSCHEDULABLE, Taint, label_key
 from fastsim.manifests import mapping, sequence
@@ -16,6 +16,10 @@ HOSTNAME = "kubernetes.io/hostname"
 """Topology in which every node is a place of its own."""
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+SPREAD, STRICT = "topologySpreadConstraints", "DoNotSchedule"
+"""The field with rules of spread, and what such a rule says that must hold."""
+OVER = ("Succeeded", "Failed")
+"""Phases of pods that hold nothing any more."""
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of taints that pods of a DaemonSet tolerate without saying so."""
 
@@ -24,10 +28,18 @@ Labels = Mapping[str, str]
 
 
 class Places(NamedTuple):
-    """Where pods could go: the labels of every node, and every taint that some node has."""
+    """Where pods could go: the labels of every node, every taint that some node has, and what devices are offered."""
 
     nodes: Sequence[Labels] = ()
     taints: Sequence[Taint] = ()
+    devices: Sequence[frozenset[str]] = ()
+
+
+def device_constraints(asked: Collection[str], node: str | None, places: Places) -> list[Constraint]:
+    """Node-label expressions that lead to nodes with the devices a pod asks for; on its own node what holds there."""
+    found = looked_for([name for name in asked if name], places.devices)
+    own = None if node is None else next((labels for labels in places.nodes if labels["name"] == node), {"name": ""})
+    return found if own is None else [item for item in found if holds(item, own.get(item.key))]
 
 
 def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:
@@ -38,10 +50,23 @@ def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Co
     if affinity.get(SOFT):
         notices["pods: preferred node affinity"] += 1
     terms = sequence(mapping(affinity, HARD, where), "nodeSelectorTerms", where)
-    found += _one_of([_term(term, where) for term in terms], places, notices)
+    found += node_terms(terms, where, places, notices)
     tolerations = sequence(spec, "tolerations", where)
     away = [taint for taint in places.taints if not any(tolerates(given, taint) for given in tolerations)]
     return found + [Constraint(taint.label, "DoesNotExist") for taint in away]
+
+
+def node_terms(
+    terms: Sequence[Mapping[str, Any]], where: str, places: Places, notices: Counter[str]
+) -> list[Constraint]:
+    """Expressions that hold where one of some ``nodeSelectorTerms`` holds; without terms that is everywhere."""
+    return _one_of([_term(term, where) for term in terms], places, notices)
+
+
+def spread_notices(spec: Mapping[str, Any], where: str) -> list[str]:
+    """What is not honoured of a pod's spread over topologies: rules that must hold, and preferences."""
+    rules = [str(rule.get("whenUnsatisfiable") or STRICT) for rule in sequence(spec, SPREAD, where)]
+    return [f"pods: {SPREAD} with {rule}" for rule in sorted(set(rules))]
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
@@ -53,30 +78,6 @@ def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
     return operator == "Exists" or (
         operator == "Equal" and bool(key) and str(toleration.get("value") or "") == taint.value
     )
-
-
-def spread(
-    spec: Mapping[str, Any], labels: Mapping[str, Any], namespace: str, where: str, notices: Counter[str]
-) -> str | None:
-    """The group of pods of which only one may be on a node; None if there is no such rule.
-
-    That is what required anti-affinity between nodes means for pods it selects themselves; any other rule about other
-    pods is counted as not honoured.
-    """
-    affinity = mapping(spec, "affinity", where)
-    apart = mapping(affinity, "podAntiAffinity", where)
-    if mapping(affinity, "podAffinity", where):
-        notices["pods: affinity to other pods"] += 1
-    if apart.get(SOFT):
-        notices["pods: preferred anti-affinity"] += 1
-    own = None
-    for term in sequence(apart, HARD, where):
-        selector = mapping(term, "labelSelector", where)
-        if own is None and term.get("topologyKey") == HOSTNAME and _selects(selector, labels, where):
-            own = json.dumps([namespace, selector], sort_keys=True, default=str)
-        else:
-            notices["pods: anti-affinity other than among the pods of one group on a node"] += 1
-    return own
 
 
 def allowed(found: Iterable[Constraint], nodes: Sequence[Labels]) -> list[str]:
@@ -100,15 +101,16 @@ def _one_of(terms: list[list[Constraint]], places: Places, notices: Counter[str]
 
 
 def _term(term: Mapping[str, Any], where: str) -> list[Constraint]:
-    found = [_expression(item, where, label_key) for item in sequence(term, "matchExpressions", where)]
+    found = [expression(item, where, label_key) for item in sequence(term, "matchExpressions", where)]
     for item in sequence(term, "matchFields", where):
         if item.get("key") != "metadata.name":
             raise InputError(f"{where}: matchFields", repr(item.get("key")), "metadata.name")
-        found.append(_expression({**item, "key": "name"}, where, str))
+        found.append(expression({**item, "key": "name"}, where, str))
     return found
 
 
-def _expression(item: Mapping[str, Any], where: str, key_of: Any) -> Constraint:
+def expression(item: Mapping[str, Any], where: str, key_of: Any) -> Constraint:
+    """A selector's expression; `key_of` names the label of its key."""
     values = item.get("values")
     if values is not None and not isinstance(values, list):
         raise InputError(f"{where}: values", repr(values), "a list of texts")
@@ -119,14 +121,3 @@ def _expression(item: Mapping[str, Any], where: str, key_of: Any) -> Constraint:
     if fault is not None:
         raise InputError(f"{where}: node affinity", repr(dict(item)), fault)
     return found
-
-
-def _selects(selector: Mapping[str, Any], labels: Mapping[str, Any], where: str) -> bool:
-    """Whether a label selector matches these labels; an empty one matches all of them."""
-    wanted = mapping(selector, "matchLabels", where)
-    if any(str(labels.get(key)) != str(value) for key, value in wanted.items()):
-        return False
-    found = {"name": "", **{f"label:{key}": str(value) for key, value in labels.items()}}
-    items = sequence(selector, "matchExpressions", where)
-    asked = tuple(_expression(item, where, lambda key: f"label:{key}") for item in items)
-    return eligible(Conditions(constraints=asked), found)

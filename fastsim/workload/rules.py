@@ -19,13 +19,15 @@ from fastsim.workload import schema as s
 
 CPU_LIMIT = 2**31 - 1
 """Largest CPU request, milli; keeps sums over any trace inside 64 bits."""
+MOST_GPUS = 64
+"""Most devices of a node."""
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
 
 _ZERO = pa.scalar(0.0, pa.float64())
 _COUNTS = (s.GPU_MEMORY_MIB, s.MAX_PER_NODE, s.BATCH_SIZE, s.MIN_REPLICAS, s.MAX_REPLICAS)
-_SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK)
-_DATES = (s.SUBMIT_S, s.DEADLINE_S, s.SLO, s.ORIG_START_S, s.ORIG_END_S)
+_SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK, s.SLO)
+_DATES = (s.SUBMIT_S, s.DEADLINE_S, s.ORIG_START_S, s.ORIG_END_S)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def request_fault(batch: pa.RecordBatch) -> Fault | None:
 
 def request_faults(batch: pa.RecordBatch) -> list[Fault]:
     """For each rule that is broken, the first row that breaks it."""
-    return [fault for rule in (_numbers, _gpus, _models, _gangs, _conditions) for fault in rule(batch)]
+    return [fault for rule in (_numbers, _gpus, _models, _gangs, _bound, _conditions) for fault in rule(batch)]
 
 
 def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
@@ -99,6 +101,8 @@ def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
             yield from _not_finite(batch, name, negative=name in _DATES)
     if s.WEIGHT in names:
         yield from _weightless(batch.column(s.WEIGHT))
+    if s.DEADLINE_S in names:
+        yield from _hopeless(batch)
 
 
 def _weightless(weights: pa.Array) -> Iterable[Fault]:
@@ -107,6 +111,15 @@ def _weightless(weights: pa.Array) -> Iterable[Fault]:
     if pc.any(bad).as_py():
         row = _first(bad)
         yield Fault(row, s.WEIGHT, weights[row].as_py(), "a finite number above 0; null = 1")
+
+
+def _hopeless(batch: pa.RecordBatch) -> Iterable[Fault]:
+    deadlines = batch.column(s.DEADLINE_S)
+    bad = pc.less(deadlines, batch.column(s.SUBMIT_S)).fill_null(False)
+    if pc.any(bad).as_py():
+        row = _first(bad)
+        submit_s = batch.column(s.SUBMIT_S)[row].as_py()
+        yield Fault(row, s.DEADLINE_S, deadlines[row].as_py(), f"submit_s ({submit_s:g}) or later; null = none")
 
 
 def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[Fault]:
@@ -170,6 +183,22 @@ def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
         together = pc.and_(together, batch.column(s.JOB_ID).is_null())
     if pc.any(together).as_py():
         yield Fault(_first(together), s.JOB_ID, "null", "the job, because gang_size is more than 1")
+
+
+def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:
+    """Devices that pods hold are as many as they ask for, on a node that is named."""
+    if s.BOUND_GPUS not in batch.schema.names or batch.column(s.BOUND_GPUS).null_count == batch.num_rows:
+        return
+    devices, counts = batch.column(s.BOUND_GPUS).to_pylist(), batch.column(s.NUM_GPU).to_pylist()
+    nodes = batch.column(s.BOUND_NODE).to_pylist() if s.BOUND_NODE in batch.schema.names else [None] * len(devices)
+    for row, (gpus, count, node) in enumerate(zip(devices, counts, nodes, strict=True)):
+        if gpus is None:
+            continue
+        good = len(set(gpus)) == len(gpus) == count and all(gpu is not None and 0 <= gpu < MOST_GPUS for gpu in gpus)
+        if not good or node is None:
+            found = str(gpus) if node is not None else f"{gpus} without a {s.BOUND_NODE}"
+            yield Fault(row, s.BOUND_GPUS, found, f"num_gpu ({count}) different numbers below {MOST_GPUS}; null = any")
+            return
 
 
 def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:

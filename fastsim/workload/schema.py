@@ -55,6 +55,10 @@ CONSTRAINTS = "constraints"
 """Node-label expressions: key, operator, values."""
 PINNED_NODE = "pinned_node"
 """Name of the only node the pod may use."""
+BOUND_NODE = "bound_node"
+"""Name of the node that the pod holds a place on when it arrives: it starts there, and stays unless a rule moves it."""
+BOUND_GPUS = "bound_gpus"
+"""Numbers of the devices that it holds there; null = those that the policy picks."""
 WORKLOAD = "workload"
 """Key into a throughput table."""
 BATCH_SIZE = "batch_size"
@@ -115,6 +119,8 @@ OPTIONAL: dict[str, pa.DataType] = {
     MIG: pa.string(),
     CONSTRAINTS: pa.list_(_EXPRESSION),
     PINNED_NODE: pa.string(),
+    BOUND_NODE: pa.string(),
+    BOUND_GPUS: pa.list_(pa.int16()),
     WORKLOAD: _ENUM,
     BATCH_SIZE: pa.int32(),
     TOTAL_WORK: pa.float64(),

@@ -19,6 +19,7 @@ from fastsim.workload.rules import checked, required_columns
 
 if TYPE_CHECKING:
     from fastsim.cluster import Cluster
+    from fastsim.kubernetes import Snapshot
 
 BATCH_ROWS = 65_536
 """Rows of a batch unless the caller wants another number."""
@@ -77,6 +78,8 @@ class Workload:
         self.name = name
         self.rows = rows
         self.metadata: dict[str, str] = dict(metadata or {})
+        self.snapshot: Snapshot | None = None  # the Kubernetes objects that the pods are of, as they stand
+        self.population = ""  # checksum of the cluster's objects whose running pods are among the rows
         required_columns(name, columns)
         self.schema: pa.Schema = s.pod_schema(columns)
 
@@ -138,14 +141,18 @@ class Workload:
 
     @classmethod
     def from_kubernetes(
-        cls, path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB"
-    ) -> Workload:
-        """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet."""
+        cls, path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB",
+        read_as: str = "now",
+    ) -> Workload:  # fmt: skip
+        """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet.
+
+        ``read_as``: ``now`` as they stand, or ``trace`` at their own times; see `kubernetes.Snapshot.workload`.
+        """
         from fastsim.kubernetes import Snapshot
 
         snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
-        workload = snapshot.workload()
-        snapshot.warn(2)
+        workload = snapshot.workload(read_as)
+        snapshot.warn(2, nodes=False)  # whoever reads the nodes is told of them
         return workload
 
     @classmethod

@@ -6,6 +6,7 @@ import http.client
 import json
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
@@ -47,3 +48,25 @@ def test_what_is_refused(tmp_path: Path) -> None:
     ):
         told = fastsim("serve-extender", *words)
         assert told.code == 2 and found in told.line
+
+
+def test_sigterm_ends_it_after_what_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": THREE}))
+    words = [*COMMAND, "serve-extender", "--snapshot", str(tmp_path / "live.json"), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as live:
+        assert live.stdout is not None
+        port = int(live.stdout.readline().split(": ")[0].rpartition(":")[2])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2", "n3"]}).encode()
+        connection.putrequest("POST", "/filter")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body[:10])
+        time.sleep(0.5)
+        live.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        connection.send(body[10:])
+        found = json.loads(connection.getresponse().read())
+        connection.close()
+        out, err = live.communicate(timeout=20)
+    assert found["NodeNames"] == ["n1", "n2"]
+    assert (live.returncode, out, err) == (143, "", "fastsim: ended by SIGTERM after 1 answers\n")

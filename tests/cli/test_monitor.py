@@ -146,3 +146,13 @@ def test_the_endpoint_ends_with_ctrl_c(made: Path) -> None:
         out, err = live.communicate(timeout=20)
     assert (live.returncode, out, err) == (0, "ended after 1 answers\n", "")
     assert taken.code == 2 and taken.line.endswith("found a port in use, expected a free one; choose another")
+
+
+def test_the_endpoint_ends_with_sigterm(made: Path) -> None:
+    words = [*COMMAND, "monitor", "serve", str(made), "--listen", "127.0.0.1:0", "--at-end", "hold"]
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as live:
+        assert live.stdout is not None
+        live.stdout.readline()
+        live.send_signal(signal.SIGTERM)
+        out, err = live.communicate(timeout=20)
+    assert (live.returncode, out, err) == (143, "", "fastsim: ended by SIGTERM after 0 answers\n")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from fastsim.cli import exit_code
+from tests.objects import node, pod, written
 
 WORDS = ["plan", "--cluster", "openb:3", "--workload", "synth:openb?pods=200", "--add", "g2"]
 
@@ -25,3 +27,20 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         assert exit_code([*WORDS, *more]) == 2
         told = capsys.readouterr()
         assert found in told.err and len(told.err.splitlines()) == 1 and not told.out
+
+
+def test_each_warning_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    service = {"kind": "Service", "metadata": {"name": "s"}}
+    path = written(tmp_path / "now.json", node("n1"), node("n2"), pod("p", {"cpu": 1}), service)
+    objects = ["--cluster", f"kubernetes:{path}", "--workload", f"kubernetes:{path}"]
+    assert exit_code(["plan", *objects, "--add", "node:n1", "--add", "node:n2"]) == 0
+    assert capsys.readouterr().err == f"fastsim: warning: {path}: objects of kind Service: 1\n"
+
+
+def test_what_is_said_of_nodes_is_said_of_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    now = written(tmp_path / "now.json", node("n1", amounts={"nvidia.com/gpu": 1, "nvidia.com/gpu.shared": 2}))
+    more = written(tmp_path / "more.json", pod("p", {"cpu": 1}))
+    objects = ["--cluster", f"kubernetes:{now}", "--workload", f"kubernetes:{more}?nodes={now}"]
+    assert exit_code(["plan", *objects, "--add", "node:n1"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(line.startswith(f"fastsim: warning: {now}: nodes: ") for line in lines)

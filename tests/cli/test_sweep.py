@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.cli.terminal import fastsim
 from tests.cli.test_interrupt import interrupted
+from tests.objects import node, pod, written
 
 SMALL = """
 cluster = "gavel:2:2:2"
@@ -81,3 +82,14 @@ def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
     assert [row["jobs"] for row in json.loads(told.out)] == [2.0, 4.0] * 2
     lost = fastsim("sweep", "s.toml", "--out", "none", "--resume", cwd=tmp_path)
     assert lost.code == 1 and "found no sweep, expected one to go on with" in lost.line
+
+
+def test_each_warning_is_told_once_by_any_number_of_workers(tmp_path: Path) -> None:
+    service = {"kind": "Service", "metadata": {"name": "s"}}
+    path = written(tmp_path / "now.json", node("n1"), pod("p", {"cpu": 1}), pod("q", {"cpu": 100}), service)
+    text = json.dumps(f"kubernetes:{path}")
+    (tmp_path / "s.toml").write_text(f"cluster = {text}\nworkload = {text}\npolicy = 'fgd'\nseed = [0, 1, 2, 3]\n")
+    done = fastsim("sweep", "s.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
+    lines = done.err.splitlines()
+    assert done.code == 0 and len(lines) == 2 and all(line.startswith("fastsim: warning: ") for line in lines), lines
+    assert "objects of kind Service: 1" in done.err and "1 pod is larger than any node" in done.err

@@ -277,3 +277,18 @@ def test_kubernetes_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "1 pods" in told.out and told.err == "not honoured: pods: spec.hostUsers: 1\n"
     assert called("import", "kubernetes", nodes, "--nodes", "-o", tmp_path / "n.parquet") == 0
     assert "2 nodes" in capsys.readouterr().out
+
+
+def test_what_figures_mean_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("describe", "metrics", "energy_kwh") == 0
+    assert "mean_power_w * makespan_s / 3.6e6" in capsys.readouterr().out
+    assert called("describe", "metrics", "--table", "jobs", "wait_s", "--json") == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["table"], told["column"], told["formula"]) == ("jobs", "wait_s", "start_s - submit_s")
+    assert called("describe", "metrics") == 0 and "charts.jct_cdf" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("metrics", "energy_kw"), ("metrics", "--table", "job"), ("fgd", "energy_kwh")])
+def test_what_means_nothing_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    assert called("describe", *words) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -68,7 +68,7 @@ def assert_all_same(found: Result, expected: ReferenceRun | Result) -> None:
         assert_same(getattr(found, table), getattr(expected, table), table)
 
 
-@given(scenarios())
+@given(scenarios(bound=True))
 @settings(max_examples=SCENARIOS, deadline=None, suppress_health_check=list(HealthCheck))
 def test_compiled_engine_equals_its_twin(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
@@ -81,7 +81,7 @@ def spelling(scenario: Scenario, name: str, changed: Habits) -> list[Result]:
         return [played(s.cluster, s.workload, s.plan, s.typical, options_of(s)) for _ in range(2)]
 
 
-@given(scenarios(kernels=DETERMINISTIC))
+@given(scenarios(bound=True, kernels=DETERMINISTIC))
 @settings(max_examples=SCENARIOS // 3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_kept_scores_equal_the_twin(scenario: Scenario) -> None:
     expected = both(scenario)[1]
@@ -133,7 +133,7 @@ class Narrow(Workload):
         return super().batches(self.rows_each)
 
 
-@given(scenarios(), st.integers(1, 7))
+@given(scenarios(bound=True), st.integers(1, 7))
 @settings(max_examples=scenarios_per_run(40))
 def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
     narrow = Narrow.from_arrow(scenario.workload.table())
@@ -149,7 +149,7 @@ def emptiest(nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64]:
     return np.asarray(points, np.int64)
 
 
-@given(scenarios(churn=False))
+@given(scenarios(bound=True, churn=False))
 @settings(max_examples=scenarios_per_run(40))
 def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
     terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)

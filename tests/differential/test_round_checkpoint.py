@@ -29,7 +29,7 @@ def gauge(case: Case) -> Gauge:
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
     totals[0, 1] = np.arange(18)
-    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 500.0, True)
+    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> RoundRun:
@@ -44,7 +44,8 @@ def assert_same(found: RoundRun, expected: RoundRun) -> None:
         assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
     for name in ("tasks", "held", "rows", "busy_s"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
-    for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities"):
+    for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities",
+                 "spoilt_gpu_s"):  # fmt: skip
         assert getattr(found, name) == getattr(expected, name), name
     assert found.gauge is not None
     assert expected.gauge is not None

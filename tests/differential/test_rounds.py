@@ -16,10 +16,11 @@ from fastsim import reference_rounds
 from fastsim.errors import PolicyError
 from fastsim.job_batches import JobBatch
 from fastsim.oracle import Oracle
-from fastsim.round_options import QUIRKS, Job, RoundOptions
+from fastsim.round_options import LATE_SHARES, QUIRKS, Job, RoundOptions
 from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import run_rounds
 from tests.strategies import scenarios_per_run
+from tests.tenures import held_in_rounds, same_tenures, tenures
 
 MODELS = ("k80", "p100", "v100")
 
@@ -160,13 +161,13 @@ def options(draw: st.DrawFn, jobs: int, width: int) -> RoundOptions:
     prices = Swing(width) if draw(st.booleans()) else None
     return RoundOptions(
         round_s=draw(st.sampled_from([360.0, 100.0])),
-        realloc_s=draw(st.sampled_from([1920.0, 0.0, 500.0])),
+        realloc_s=draw(st.sampled_from([None, 1920.0, 0.0, 500.1])),
         restart_s=draw(st.sampled_from([0.0, 0.0, 20.0])),
         until_s=draw(st.sampled_from([float("inf"), 5000.0])),
         window=window,
         global_queue=draw(st.booleans()),
         prices=prices,
-        compat=frozenset(name for name in QUIRKS if draw(st.booleans())),
+        compat=frozenset(name for name in (*QUIRKS, LATE_SHARES) if draw(st.booleans())),
         endless=draw(st.booleans()),
     )
 
@@ -177,7 +178,8 @@ def plans(draw: st.DrawFn, kinds: int = 1) -> RoundPlan:
     pairs = draw(st.booleans())
     whim = Whim(draw(st.integers(0, 2**20)), pairs)
     beliefs = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
-    return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), draw(st.booleans()), beliefs=beliefs)
+    strict, prompt = draw(st.booleans()), draw(st.booleans())
+    return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, beliefs=beliefs, prompt=prompt)
 
 
 def twin(case: Case, plan: RoundPlan | None = None) -> reference_rounds.Rounds:
@@ -204,9 +206,13 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     assert run.busy_s.tolist() == expected.busy_s
     told = [plan.beliefs.log for plan in plans if isinstance(plan.beliefs, Fancy)]
     assert told[1:] == told[:-1]
-    assert [tuple(job) for job in run.jobs[["rounds", "run", "cost"]].tolist()] == [
-        (o.rounds, o.steps_run, o.cost) for o in expected.outcomes
-    ]
+    assert run.jobs[["rounds", "run"]].tolist() == [(o.rounds, o.steps_run) for o in expected.outcomes]
+    leased = case.options.quirk("lease_cost")
+    if leased:
+        assert run.jobs["cost"].tolist() == [o.lease_cost for o in expected.outcomes]
+    ends = [o.completion_s for o in expected.outcomes]
+    held = tenures(len(run.jobs), held_in_rounds(expected.history, ends, expected.now_s))
+    assert same_tenures(run.jobs, held, not leased)
     assert same_times(run.jobs["finish_s"], [o.completion_s for o in expected.outcomes])
     assert same_times(run.jobs["first_s"], [o.first_s for o in expected.outcomes])
     assert [task[:-1] for task in run.tasks.tolist()] == [

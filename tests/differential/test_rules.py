@@ -22,10 +22,10 @@ exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @settings(exhaustive, max_examples=RULED)
 def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
-    assert_all_same(*both(data.draw(ruled(queues=(queue,)))))
+    assert_all_same(*both(data.draw(ruled(bound=True, queues=(queue,)))))
 
 
-@given(ruled(queues=PODS_QUEUES, crowded=True))
+@given(ruled(bound=True, queues=PODS_QUEUES, crowded=True))
 @settings(exhaustive, max_examples=scenarios_per_run(2) * RULED)
 def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
@@ -35,10 +35,10 @@ def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None
 @given(data=st.data())
 @settings(exhaustive, max_examples=RULED)
 def test_backfilling_equals_the_twin_in_long_lines(queue: str, data: st.DataObject) -> None:
-    assert_all_same(*both(data.draw(ruled(queues=(queue,), crowded=True))))
+    assert_all_same(*both(data.draw(ruled(bound=True, queues=(queue,), crowded=True))))
 
 
-@given(ruled(), st.integers(1, 7))
+@given(ruled(bound=True), st.integers(1, 7))
 @settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
     narrow = Narrow.from_arrow(scenario.workload.table())
@@ -47,7 +47,7 @@ def test_batch_size_changes_nothing(scenario: Scenario, rows: int) -> None:
     assert_all_same(both(replace(scenario, workload=narrow))[0], both(scenario)[1])
 
 
-@given(ruled())
+@given(ruled(bound=True))
 @settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_a_users_scorer_sees_and_decides_the_same(scenario: Scenario) -> None:
     terms = (ScoreTerm("python", weight=2, normalise="min_max_0", scorer=emptiest), *scenario.plan.terms)

@@ -62,7 +62,7 @@ class Staged:
 @st.composite
 def crowds(draw: DrawFn) -> Scenario:
     """A random run of many pods on few like nodes, so that a pod that loses its place may not find another."""
-    main, rng = draw(scenarios(churn=False)), random.Random(draw(st.integers(0, 2**32)))
+    main, rng = draw(scenarios(bound=True, churn=False)), random.Random(draw(st.integers(0, 2**32)))
     shape = {"gpu_model": "T4", "num_gpu": rng.choice((1, 2, 4)), "cpu_milli": rng.choice((5500, 6000, 9000))}
     cluster = Cluster.mix([(rng.randint(2, 4), {"name": "n", "memory_mib": 1024, **shape})])
     submit = sorted(float(rng.randint(0, 4)) for _ in range(rng.choice((3, 8, 16, 30))))
@@ -138,13 +138,13 @@ def assert_agree(run: Staged) -> None:
 exhaustive = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@given(staged(st.one_of(scenarios(), scenarios(churn=False, departures=False))))
+@given(staged(st.one_of(scenarios(bound=True), scenarios(bound=True, churn=False, departures=False))))
 @settings(exhaustive, max_examples=SCENARIOS)
 def test_compiled_engine_and_its_stages_equal_the_twin(run: Staged) -> None:
     assert_agree(run)
 
 
-@given(staged(ruled(gangs=False)))
+@given(staged(ruled(bound=True, gangs=False)))
 @settings(exhaustive, max_examples=SCENARIOS)
 def test_they_agree_where_there_are_rules(run: Staged) -> None:
     assert_agree(run)
@@ -157,11 +157,11 @@ def test_they_agree_where_places_are_scarce(policy: str, data: st.DataObject) ->
     assert_agree(data.draw(staged(crowds(), (policy,))))
 
 
-kept = scenarios(kernels=DETERMINISTIC, sizes=(3, 8, 17, 24), most=80)
+kept = scenarios(bound=True, kernels=DETERMINISTIC, sizes=(3, 8, 17, 24), most=80)
 """Runs whose scores can be kept."""
 
 
-@given(staged(st.one_of(kept, scenarios(kernels=DETERMINISTIC, churn=False, departures=False))), habits())
+@given(staged(st.one_of(kept, scenarios(bound=True, kernels=DETERMINISTIC, churn=False, departures=False))), habits())
 @settings(exhaustive, max_examples=SPELLINGS)
 def test_both_spellings_agree_on_every_stage(run: Staged, changed: Habits) -> None:
     (plain,) = spelling(run, "scan", changed, 1)  # which is lent nothing
@@ -171,7 +171,7 @@ def test_both_spellings_agree_on_every_stage(run: Staged, changed: Habits) -> No
             assert_same(getattr(found, table), frame, table)
 
 
-@given(staged(scenarios(kernels=DETERMINISTIC)))
+@given(staged(scenarios(bound=True, kernels=DETERMINISTIC)))
 @settings(exhaustive, max_examples=SCENARIOS // 2)
 def test_kept_scores_and_stages_equal_the_twin(run: Staged) -> None:
     expected = twin(run)
@@ -180,7 +180,7 @@ def test_kept_scores_and_stages_equal_the_twin(run: Staged) -> None:
             assert_same(getattr(found, table), getattr(expected, table), table)
 
 
-@given(staged(scenarios()), st.integers(1, 7))
+@given(staged(scenarios(bound=True)), st.integers(1, 7))
 @settings(exhaustive, max_examples=scenarios_per_run(40))
 def test_batch_size_changes_no_stage(run: Staged, rows: int) -> None:
     narrow = Narrow.from_arrow(run.main.workload.table())

@@ -27,7 +27,7 @@ def gauge(case: Case) -> Gauge:
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
     totals[0, 1] = np.arange(18)
-    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 500.0, True)
+    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> TurnRun:

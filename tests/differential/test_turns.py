@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 
+from fastsim.reference_turns import Turns
 from tests.strategies import scenarios_per_run
+from tests.tenures import Held, same_tenures, tenures
 from tests.turns import Case, cases
 
 
@@ -22,6 +25,19 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     assert run.jobs[["submit_s", "run", "rounds"]].tolist() == known
     assert same_times(run.jobs["first_s"], [a.first_s for a in expected.known])
     assert same_times(run.jobs["finish_s"], [a.finish_s for a in expected.known])
+    assert same_tenures(run.jobs, tenures(len(run.jobs), held_in_order(expected)), False)
+
+
+def held_in_order(expected: Turns) -> Iterator[Held]:
+    """What jobs held in each round."""
+    round_s, turn, before_s = expected.options.round_s, -1, -math.inf
+    for now_s, _, rows in expected.rounds:
+        turn += 1 if now_s == before_s + round_s else 2  # no round is played without jobs
+        before_s = now_s
+        for job, gpus in rows:
+            done_s = expected.known[job].finish_s
+            end_s = done_s if done_s <= now_s + round_s else now_s + round_s
+            yield Held(turn, job, -1, gpus, now_s, end_s, end_s - now_s, 0.0)
 
 
 def held(run: Any) -> list[tuple[float, int, tuple[int, ...]]]:

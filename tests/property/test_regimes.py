@@ -136,6 +136,25 @@ def test_time_on_nodes_is_work_plus_lost_work_plus_restarts(scenario: Scenario) 
 
 
 @some
+@given(ruled())
+def test_gpu_hours_are_those_of_the_stays_and_pauses_are_between_them(scenario: Scenario) -> None:
+    asked = {row["pod_id"]: gpu_asked(row) / 1000 for row in scenario.workload.table().to_pylist()}
+    result = run(scenario)
+    end_s = result.timeline["t_s"].max() if len(result.timeline) else 0.0
+    stays = result.placements.filter(pl.col("node_id").is_not_null()).with_columns(
+        span=pl.col("end_s").fill_null(end_s) - pl.col("start_s")
+    )
+    for job in result.jobs.rows(named=True):
+        held_s = sum(stays.filter(pl.col("pod_id") == job["pod_id"])["span"].to_list())
+        assert job["gpu_hours"] * 3600 == pytest.approx(held_s * asked[job["pod_id"]], abs=1e-9)
+        if job["start_s"] is not None:
+            over_s = job["end_s"] if job["end_s"] is not None and job["state"] != "pending" else end_s
+            assert job["paused_s"] == pytest.approx(over_s - job["start_s"] - held_s, abs=1e-9)
+    assert result.summary["gpu_hours"].item() == pytest.approx(result.jobs["gpu_hours"].sum(), abs=1e-9)
+    assert (result.summary["restarts"].item() or 0) == result.jobs["restarts"].sum()
+
+
+@some
 @given(ruled(queues=("easy",), crowded=True))
 def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario: Scenario) -> None:
     """Estimates are exact here, all pods end, and no node goes."""

@@ -42,6 +42,12 @@ SHARED = {
     "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/__main__.py": "tests/cli/test_interrupt.py",
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
+    "fastsim/cli_audit.py": f"{UNIT}/test_audit.py",
+    "fastsim/audit_inputs.py": f"{UNIT}/test_audit.py",  # the parts of an audit are tested by what it finds
+    "fastsim/audit_jobs.py": f"{UNIT}/test_audit.py",
+    "fastsim/audit_nodes.py": f"{UNIT}/test_audit.py",
+    "fastsim/audit_summary.py": f"{UNIT}/test_audit.py",
+    "fastsim/audit_timeline.py": f"{UNIT}/test_audit.py",
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
     "fastsim/cli_export.py": "tests/unit/test_kubernetes_export.py",
@@ -79,7 +85,6 @@ SHARED = {
     "fastsim/adaptive_checkpoint.py": "tests/differential/test_adaptive_checkpoint.py",
     "fastsim_ext/adaptive_state.pyx": "tests/differential/test_adaptive_checkpoint.py",
     "fastsim_ext/adaptive.pyx": f"{UNIT}/test_adaptive_run.py",
-    "fastsim/adaptive_frames.py": f"{UNIT}/test_adaptive_simulation.py",
     # A run with telemetry is compared with its twin as a whole.
     "fastsim/telemetry_run.py": "tests/differential/test_telemetry.py",
     "fastsim/watching.py": "tests/differential/test_telemetry.py",

@@ -16,7 +16,9 @@ NOT_SAVED_BY_ONLINE = {
     "nodes", "work", "select", "departures",  # tables of their own
     "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "told", "look_s", "next_s",  # options
     "change_t", "change_node", "change_adds",  # the caller's columns
-    "a_pod_id", "a_class", "a_priority", "a_submit", "a_duration", "a_count", "a_next", "last_batch",  # the batch
+    "a_pod_id", "a_class", "a_priority", "a_payer", "a_submit", "a_duration",  # the batch, like the next
+    "a_node", "a_gpus", "binds",
+    "a_count", "a_next", "last_batch",
     "rows", "n_rows", "row_room",  # drained before
     "expected",  # a hint
 }  # fmt: skip
@@ -27,7 +29,8 @@ NOT_SAVED_BY_ROUNDS = {
     "rounds": {
         "table", "leases", "ledger", "draft", "gauge",  # parts of their own
         "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "guessed",
-        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "first", "last",  # told
+        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "lease_cost", "first",
+        "last",  # told
         "dues", "spare", "was_idle", "moved",  # rewritten in every round
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
@@ -47,6 +50,7 @@ NOT_SAVED_BY_ROUNDS = {
     "gauge": {
         "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # told
         "rows", "n_rows", "row_room",  # drained before, as the ledger is
+        "change_room", "given_room",  # as much as there is to keep
     },
 }  # fmt: skip
 TURNS = ("turns", "stakes", "portions")

@@ -34,9 +34,12 @@ def test_tables_and_what_nodes_look_like(policy: str) -> None:
     assert row["mean_power_w"] > row["eopc_w"] > 0 and row["mean_frag_milli"] > 0
     assert row["energy_kwh"] > 0
     held = found.placements.with_columns(gpu_s=(pl.col("end_s") - pl.col("start_s")) * pl.col("gpu_ids").list.len())
-    assert held["gpu_s"].sum() == pytest.approx(row["utilization_pct"] / 100 * 24 * last_s)
-    timeline = found.timeline
-    assert len(timeline) == row["rounds"]
+    assert held["gpu_s"].sum() == pytest.approx(row["utilization_pct"] / 100 * 24 * row["makespan_s"])
+    assert jobs["gpu_hours"].sum() * 3600 == pytest.approx(held["gpu_s"].sum(), rel=1e-12)
+    assert (jobs["round_gpu_hours"] >= jobs["gpu_hours"]).all()
+    assert (jobs["charged_restarts"] <= jobs["restarts"]).all()
+    told = found.timeline["event"].value_counts().rows_by_key("event", unique=True)
+    assert (told["arrival"], told["departure"], told["end"]) == ((4,), (4,), (1,)) and told["sample"][0] < row["rounds"]
 
 
 def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None:

@@ -135,3 +135,11 @@ def test_names_of_added_nodes() -> None:
 def test_what_is_refused(kinds: list[str], options: dict[str, Any], found: str) -> None:
     with pytest.raises((ScenarioError, InputError), match=found):
         smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, kinds, **options)
+
+
+def test_a_copy_of_any_node() -> None:
+    cluster = Cluster.mix(g2=2, t4=2)
+    for name in cluster.nodes["name"].to_pylist():
+        assert enlarged(cluster, unit_of(f"node:{name}", cluster), 2).nodes["name"].to_pylist()[4:] == [
+            f"added-0-{name}", f"added-1-{name}"
+        ]  # fmt: skip

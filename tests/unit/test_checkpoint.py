@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.checkpoint import STATE, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.checkpoint import SPANS, STATE, Checkpoint, Keeping, unfinished, working_folder
 from fastsim.errors import ResultError, ScenarioError
 
 EMPTY = Checkpoint({"a": 1}, {"x": np.arange(3)})
@@ -95,7 +95,10 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, overwrite: bool
 
 
 def test_parts_must_be_as_long_as_the_checkpoint_says(tmp_path: Path) -> None:
-    kept = {"tables": {"jobs": [("jobs.0.arrows", 5)]}, "waits": {"wait": 2, "jct": 0, "lost": 0, "preemptions": 0}}
+    kept = {
+        "tables": {"jobs": [("jobs.0.arrows", 5)]},
+        "waits": dict.fromkeys(SPANS, 0) | {"wait": 2, "preemptions": 0},
+    }
     taken = Checkpoint(kept, {})
     for name, size in taken.parts().items():
         (tmp_path / name).write_bytes(bytes(size + 1))

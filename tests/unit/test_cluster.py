@@ -275,3 +275,14 @@ def test_values_of_any_kind_become_those_of_a_column() -> None:
     nodes = Cluster.uniform(nodes=1, gpu="T4", gpus=True, gpu_peak_w=70, max_pods=np.int64(3), add_s=1.5).nodes
     row = nodes.select(["num_gpu", "gpu_peak_w", "max_pods", "add_s"]).to_pylist()[0]
     assert list(row.values()) == [1, 70.0, 3, 1.5] and nodes.schema == NODE_SCHEMA
+
+
+def test_a_cluster_tells_in_one_line_what_it_has() -> None:
+    a = {"name": "a", "cpu_milli": 500, "memory_mib": 2048, "num_gpu": 4, "gpu_model": "T4"}
+    b = {"name": "b", "cpu_milli": 96_000, "memory_mib": 4096, "num_gpu": 2, "gpu_model": "P100"}
+    c = {"name": "c", "cpu_milli": 0, "memory_mib": 0, "num_gpu": 0, "gpu_model": None}
+    cluster = Cluster.mix([(2, a), (1, b), (1, c)], name="mine")
+    told = "Cluster('mine': 4 nodes, 10 GPUs (8 T4, 2 P100), 97 CPUs, 8 GiB)"
+    assert str(cluster) == repr(cluster) == told
+    bare = Cluster.uniform(nodes=1, cpu_milli=1000, memory_mib=1024)
+    assert repr(bare) == "Cluster('uniform': 1 node, 0 GPUs, 1 CPUs, 1 GiB)"

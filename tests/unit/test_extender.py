@@ -172,3 +172,13 @@ def test_policies_for_jobs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected one that places pods"):
         extender(tmp_path, *THREE, policy="max_min_fairness")
     assert candidates({"NodeNames": []}) == ([], [])
+
+
+def test_a_taint_and_a_label_are_named(tmp_path: Path) -> None:
+    tainted = node("n2")
+    tainted["spec"] = {"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]}
+    made = extender(tmp_path, node("n1"), tainted, node("n3", zone="b"))
+    told = made.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": ["n1", "n2", "n3"]})
+    assert told["NodeNames"] == ["n3"] and told["FailedNodes"] == {
+        "n1": "no label zone, needs zone In [b]", "n2": "its taint dedicated=infra:NoSchedule is not tolerated",
+    }  # fmt: skip

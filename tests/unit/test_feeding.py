@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.feeding import NO_ARRIVALS, arrivals, arrived_by, pieces, with_last
+from fastsim.errors import InputError
+from fastsim.feeding import NO_ARRIVALS, arrivals, arrived_by, bound, pieces, with_last
 
 
 def batches(*sizes: int) -> list[pa.RecordBatch]:
@@ -47,11 +48,24 @@ def test_the_last_batch_is_known_as_such() -> None:
 
 def test_absent_columns_and_nulls_are_for_ever_and_of_priority_zero() -> None:
     plain = pa.record_batch({"pod_id": [7, 8], "submit_s": [0.0, 1.0]})
-    found = arrivals(plain, np.array([3, 3], np.int32))
+    found = arrivals(plain, np.array([3, 3], np.int32), np.array([0, -1], np.int32), {})
     assert found.pod_id.tolist() == [7, 8] and found.cls.tolist() == [3, 3] and found.submit_s.tolist() == [0.0, 1.0]
     assert np.isnan(found.duration_s).all() and found.priority.tolist() == [0, 0]
     full = plain.append_column("duration_s", pa.array([None, 2.0]))
     full = full.append_column("priority", pa.array([5, None], pa.int32()))
-    found = arrivals(full, np.zeros(2, np.int32))
+    found = arrivals(full, np.zeros(2, np.int32), np.zeros(2, np.int32), {})
     assert np.isnan(found.duration_s[0]) and found.duration_s[1] == 2.0 and found.priority.tolist() == [5, 0]
-    assert [column.dtype for column in found] == [column.dtype for column in NO_ARRIVALS]
+    told = [column.dtype for column in found if column is not None]
+    assert told == [column.dtype for column in NO_ARRIVALS if column is not None] and found.node is None
+
+
+def test_nodes_that_pods_are_on_are_positions_and_devices_are_bits() -> None:
+    names = pa.array(["b", None, "a"])
+    plain = pa.record_batch({"pod_id": [7, 8, 9], "submit_s": [0.0, 1.0, 2.0], "bound_node": names})
+    node, gpus = bound(plain, {"a": 0, "b": 1})
+    assert node.tolist() == [1, -1, 0] and gpus.tolist() == [0, 0, 0]
+    told = plain.append_column("bound_gpus", pa.array([[0, 63], None, [1]], pa.list_(pa.int16())))
+    assert bound(told, {"a": 0, "b": 1})[1].tolist() == [(1 << 63) + 1, 0, 2]
+    assert bound(plain.slice(1, 1), {}) == (None, None)
+    with pytest.raises(InputError, match="workload: pod 7: bound_node: found 'b', expected a node of the cluster"):
+        bound(plain, {"a": 0})

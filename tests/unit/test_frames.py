@@ -29,13 +29,15 @@ NAN = float("nan")
 NAMES = ["node-a", "node-b"]
 SERIES = pl.Series(NAMES)
 BOTH = INTERVAL | POD
+HELD = {"ideal": 4.0, "paused": 0.5, "gpu_s": 1800.0}
 
 
 def outcome(seq: int, reason: str, **cells: Any) -> Any:
     """One row: a pod that arrived at 1 s, on no node, unless told otherwise."""
     row = np.zeros((), OUTCOME)
     base = {"seq": seq, "pod_id": 70 + seq, "node": -1, "reason": REASONS.index(reason), "closes": BOTH,
-            "submit": 1.0, "first_start": cells.get("start", NAN), "start": NAN, "end": NAN}  # fmt: skip
+            "submit": 1.0, "first_start": cells.get("start", NAN), "start": NAN, "end": NAN,
+            "ideal": NAN, "paused": NAN, "cost": NAN}  # fmt: skip
     for name, value in (base | cells).items():
         row[name] = value
     return row
@@ -51,7 +53,7 @@ EVICTED_TWICE = outcomes(
     outcome(0, "evicted", node=1, gpus=0b11, start=1.0, end=4.0, closes=INTERVAL),
     outcome(1, "running", node=0, start=2.0),
     outcome(0, "evicted", node=0, attempt=1, gpus=0b1, start=4.0, first_start=1.0, end=6.0, closes=INTERVAL),
-    outcome(0, "finished", node=1, attempt=2, gpus=0b100, start=6.0, first_start=1.0, end=9.0),
+    outcome(0, "finished", node=1, attempt=2, gpus=0b100, start=6.0, first_start=1.0, end=9.0, **HELD),
 )
 
 
@@ -69,9 +71,9 @@ def test_several_attempts_are_several_placements_in_the_order_in_which_they_ende
 def test_several_attempts_are_one_job_from_first_start_to_last_end() -> None:
     frame = jobs_frame(EVICTED_TWICE, pl.Series(["z", "x", None, "x", "x"]))
     assert frame.rows() == [
-        (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0, 0, 0.0),
-        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0),
-        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3, 0, 0.0),
+        (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0, 0, 0.0, 0, None, 0.0, None, None, None),
+        (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0, 0, None, 0.0, None, None, None),
+        (70, "x", 1.0, 1.0, 9.0, 0.0, 8.0, "finished", "finished", 3, 0, 0.0, 2, 0.5, 0.5, 4.0, 2.0, None),
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.adaptive_plan import AdaptiveJob, NodeGroup
-from fastsim.errors import ScenarioError
+from fastsim.errors import FastsimError
 from fastsim.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, sizes_of
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
@@ -73,10 +73,28 @@ def test_sizes_are_parts_of_a_node_or_whole_ones() -> None:
     assert sizes_of(NodeGroup("aws", (4, 4, 4), (0, 1, 2))) == [1, 2, 3, 4, 8, 12]
 
 
-def test_other_policies_are_refused() -> None:
+@pytest.mark.parametrize("policy", ["gandiva", "max_min_fairness", "srtf"])
+def test_other_jobs_are_compared_with_equal_parts(policy: str) -> None:
+    scenario = fs.Scenario("gavel:1:1:1", "synth:gavel-trace?jobs=6&seed=3&rate_per_hour=4", policy)
+    parts = fs.Scenario("gavel:1:1:1", scenario.workload, "isolated")
+    result, base = fs.simulate_many([scenario, parts], workers=1)
+    ratios = finish_time_ratios(scenario, result)
+    expected = (result.jobs["jct_s"] / base.jobs["jct_s"]).to_list()
+    assert ratios["rho"].to_list() == expected and ratios["share_gpus"].null_count() == 6
+    said = fairness(ratios)
+    assert said["rho_mean"] == pytest.approx(sum(expected) / 6) and said["rho_max"] == max(expected)
+    assert set(finish_time_ratios(parts, base)["rho"]) == {1.0}
+
+
+def test_pods_that_need_whole_gpus_are_compared_with_equal_parts() -> None:
+    scenario = fs.Scenario("uniform?nodes=2&gpus=1&gpu=T4", "synth:openb?pods=4&seed=2", "fgd", queue="fifo")
+    (result,) = fs.simulate_many([scenario], workers=1)
+    with pytest.raises(FastsimError, match="gpu_milli"):
+        finish_time_ratios(scenario, result)
+
+
+def test_nothing_finished_is_no_ratio() -> None:
     scenario = fs.Scenario("sia:1:1:0", "synth:sia?jobs=1&seed=3", "sia")
     (result,) = fs.simulate_many([scenario], workers=1)
-    with pytest.raises(ScenarioError, match="adaptive"):
-        finish_time_ratios(fs.Scenario("sia:1:1:0", "synth:gavel?jobs=1", "gandiva"), result)
     empty = finish_time_ratios(scenario, result).clear()
     assert math.isnan(fairness(empty)["rho_max"]) and isinstance(empty, pl.DataFrame)

@@ -78,11 +78,11 @@ def test_arrivals_durations_and_jobs(tmp_path: Path) -> None:
         "metadata": {"name": "j"},
         "spec": {"parallelism": 2, "template": {"spec": {"containers": []}}},
     }
-    frame = pl.DataFrame(Snapshot.read(written(tmp_path / "a.json", late, first, job)).workload().table())
-    assert frame["native_id"].to_list() == ["default/first", "default/j-0", "default/j-1", "default/late"]
+    frame = pl.DataFrame(Snapshot.read(written(tmp_path / "a.json", late, first, job)).workload("trace").table())
+    assert frame["native_id"].to_list() == ["default/j-0", "default/j-1", "default/first", "default/late"]
     assert frame["submit_s"].to_list() == [0, 0, 0, 40]
     assert frame["duration_s"].to_list() == [None, None, None, 30]
-    assert frame["job_id"].to_list() == [None, 0, 0, None]
+    assert frame["job_id"].to_list() == [0, 0, None, None]
     assert frame["orig_start_s"].to_list() == [None, None, None, 60]
 
 
@@ -92,11 +92,11 @@ def test_what_is_not_honoured_is_said(tmp_path: Path) -> None:
     with pytest.warns(NotHonoured) as told:
         workload = fs.Workload.from_kubernetes(path)
     assert [str(item.message).removeprefix(f"{path}: ") for item in told] == [
-        "objects of kind Service: 2", "pods: spec.topologySpreadConstraints: 1",
+        "objects of kind Service: 2", "pods: topologySpreadConstraints with DoNotSchedule: 1",
     ]  # fmt: skip
     assert told[0].filename == __file__
     assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
-        "objects of kind Service": 2, "pods: spec.topologySpreadConstraints": 1,
+        "objects of kind Service": 2, "pods: topologySpreadConstraints with DoNotSchedule": 1,
     }  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_pods_meet_nodes_of_other_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ask", [Snapshot.cluster, Snapshot.workload])
 def test_nothing_to_import(tmp_path: Path, ask: Any) -> None:
-    with pytest.raises(InputError, match=r"found no (nodes|pods)"):
+    with pytest.raises(InputError, match=r"no (nodes|pods)"):
         ask(Snapshot.read(written(tmp_path / "a.json", {"kind": "Service", "metadata": {"name": "s"}})))
 
 
@@ -122,3 +122,10 @@ def test_bad_options_and_numbers(tmp_path: Path) -> None:
     twice = written(tmp_path / "b.json", node(), node())
     with pytest.raises(InputError, match=r"item 2: Node n1: name: found 'n1', expected a unique name"):
         Snapshot.read(twice).cluster()
+
+
+def test_a_file_without_pods_says_what_is_in_it(tmp_path: Path) -> None:
+    job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"suspend": True, "template": {"spec": {}}}}
+    path = written(tmp_path / "a.json", job, {**job, "metadata": {"name": "k"}})
+    with pytest.raises(InputError, match="found 2 suspended Jobs and no pods that ask for anything, expected objects"):
+        fs.Workload.from_kubernetes(path)

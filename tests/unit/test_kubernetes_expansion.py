@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.kubernetes_nodes import Taint
-from fastsim.workload.kubernetes_expansion import PodManifest, pods
+from fastsim.workload.kubernetes_expansion import PodManifest, pods, without_pods
 from fastsim.workload.kubernetes_rules import Places
 from tests.objects import manifest, pod
 
@@ -84,7 +84,40 @@ def test_nothing_is_counted_twice() -> None:
     assert found(made)[0][0].owner == "ReplicaSet/ns/r"
 
 
+def test_a_job_of_volcano_has_the_pods_of_its_tasks() -> None:
+    containers = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
+    tasks = [{"name": "ps", "template": {"spec": containers}},
+             {"replicas": 2, "template": {"spec": {"priorityClassName": "high", **containers}}}]  # fmt: skip
+    spec = {"tasks": tasks, "queue": "q", "priorityClassName": "low"}
+    job: dict[str, Any] = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "v"},
+                           "spec": spec}  # fmt: skip
+    made, notices = found(job)
+    assert [(item.name, item.spec["priorityClassName"], item.together) for item in made] == [
+        ("v-ps-0", "low", 3), ("v-default1-0", "high", 3), ("v-default1-1", "high", 3),
+    ]  # fmt: skip
+    assert made[0].annotations == {"volcano.sh/queue-name": "q"} and not notices
+    assert found({**job, "spec": {**spec, "minAvailable": 2}})[0][0].together == 2
+    assert found({**job, "apiVersion": "example.com/v1"}) == ([], {"objects of kind Job of example.com": 1})
+
+
 @pytest.mark.parametrize("replicas", [-1, "3", True, 1 << 40])
 def test_bad_numbers_are_named(replicas: object) -> None:
     with pytest.raises(InputError, match="Deployment w: spec: replicas"):
         names(workload("Deployment", replicas=replicas))
+
+
+def test_what_stands_there_instead_of_pods() -> None:
+    cron = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"suspend": True, "jobTemplate": {}}}
+    asleep = {"kind": "CronJob", "metadata": {"name": "e"}, "spec": {"jobTemplate": {"spec": {"suspend": True}}}}
+    bodies = [
+        *(workload("Job", f"j{i}", suspend=True) for i in range(3)), cron, asleep, workload("Deployment", replicas=0),
+        workload("Job", parallelism=0), workload("DaemonSet"), pod("p", schedulingGates=[{"name": "g"}]),
+        {"kind": "PyTorchJob", "metadata": {"name": "t"}},
+    ]  # fmt: skip
+    assert names(*bodies[:-2]) == []
+    assert without_pods([manifest(body) for body in bodies]) == (
+        "1 CronJob of suspended Jobs, 1 DaemonSet without nodes for it, 1 Deployment scaled to 0, 1 Job scaled to 0, "
+        "1 gated pod, 1 object of kind PyTorchJob, 1 suspended CronJob, 3 suspended Jobs "
+        "and no pods that ask for anything"
+    )
+    assert without_pods([manifest(body) for body in bodies[:3]]) == "3 suspended Jobs and no pods that ask for anything"

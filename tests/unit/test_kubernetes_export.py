@@ -16,6 +16,7 @@ from fastsim.kubernetes_export import bound_pods, node_objects, pod_object, save
 from fastsim.manifests import Manifest
 from fastsim.simulation import simulate
 from fastsim.workload import Workload
+from tests.objects import node as plain
 from tests.unit.test_extender import node, pod
 
 SAME = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_models", "extra_resources", "priority", "tenant",
@@ -48,13 +49,13 @@ def rows_of(workload: Workload) -> list[dict[str, Any]]:
 
 def test_there_and_back(tmp_path: Path) -> None:
     first = read(objects())
-    workload = first.workload()
+    workload = first.workload("trace")
     result = simulate(first.cluster(), workload, "best_fit")
     assert not result.summary["pods_unplaced"][0]
     for name in ("a.yaml", "a.json"):
         assert write_objects([*node_objects(first.cluster()), *bound_pods(result, workload)], tmp_path / name) == 6
         again = Snapshot.read(tmp_path / name)
-        found, expected = rows_of(again.workload()), rows_of(workload)
+        found, expected = rows_of(again.workload("trace")), rows_of(workload)
         assert [[row.get(key) for key in SAME] for row in found] == [[row.get(key) for key in SAME] for row in expected]
         assert [row["pinned_node"] for row in found] == result.placements.sort("pod_id")["node"].to_list()
         assert again.cluster().nodes.drop_columns(["labels"]) == first.cluster().nodes.drop_columns(["labels"])
@@ -80,7 +81,7 @@ def test_who_is_written() -> None:
     assert names == {"end": ["pod-2"], "at": ["pod-0", "pod-1"], "every": ["pod-0", "pod-1", "pod-2"]}
     told = {item["metadata"]["name"]: item for item in bound_pods(result, workload, every=True)}
     assert told["pod-1"]["status"] == {"phase": "Succeeded"} and told["pod-2"]["status"] == {"phase": "Running"}
-    lives = rows_of(read([*node_objects(Cluster.mix(t4=2)), *told.values()]).workload())
+    lives = rows_of(read([*node_objects(Cluster.mix(t4=2)), *told.values()]).workload("trace"))
     assert [(row["submit_s"], row["duration_s"]) for row in lives] == [(0, 150), (100, 150), (200, None)]
     with pytest.raises(ResultError, match="found no placements"):
         list(bound_pods(simulate(Cluster.mix(t4=2), workload, record="summary"), workload))
@@ -100,6 +101,19 @@ def test_nodes_with_instances() -> None:
     [made] = node_objects(cluster)
     assert made["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] == "2"
     assert "nvidia.com/gpu" not in made["status"]["allocatable"]
+
+
+def test_divided_gpus_are_read_again_as_they_were() -> None:
+    product = "nvidia.com/gpu.product"
+    t4, whole = {product: "Tesla-T4"}, {"nvidia.com/gpu": "2"}
+    turns = plain("turns", {**t4, "nvidia.com/gpu.replicas": "4"}, amounts={"nvidia.com/gpu": "8"})
+    parts = plain("parts", {product: "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}, amounts={"nvidia.com/gpu": "14"})
+    amd = plain("amd", {"amd.com/gpu.product-name": "MI210"}, amounts={"amd.com/gpu": "3"})
+    for nodes in ([turns], [parts], [turns, plain("t4", t4, amounts=whole)], [parts, turns, amd]):
+        first = read(nodes).cluster()
+        assert read(list(node_objects(first))).cluster().nodes.drop_columns(["labels"]) == first.nodes.drop_columns(
+            ["labels"]
+        )
 
 
 def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,9 +68,10 @@ def test_taints_are_labels_and_a_cordon_is_one() -> None:
     assert notices == {"nodes: taints with effect PreferNoSchedule": 1}
 
 
-def test_shared_slots_are_a_further_resource() -> None:
-    row, notices = row_of(node(amounts={"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8"}))
-    assert (row["num_gpu"], row["extra_resources"], len(notices)) == (0, [("nvidia.com/gpu.shared", 8)], 1)
+def test_shared_slots_are_turns_on_devices() -> None:
+    labels = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.replicas": "4"}
+    row, notices = row_of(node(labels=labels, amounts={"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "8"}))
+    assert (devices(row), row["extra_resources"], notices) == ((2, "T4", 15109, None), None, {})
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,13 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.kubernetes_nodes import Taint
+from fastsim.workload.kubernetes_affinity import Peers
 from fastsim.workload.kubernetes_expansion import pods
-from fastsim.workload.kubernetes_pods import pod_row, unix_s
+from fastsim.workload.kubernetes_pods import Facts, pod_row, unix_s
+from fastsim.workload.kubernetes_priorities import Priorities
 from fastsim.workload.kubernetes_requests import Surroundings
 from fastsim.workload.kubernetes_rules import Places
+from fastsim.workload.kubernetes_volumes import Volumes
 from tests.objects import manifest, pod
 
 PLACES = Places(({"name": "a"},), (Taint("k", "", "NoSchedule"),))
@@ -21,7 +24,7 @@ PLACES = Places(({"name": "a"},), (Taint("k", "", "NoSchedule"),))
 def row(body: dict[str, Any]) -> tuple[dict[str, Any] | None, Counter[str]]:
     notices: Counter[str] = Counter()
     (found,) = pods([manifest(body)], PLACES, notices)
-    return pod_row(found, PLACES, Surroundings(), {"high": 7}, notices), notices
+    return pod_row(found, Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes()), notices), notices
 
 
 def ended(*ends: str | None, phase: str = "Succeeded") -> dict[str, Any]:
@@ -37,7 +40,7 @@ def test_a_pod_that_ran() -> None:
     assert found is not None
     times = found["times"]
     assert (times.started - times.created, times.ended - times.started) == (10, 60)
-    assert (found["pinned_node"], found["constraints"], found["qos"]) == ("a", None, "Burstable")
+    assert (found["bound_node"], found["pinned_node"], found["qos"]) == ("a", None, "Burstable")
     assert (found["native_id"], found["tenant"], found["orig_status"]) == ("ns/p1", "ns", "Succeeded")
 
 

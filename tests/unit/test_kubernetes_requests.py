@@ -68,6 +68,19 @@ def test_containers_are_added_and_one_that_initialises_may_need_more() -> None:
     assert (row["cpu_milli"], row["memory_mib"], row["num_gpu"]) == (1850, 3072, 1)
 
 
+def test_what_the_pod_asks_for_as_a_whole_counts() -> None:
+    containers = [{"resources": {"requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": 1}}}]
+    whole = {"requests": {"cpu": "3"}, "limits": {"cpu": "4", "memory": "8Gi", "hugepages-2Mi": "4Mi"}}
+    spec = {"overhead": {"cpu": "100m"}, "containers": containers, "resources": whole}
+    row = request_columns(pod_amounts(spec, "p"), {}, {}, "p", V100, Counter())
+    assert (row["cpu_milli"], row["memory_mib"], row["num_gpu"]) == (3100, 1024, 1)
+    assert row["extra_resources"] == [("hugepages-2Mi", 4)]
+    row = request_columns(pod_amounts({"resources": whole}, "p"), {}, {}, "p", V100, Counter())
+    assert (row["cpu_milli"], row["memory_mib"]) == (3000, 8192)
+    with pytest.raises(InputError, match="p: resources: memory: found 'x'"):
+        pod_amounts({"resources": {"requests": {"memory": "x"}}}, "p")
+
+
 def test_models_and_further_resources() -> None:
     amounts = {"ephemeral-storage": "1500k", "rdma/hca": "1", "nvidia.com/mig-1g.10gb": 2, "cpu": "0.1m", "idle/x": 0}
     row = asked(amounts, {"alibabacloud.com/gpu-card-model": "V100M16|Tesla-T4"})

@@ -10,7 +10,7 @@ import pytest
 from fastsim.conditions import Constraint
 from fastsim.errors import InputError
 from fastsim.kubernetes_nodes import Taint
-from fastsim.workload.kubernetes_rules import HARD, HOSTNAME, SOFT, Places, constraints, spread, tolerates
+from fastsim.workload.kubernetes_rules import HARD, SOFT, Places, constraints, spread_notices, tolerates
 
 NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen": "8"}, {"name": "c"})
 GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
@@ -28,6 +28,16 @@ def wanting(*terms: dict[str, Any]) -> dict[str, Any]:
 ZONE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["x"]}]}
 YOUNG = {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["7"]}]}
 NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c"]}]}
+
+
+def test_preferences_are_counted() -> None:
+    assert asked({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
+
+
+def test_spread_is_counted_by_whether_it_must_hold() -> None:
+    rules = [{"maxSkew": 1}, {"whenUnsatisfiable": "DoNotSchedule"}, {"whenUnsatisfiable": "ScheduleAnyway"}]
+    found = [f"pods: topologySpreadConstraints with {rule}" for rule in ("DoNotSchedule", "ScheduleAnyway")]
+    assert spread_notices({"topologySpreadConstraints": rules}, "p") == found and spread_notices({}, "p") == []
 
 
 def test_selectors_and_one_term_are_expressions() -> None:
@@ -63,32 +73,6 @@ def test_taints_keep_away_who_does_not_tolerate_them() -> None:
 )
 def test_tolerations(toleration: dict[str, str], good: bool) -> None:
     assert tolerates(toleration, GPU_ONLY) is good
-
-
-def apart(selector: dict[str, Any], topology: str = HOSTNAME) -> dict[str, Any]:
-    return {"affinity": {"podAntiAffinity": {HARD: [{"labelSelector": selector, "topologyKey": topology}]}}}
-
-
-def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:
-    notices: Counter[str] = Counter()
-    labels = {"app": "web", "name": "w"}
-    first = spread(apart({"matchLabels": {"app": "web"}}), labels, "ns", "p", notices)
-    second = spread(apart({"matchLabels": {"app": "web"}}), {"app": "web"}, "ns", "q", notices)
-    other = spread(apart({"matchLabels": {"app": "web"}}), {"app": "web"}, "else", "q", notices)
-    assert first is not None and first == second and first != other and not notices
-    named = {"matchExpressions": [{"key": "name", "operator": "In", "values": ["w"]}]}
-    assert spread(apart(named), labels, "ns", "p", notices) is not None and not notices
-
-
-def test_other_rules_about_pods_are_counted() -> None:
-    notices: Counter[str] = Counter()
-    assert spread(apart({"matchLabels": {"app": "db"}}), {"app": "web"}, "ns", "p", notices) is None
-    assert spread(apart({}, "zone"), {}, "ns", "p", notices) is None
-    assert (
-        spread({"affinity": {"podAffinity": {HARD: []}, "podAntiAffinity": {SOFT: [{}]}}}, {}, "", "p", notices) is None
-    )
-    constraints({"affinity": {"nodeAffinity": {SOFT: [{}]}}}, "p", Places(), notices)
-    assert sum(notices.values()) == 5
 
 
 @pytest.mark.parametrize(

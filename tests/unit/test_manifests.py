@@ -85,3 +85,12 @@ def test_without_a_reader_of_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ScenarioError, match="pip install"):
         manifests(tmp_path)
+
+
+def test_several_files_in_one_text_unless_one_has_that_name(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "a.json,c.json"):
+        (tmp_path / name).write_text(json.dumps(node(name)))
+    assert [item.name for item in manifests(f"{tmp_path}/a.json, {tmp_path}/b.json")] == ["a.json", "b.json"]
+    assert [item.name for item in manifests(f"{tmp_path}/a.json,c.json")] == ["a.json,c.json"]
+    with pytest.raises(InputError, match=f"^{tmp_path}/z.json: found no such file"):
+        manifests(f"{tmp_path}/a.json,{tmp_path}/z.json")

@@ -31,7 +31,7 @@ def test_recordings_bring_levels_of_their_own(tmp_path: Path) -> None:
     names = ",".join(["overprov_pct", "mechanism", *(figure.column for figure in experiments.FIGURES)])
     (tmp_path / experiments.RECORDED).write_text(f"{names}\n100,ALIBABA,1,2,3,4,5,6,7\n")
     assert experiments._recorded(tmp_path) == {(100, "gpushare"): {
-        "makespan_s": 1, "jct_mean_s": 2, "wait_mean_s": 3, "restarts": 4, "util_pct": 5, "memory_used_mib": 6,
+        "makespan_s": 1, "jct_mean_s": 2, "queue_mean_s": 3, "restarts": 4, "util_pct": 5, "memory_used_mib": 6,
         "power_w": 7,
     }}  # fmt: skip
     assert len(experiments._recorded(None)) == 12

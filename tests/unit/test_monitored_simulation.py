@@ -24,13 +24,14 @@ def test_pods_that_share_a_gpu() -> None:
     result = fs.simulate(V100, pods({"submit_s": 0.0}, {"submit_s": 1.0}, {"submit_s": 2.0}), "gpushare", telemetry=10)
     assert result.placements["start_s"].to_list() == pytest.approx([4.2, 5.2, 6.2])
     assert result.placements["reason"].to_list() == ["finished"] * 3
-    assert result.jobs["wait_s"].to_list() == [0, 0, 0]
+    assert result.jobs["queue_s"].to_list() == [0, 0, 0]
+    assert result.jobs["wait_s"].to_list() == pytest.approx([4.2] * 3)
     # Nothing is known of these pods, so each holds what it declares; the device keeps a little for itself.
     used = result.telemetry.filter(metric="memory_used_mib")["value"].to_list()
     assert max(used) == 15_011 and result.summary["restarts"].item() == 0
-    assert result.summary["pods_finished"].item() == 3 and result.summary["gpu_milli_alloc"].item() is None
+    assert result.summary["pods_finished"].item() == 3 and result.summary["gpu_milli_alloc"].item() == 0
     alone = fs.simulate(V100, pods({"submit_s": 0.0}, {"submit_s": 1.0}), "exclusive")
-    assert alone.jobs["wait_s"].to_list() == pytest.approx([0, 54.2 + 1 - 1])
+    assert alone.jobs["queue_s"].to_list() == pytest.approx([0, 54.2 + 1 - 1])
 
 
 def test_every_mechanism_on_many_gpus(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ def test_slots_and_classes_that_do_not_exist_are_refused() -> None:
     with pytest.raises(IndexError, match="position -1"):
         online.frag_without(-1, [])
     with pytest.raises(ValueError, match="different lengths"):
-        online.feed(np.arange(2), np.zeros(1, np.int32), np.zeros(2), np.zeros(2), np.zeros(2, np.int32), True)
+        priority, tenant = np.zeros((2, 2), np.int32)
+        online.feed(np.arange(2), np.zeros(1, np.int32), np.zeros(2), np.zeros(2), priority, tenant, None, None, True)
 
 
 @pytest.mark.parametrize("events", range(12))

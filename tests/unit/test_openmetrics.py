@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from fastsim.errors import InputError, ScenarioError
 from fastsim.metric_names import PROFILES
 from fastsim.openmetrics import DAY_S, read_files, write_files
+from fastsim.telemetry_table import NoNumber
 from tests.telemetry import table
 
 TWO_DAYS = table({
@@ -67,7 +69,10 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
         (GOOD + "# EOF\n\n", ":3"),
         (GOOD + "# EOF\n" + GOOD, "nothing after"),
         (GOOD + GOOD + "# EOF\n", "in order of time"),
-        ('dcgm_fb_used{gpu="0"} 5\n# EOF\n', "a name, labels, a value and a time"),
+        ('dcgm_fb_used{gpu="0"}\n# EOF\n', "a name, labels, a value and a time"),
+        ('dcgm_fb_used{gpu="0"} 5 1 1\n# EOF\n', "a name, labels, a value and a time"),
+        (2 * 'dcgm_fb_used{gpu="0"} 5\n', "one of a series, as none has a time"),
+        ('dcgm_fb_used{gpu="0"} 5\n' + GOOD, "a.om:2"),
         ('dcgm_fb_used{gpu="0} 5 1\n# EOF\n', "labels such as"),
         ('dcgm_fb_used{gpu="0"} much 1\n# EOF\n', "a value and a time"),
         ('{gpu="0"} 5 1\n', "a name"),
@@ -94,3 +99,21 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.om"):
         read_files(tmp_path / "none.om")
     assert list(tmp_path.iterdir()) == []
+
+
+SCRAPED = """# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",device="nvidia0",modelName="Tesla T4",Hostname="n1",pod="p",namespace="ns"} 37
+DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-2",device="nvidia1",modelName="Tesla T4",Hostname="n1",pod="",namespace=""} NaN
+"""
+
+
+@pytest.mark.parametrize("end", ["", "# EOF\n"])
+def test_what_an_exporter_serves_was_read_when_the_file_was_written(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "scrape.txt"
+    path.write_text(SCRAPED + end)
+    os.utime(path, (0, 1_700_000_000.25))
+    with pytest.warns(NoNumber, match=f"^{path}: samples that are NaN or infinite, which are left out: 1$"):
+        (row,) = read_files(path).to_pylist()
+    assert (row["value"], row["metric"], row["pod"], row["node"]) == (37, "util_pct", "p", "n1")
+    assert row["ts"].timestamp() == 1_700_000_000.25

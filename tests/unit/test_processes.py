@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from fastsim.errors import FastsimError, InputError
 from fastsim.executors import ATTEMPTS, OutOfTime, WorkerDied
 from fastsim.processes import Processes
+from fastsim.run_warnings import PodTooLarge
 from tests.unit.test_executors import fail_at_two
 
 
@@ -37,6 +39,17 @@ def die_once(path: str) -> str:
         flag.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return flag.name
+
+
+class Odd(RuntimeWarning):
+    """Known here only."""
+
+
+def warn_twice(number: int) -> int:
+    """Says the same two times, and something that only this file knows."""
+    for category in (PodTooLarge, PodTooLarge, Odd):
+        warnings.warn("too large", category, stacklevel=1)
+    return number
 
 
 def unreadable(number: int) -> Any:
@@ -111,6 +124,7 @@ def test_tasks_need_an_open_executor() -> None:
 SCRIPT = """
 import multiprocessing, sys, time
 from fastsim.processes import Processes
+from fastsim.run_warnings import PodTooLarge
 
 if __name__ == "__main__":
     start = time.monotonic()
@@ -134,6 +148,7 @@ def test_leaving_early_ends_the_workers_at_once(tmp_path: Path) -> None:
 PRINTING = """
 import gc
 from fastsim.processes import Processes
+from fastsim.run_warnings import PodTooLarge
 
 def said(number):
     print("said", number, gc.isenabled(), gc.get_freeze_count() > 1000)
@@ -149,3 +164,12 @@ def test_what_a_worker_prints_is_not_lost(tmp_path: Path) -> None:
     script.write_text(PRINTING)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines() == [f"said {number} True True" for number in range(3)] and done.stderr == ""
+
+
+def test_warnings_of_workers_are_given_here(pool: Processes, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(Warning) as heard:
+        assert list(pool.map(warn_twice, [1])) == [1]
+    assert [(item.category, str(item.message)) for item in heard] == [
+        (PodTooLarge, "too large"), (RuntimeWarning, "too large")
+    ]  # fmt: skip
+    assert capfd.readouterr().err == ""

@@ -6,13 +6,14 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.prometheus import MOST_POINTS, Prometheus
+from fastsim.prometheus import MOST_POINTS, Prometheus, saved_samples
 
 NAME = "DCGM_FI_DEV_POWER_USAGE"
 
@@ -54,7 +55,9 @@ def answered(mode: str, asked: dict[str, str]) -> tuple[int, bytes]:
     if mode == "text":
         return 200, b"not JSON"
     if (end - start) // step + 1 > MOST_POINTS and "range" not in asked:
-        return 400, json.dumps({"status": "error", "error": "exceeded maximum resolution"}).encode()
+        return 400, json.dumps(
+            {"status": "error", "errorType": "bad_data", "error": "exceeded maximum resolution"}
+        ).encode()
     if mode == "bad_series":
         result: list[Any] = [{"metric": {}, "values": [["now", None]]}]
     elif not asked["query"].startswith(NAME):
@@ -148,7 +151,7 @@ def test_bad_answers_are_one_clear_error(server: Server, mode: str, found: str) 
 
 def test_the_server_s_own_words_are_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fastsim.prometheus.MOST_POINTS", 12_000)
-    with pytest.raises(InputError, match="found 400 exceeded maximum resolution"):
+    with pytest.raises(InputError, match="found 400 bad_data: exceeded maximum resolution"):
         list(client(server).samples(NAME, 0, 11_500))
 
 
@@ -172,3 +175,18 @@ def test_bad_questions() -> None:
     for start_s, end_s, step_s in ((5, 4, 1), (0, 5, 0)):
         with pytest.raises(ScenarioError, match="prometheus: range"):
             list(Prometheus("http://127.0.0.1:1").samples(NAME, start_s, end_s, step_s))
+
+
+def test_an_instant_vector_that_was_saved(tmp_path: Path) -> None:
+    labels = {"__name__": NAME, "UUID": "GPU-1", "gpu": "0", "Hostname": "n1"}
+    result = [{"metric": labels, "value": [1_700_000_000.5, "37"]}]
+    path = tmp_path / "now.json"
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}))
+    assert [(sample.ts_ms, sample.value) for sample in saved_samples(path)] == [(1_700_000_000_500, 37.0)]
+
+
+def test_an_error_that_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / "error.json"
+    path.write_text(json.dumps({"status": "error", "errorType": "bad_data", "error": "parse error: at char 3"}))
+    with pytest.raises(InputError, match="found bad_data: parse error: at char 3, expected a successful answer"):
+        list(saved_samples(path))

@@ -87,7 +87,7 @@ def test_rows_on_disk_stand_in_the_order_of_leaving(pods: Workload, tmp_path: Pa
 
 
 @settings(max_examples=25, deadline=None)
-@given(scenarios())
+@given(scenarios(bound=True))
 def test_random_runs_are_the_same_on_disk_and_in_memory(scenario: Scenario) -> None:
     s, found = scenario, []
     steps = (Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5),)
@@ -101,7 +101,7 @@ def test_random_runs_are_the_same_on_disk_and_in_memory(scenario: Scenario) -> N
 
 
 @settings(max_examples=25, deadline=None)
-@given(scenarios())
+@given(scenarios(bound=True))
 def test_what_is_not_listed_sums_up_to_the_same(scenario: Scenario) -> None:
     s, options = scenario, {"seed": scenario.seed, "sample_s": scenario.sample_s, "until_s": scenario.until_s}
     brief, full = (_run(s, options | {"record": record}, None) for record in ("summary", "all"))

@@ -130,3 +130,13 @@ def test_pods_that_are_moved_after_the_run_are_tried_again() -> None:
 def test_an_unknown_choice_of_attempts() -> None:
     with pytest.raises(ScenarioError, match="attempt: found 'last', expected one of first, placed, all"):
         replayed(made(pods({})), {}, "last")
+
+
+def test_a_name_without_its_namespace_where_one_namespace_has_it() -> None:
+    workload = named("default/p7", "a/p8", "b/p8", "p8x", "c/d/p9", None)
+    assert list(asked_pods(workload, ["p7"])) == [0]
+    assert list(asked_pods(workload, ["b/p8"])) == [2]
+    with pytest.raises(InputError, match="pod 'p8': found 2 pods of that name: a/p8, b/p8, expected one of them"):
+        asked_pods(workload, ["p8"])
+    with pytest.raises(InputError, match="no such pod"):
+        asked_pods(workload, ["p"])

@@ -128,7 +128,7 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 3"):
+    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 5"):
         RoundCheckpoint.read(path)
 
 
@@ -146,7 +146,7 @@ def test_a_state_is_only_there_between_rounds(path: Path) -> None:
 
     run = Rounds(
         (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,
-        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 6, pairs=False, shuffled=False,
+        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 7, pairs=False, shuffled=False,
         strict=False, one_line=False,
     )  # fmt: skip
     run.feed(*JobBatch.of(JOBS[:1]), True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fastsim.compat import SWITCHES
 from fastsim.errors import ScenarioError
-from fastsim.round_options import QUIRKS, RoundOptions
+from fastsim.round_options import LATE_SHARES, QUIRKS, RoundOptions
+from fastsim.round_plan import RoundPlan
+from tests.unit.test_reference_rounds import Fixed
 
 
 @pytest.mark.parametrize(
@@ -24,4 +28,22 @@ def test_quirks_are_off_unless_asked_for() -> None:
 
 
 def test_every_quirk_is_a_compat_switch() -> None:
-    assert set(QUIRKS) <= {switch.name for switch in SWITCHES if switch.system == "gavel"}
+    assert {*QUIRKS, LATE_SHARES} <= {switch.name for switch in SWITCHES if switch.system == "gavel"}
+
+
+@pytest.mark.parametrize(
+    ("traits", "options", "expected"),
+    [
+        ({}, {}, 1920.0),
+        ({"strict": True}, {}, 0.0),
+        ({"prompt": True}, {}, 0.0),
+        ({"strict": True}, {"compat": frozenset({LATE_SHARES})}, 1920.0),
+        ({"strict": True}, {"realloc_s": 700.0}, 700.0),
+        ({}, {"realloc_s": 0.0}, 0.0),
+    ],
+)
+def test_allocations_are_apart_unless_somebody_would_wait_for_one(
+    traits: dict[str, bool], options: dict[str, Any], expected: float
+) -> None:
+    plan = RoundPlan(Fixed([1.0]), **traits)  # type: ignore[arg-type]
+    assert RoundOptions(**options).gap_s(plan) == expected

@@ -14,6 +14,7 @@ from fastsim.policies.rounds.allox import Allox
 from fastsim.policies.rounds.first_come import Fifo
 from fastsim.policies.rounds.gandiva import Gandiva
 from fastsim.policies.rounds.isolated import Isolated
+from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput
 from fastsim.policies.rounds.proportional import Proportional
 from fastsim.round_plan import RoundPolicy
 from tests.views import setting
@@ -73,6 +74,11 @@ def test_rounds(policy: RoundPolicy, pairs: bool, visit: str, strict: bool) -> N
 def test_wrong_parameters_are_refused(cls: type[Any], parameters: dict[str, object], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         cls(**parameters)
+
+
+def test_deadlines_do_not_wait_for_an_allocation() -> None:
+    assert not MaxSumThroughput().begin(setting([1], [[1]])).prompt
+    assert MaxSumThroughput(deadlines=True).begin(setting([1], [[1]])).prompt
 
 
 def test_a_policy_for_small_jobs_says_so_before_the_run() -> None:

@@ -51,7 +51,7 @@ class Stop:
     [
         ("fifo", {}),
         ("gandiva", {}),
-        ("allox", {"window": "5:30", "workload": "synth:gavel?jobs=9&rate_per_hour=0.3"}),
+        ("allox", {"window": "5:30", "workload": "synth:gavel?jobs=30&rate_per_hour=0.3"}),
         ("finish_time_fairness(mode=perf)", {"until_s": 60_000.0}),
         ("max_min_fairness(mode=packed)", {"prices": "fixed?v100=2.48&p100=1.46&k80=0.45", "sample_s": 1000.0}),
         ("isolated", {"compat": "gavel", "record": "summary"}),

@@ -9,6 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.show import summary_text
 from fastsim.spec import Scenario
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
@@ -39,22 +40,33 @@ def test_a_folder_appears_complete(tmp_path: Path) -> None:
 
 
 def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
-    run = fs.simulate("gavel:4:4:4", "synth:gavel?jobs=5&rate_per_hour=0.5", "isolated", window="3:40")
+    run = fs.simulate("gavel:4:4:4", "synth:gavel?jobs=40&rate_per_hour=0.5", "isolated", window="3:40")
     assert run.jobs.height > 40
+    assert run.summary["jobs_counted"].to_list() == [37]
+    assert re.search(r"jobs that count +37\n", summary_text(run))
     assert run.jobs[3:40]["state"].unique().to_list() == ["finished"]
     assert run.summary["jct_mean_s"][0] == pytest.approx(run.jobs[3:40]["jct_s"].mean())
 
 
+@pytest.mark.parametrize("policy", ["isolated", "las"])
+@pytest.mark.parametrize("name", ["synth:gavel", "synth:gavel-trace"])
+def test_a_window_beyond_the_jobs_is_refused(name: str, policy: str) -> None:
+    with pytest.raises(ScenarioError, match=f"window: found 5:11, expected FIRST:LAST with LAST at most 10, .* {name}"):
+        fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy, window="5:11")
+    assert fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy).summary["jobs_counted"].to_list() == [10]
+
+
 def test_more_jobs_than_a_cluster_can_ever_finish_are_no_endless_run() -> None:
     with pytest.raises(ScenarioError, match="more jobs arrive than the cluster finishes"):
-        fs.simulate("gavel:1:0:0", "synth:gavel?jobs=5&rate_per_hour=3600", "isolated", window="0:500",
+        fs.simulate("gavel:1:0:0", "synth:gavel?jobs=500&rate_per_hour=3600", "isolated", window="0:500",
                     record="summary", realloc_s=1e7)  # fmt: skip
 
 
 def test_pods_may_run_in_rounds_too() -> None:
     pods = fs.Workload.synth("openb", pods=40, seed=1)
-    whole = fs.Workload.from_arrow(pods.table().filter(pods.table()["num_gpu"].to_numpy() > 0))
-    found = fs.simulate("uniform?nodes=4&gpu=T4&gpus=8", whole, "isolated", round_s=60.0)
+    whole = fs.Workload.from_arrow(pods.table().filter(pods.table()["gpu_milli"].to_numpy() == 1000))
+    with pytest.warns(fs.ColumnIgnored, match="do not count cpu_milli, memory_mib"):
+        found = fs.simulate("uniform?nodes=4&gpu=T4&gpus=8", whole, "isolated", round_s=60.0)
     assert found.jobs["state"].unique().to_list() == ["finished"]
 
 

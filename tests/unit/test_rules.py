@@ -62,8 +62,8 @@ def test_the_first_cell_that_cannot_be_converted(columns: dict[str, Any], fault:
 def test_the_edges_of_the_rules_are_allowed() -> None:
     made = good(
         cpu_milli=[0, CPU_LIMIT, 1], memory_mib=[0, MEMORY_LIMIT, 1], num_gpu=[1, 1, 32_767], gpu_milli=[1, 1000, 1000],
-        duration_s=[0.0, None, 1e300], deadline_s=[-1.0, None, 0.0], gang_size=[1, None, 2], job_id=[None, None, 7],
-        max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[-0.5, None, None],
+        duration_s=[0.0, None, 1e300], deadline_s=[1e9, None, 1e9], gang_size=[1, None, 2], job_id=[None, None, 7],
+        max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[0.0, None, None],
     )  # fmt: skip
     assert request_fault(made) is None
 
@@ -86,7 +86,12 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
          Fault(1, "duration_s", -1.0, "a finite number of seconds, not negative; null = runs for ever")),
         ({"weight": [1.0, None, 0.0]}, Fault(2, "weight", 0.0, "a finite number above 0; null = 1")),
         ({"weight": [0.5, float("inf"), 1.0]}, Fault(1, "weight", float("inf"), "a finite number above 0; null = 1")),
-        ({"slo": [None, float("-inf"), None]}, Fault(1, "slo", float("-inf"), "a finite number")),
+        ({"slo": [None, float("-inf"), None]}, Fault(1, "slo", float("-inf"), "a finite number, not negative")),
+        ({"slo": [None, -1.0, None]}, Fault(1, "slo", -1.0, "a finite number, not negative")),
+        (
+            {"deadline_s": [None, None, -1.0], "submit_s": [-3.0, -2.5, -0.5]},
+            Fault(2, "deadline_s", -1.0, "submit_s (-0.5) or later; null = none"),
+        ),
         ({"gpu_models": [None, ["A"], []]}, Fault(2, "gpu_models", "an empty list", "at least one model; null = any")),
         ({"gpu_models": [None, ["A", ""], [""]]}, Fault(1, "gpu_models", "['A', '']", "model names")),
         ({"mig": [None, "1g.5gb+2g", "x"]}, Fault(1, "mig", "1g.5gb+2g", "instances such as '1g.10gb' or '2*1g.10gb'")),

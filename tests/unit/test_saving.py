@@ -68,7 +68,7 @@ def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint |
 
 
 @settings(max_examples=25, deadline=None)
-@given(scenarios(), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
+@given(scenarios(bound=True), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
 def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, queue: str, data: st.DataObject, every: int, stops: list[int]
 ) -> None:
     crowded = queue != "drop" and data.draw(st.booleans())
-    same_bytes(tmp_path_factory, data.draw(ruled(queues=(queue,), crowded=crowded)), every, stops)
+    same_bytes(tmp_path_factory, data.draw(ruled(bound=True, queues=(queue,), crowded=crowded)), every, stops)
 
 
 def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]) -> None:

@@ -53,7 +53,9 @@ class Decision:
         spans = np.array([np.nan if span is None else span for span in lasts], np.float64)
         ranks = np.full(len(cls), priority, np.int32)
         pod_ids = np.arange(self.online.arrived, self.online.arrived + len(cls))
-        self.online.feed(pod_ids, np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, last)
+        nobody = np.full(len(cls), -1, np.int32)
+        columns = pod_ids, np.array(cls, np.int32), np.array(submit, np.float64), spans, ranks, nobody
+        self.online.feed(*columns, None, None, last)
 
     def outcomes(self) -> list[tuple[int, int, str, float]]:
         """(arrival, attempt, reason, end in s) of the intervals that have ended since the last time."""

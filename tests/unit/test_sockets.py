@@ -33,6 +33,8 @@ def test_an_option_of_the_other_engine_is_named() -> None:
         refuse_foreign_fields(Scenario(workload="w", queue="fifo"), registry.parse("isolated"))
     with pytest.raises(ScenarioError, match=r"round_s: found 60"):
         refuse_foreign_fields(Scenario(workload="w", round_s=60.0), registry.parse("fgd"))
+    for name in ("fgd", "isolated", "monitored"):
+        refuse_foreign_fields(Scenario(workload="w", prices="fixed?T4=1"), registry.parse(name))
     for changed in ({"round_s": 60.0}, {"queue": "fifo"}, {"sample_s": 1.0}):
         with pytest.raises(ScenarioError, match="is for pods that share monitored GPUs"):
             refuse_foreign_fields(Scenario(workload="w", **changed), registry.parse("monitored"))

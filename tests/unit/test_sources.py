@@ -189,3 +189,11 @@ def test_typical_options_are_checked(files: Path) -> None:
         sources.typical_from("same?treshold=3", pods)
     with pytest.raises(ScenarioError, match="unknown option"):
         sources.typical_from("typical.parquet?threshold=3", pods)
+
+
+def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.json", node("n1"), pod("p1", {"cpu": 1}))
+    two = written(tmp_path / "b.json", node("n2"), pod("p2", {"cpu": 1}, nodeName="n2"))
+    text = f"kubernetes:{one},{two}"
+    assert len(sources.cluster_from(text)) == 2
+    assert sources.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]

@@ -10,6 +10,7 @@ import polars as pl
 from fastsim.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.frames import OUTCOME, ROW
+from fastsim.job_totals import FIGURES, JobTotals
 from fastsim.summary import Waits, frag_milli, summary_frame
 from fastsim.typical import TypicalPods
 from fastsim_ext.online import AREAS
@@ -41,9 +42,18 @@ def test_what_is_not_known_is_null_among_floats() -> None:
         "at_capacity_gpu_alloc_pct", "at_capacity_frag_pct", "at_capacity_grar",
         "mean_gpu_alloc_pct", "mean_cpu_alloc_pct", "mean_frag_milli", "mean_power_w", "mean_pods_pending",
         "energy_kwh", "preemptions", "lost_work_s", *(f"wait_{f}" for f in figures), *(f"jct_{f}" for f in figures),
+        *FIGURES,
     }  # fmt: skip
-    assert {frame.schema[name] for name in unknown} == {pl.Float64}
+    whole = {"preemptions", "restarts"}
+    assert {frame.schema[name] for name in unknown - whole} == {pl.Float64}
+    assert {frame.schema[name] for name in whole} == {pl.Int64}
     assert known["pods"] == 0 and frame.schema["pods"] == pl.Int64
+
+
+def test_totals_of_jobs_follow_the_makespan() -> None:
+    frame = summary_frame(row(), row(), NO_AREA, 7.0, (1, 1), Waits(), JobTotals(restarts=3, gpu_s=7200.0))
+    assert tuple(frame.columns[frame.columns.index("makespan_s") + 1 :]) == FIGURES
+    assert (frame["restarts"].item(), frame["gpu_hours"].item(), frame["cost"].item()) == (3, 2.0, None)
 
 
 def test_every_pod_that_arrived_is_in_one_count() -> None:
@@ -88,17 +98,21 @@ def test_means_are_areas_over_the_seconds_between_first_and_last_event() -> None
 def test_waits_are_of_first_starts_and_completions_of_finished_pods() -> None:
     nan = float("nan")
     rows = [
-        (0, 70, 1, 0, 4, 1, 0, 0.0, 2.0, 2.0, 5.0, 1, 0.5),  # preempted at 5 s
-        (0, 70, 1, 1, 0, 3, 0, 0.0, 2.0, 5.0, 9.0, 1, 0.5),  # its second attempt waits no more
-        (1, 71, 0, 0, 1, 3, 0, 0.0, 4.0, 4.0, nan, 2, 0.25),  # still running
-        (2, 72, -1, 0, 12, 3, 0, 0.0, nan, nan, nan, 0, 0.0),  # never placed
+        (0, 70, 1, 0, 4, 1, 0, 0.0, 2.0, 2.0, 4.0, 1, 0.5, 3.0, 0.0, 2.0, 0.5, nan),  # preempted at 4 s
+        (0, 70, 1, 1, 0, 3, 0, 0.0, 2.0, 5.0, 9.0, 1, 0.5, 3.0, 1.0, 6.0, 0.5, nan),  # its second attempt waits no more
+        (1, 71, 0, 0, 1, 3, 0, 0.0, 4.0, 4.0, nan, 2, 0.25, nan, 0.0, 1.0, 0.25, nan),  # still running
+        (2, 72, -1, 0, 12, 3, 0, 0.0, nan, nan, nan, 0, 0.0, 1.0, nan, 0.0, 0.0, nan),  # never placed
+        (3, 73, 0, 0, 0, 3, 0, 0.0, 3.0, 3.0, 3.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, nan),  # nothing to do: no slowdown
     ]
     waits = Waits()
     waits.add(np.array(rows, OUTCOME))
     known = summed(row(), out=waits)
     assert (known["wait_mean_s"], known["wait_p50_s"], known["wait_max_s"]) == (3.0, 3.0, 4.0)
-    assert (known["jct_mean_s"], known["jct_p99_s"], known["jct_max_s"]) == (9.0, 9.0, 9.0)
+    assert (known["jct_mean_s"], known["jct_max_s"]) == (6.0, 9.0)
     assert (known["preemptions"], known["lost_work_s"]) == (3, 0.75)
+    figures = waits.totals(7.5).figures()
+    assert (figures["restarts"], figures["paused_mean_s"], figures["slowdown_mean"]) == (1, 0.5, 3.0)
+    assert (figures["gpu_hours"], figures["goodput_pct"]) == (7.5 / 3600, 90.0)
 
 
 def test_a_retarget_after_the_run_does_not_rewrite_its_means() -> None:

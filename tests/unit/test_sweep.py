@@ -31,7 +31,7 @@ def test_the_example_of_the_docstring_runs(tmp_path: Path) -> None:
     assert table["run"].to_list() == [run.name for run in runs]
     assert table["policy"].to_list() == [policy for policy, *_ in keys]
     whole = fs.simulate(
-        "gavel:4:4:4", "synth:gavel?rate_per_hour=0.4&jobs=1&seed=1", "max_min_fairness(mode=perf)", seed=1,
+        "gavel:4:4:4", "synth:gavel?rate_per_hour=0.4&jobs=15&seed=1", "max_min_fairness(mode=perf)", seed=1,
         window="5:15", compat="gavel", record="summary",
     )  # fmt: skip
     assert table["jct_mean_s"][-1] == whole.summary["jct_mean_s"][0]
@@ -126,8 +126,8 @@ def test_jobs_are_needed_without_a_window() -> None:
     keys = {"cluster": "gavel:2:2:2", "policy": "fifo", "rate_per_hour": 1}
     with pytest.raises(ScenarioError, match="x: jobs: found nothing, expected a number, or a window"):
         sweep.sweep_of(keys, "x")
-    assert sweep.sweep_of(keys | {"window": "0:5"})[0].scenario.workload == "synth:gavel?rate_per_hour=1&jobs=1"
+    assert sweep.sweep_of(keys | {"window": "0:5"})[0].scenario.workload == "synth:gavel?rate_per_hour=1&jobs=5"
     synergy = {"workload": "synth:synergy?log=100", "window": "0:5", "split": ["20:70:10", "50:0:50"]}
     assert [run.scenario.workload for run in sweep.sweep_of(keys | synergy)] == [
-        f"synth:synergy?log=100&rate_per_hour=1&split={split}&jobs=1" for split in synergy["split"]
+        f"synth:synergy?log=100&rate_per_hour=1&split={split}&jobs=5" for split in synergy["split"]
     ]

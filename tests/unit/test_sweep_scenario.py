@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.errors import FastsimError
+from fastsim.errors import FastsimError, ScenarioError
 from fastsim.sweep import Sweep
 from fastsim.sweep_scenario import effort
 
@@ -64,6 +64,22 @@ def test_adaptive_and_ordered_jobs_may_be_swept() -> None:
     turns = Sweep({"cluster": "synergy:1", "workload": "synth:synergy?log=100", "jobs": 5, "policy": ["fifo+tune"],
                    "rates": "synergy", "seed": [1, 2]})  # fmt: skip
     assert len(turns.runs) == 2
+
+
+def test_a_window_beyond_the_jobs_is_told_before_anything_runs() -> None:
+    keys = {"cluster": "gavel:2:2:2", "policy": "fifo", "rate_per_hour": 1, "jobs": 10, "window": ["0:10", "5:11"]}
+    with pytest.raises(ScenarioError, match=r"window\[1\]: found 5:11, expected FIRST:LAST with LAST at most 10"):
+        Sweep(keys)
+
+
+@pytest.mark.parametrize(
+    ("policy", "key", "value"),
+    [("las", "realloc_s", [0, 960]), ("fcfs", "global_queue", True), ("las", "ideal", True), ("fifo", "begin_s", 5.0)],
+)
+def test_what_a_run_would_refuse_is_told_before(policy: str, key: str, value: Any) -> None:
+    keys = {"cluster": "gavel:2:2:2", "rate_per_hour": 1, "jobs": 10, "policy": policy, key: value}
+    with pytest.raises(ScenarioError, match=f"{key}.*expected nothing: policy {policy}"):
+        Sweep(keys)
 
 
 def test_what_takes_longer_begins_first() -> None:

@@ -99,6 +99,6 @@ def test_the_jobs_run_under_any_policy_at_their_fair_shares(policy: str) -> None
 
 def test_a_window_is_filled_for_ever() -> None:
     rates = Sensitivity.default().oracle(("v100",))
-    result = fs.simulate("synergy:8", "synth:synergy?jobs=1&rate_per_hour=3", "fifo", rates=rates, window="20:30")
+    result = fs.simulate("synergy:8", "synth:synergy?jobs=30&rate_per_hour=3", "fifo", rates=rates, window="20:30")
     done = result.jobs.filter(pl.col("pod_id").is_between(20, 29))
     assert len(done) == 10 and set(done["state"]) == {"finished"} and len(result.jobs) > 30

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastsim.frames import OUTCOME
-from fastsim_ext.work import WorkTable, spans_of
+from fastsim_ext.work import WorkTable
 from tests.unit.test_nodes import t4
 from tests.unit.test_select import Decision
 
@@ -50,7 +50,8 @@ def test_outcome_rows_are_what_numpy_reads() -> None:
     decision.feed((cls, 1.0, 2.5))
     decision.online.advance(99)
     (row,) = np.frombuffer(decision.work.drain(), OUTCOME)
-    assert row.item() == (0, 0, 0, 0, 0, 3, 0b11, 1.0, 1.0, 1.0, 3.5, 0, 0.0)
+    assert row.item()[:-1] == (0, 0, 0, 0, 0, 3, 0b11, 1.0, 1.0, 1.0, 3.5, 0, 0.0, 2.5, 0.0, 5.0, 0.0)
+    assert np.isnan(row["cost"])
 
 
 def test_spans_are_those_of_the_outcomes_and_are_told_once() -> None:
@@ -59,38 +60,20 @@ def test_spans_are_those_of_the_outcomes_and_are_told_once() -> None:
     decision.feed((cls, 0.0, 2.0), (cls, 1.0, None), (cls, 3.0, None))
     decision.online.advance(99)
     decision.online.finish()
-    room = np.zeros((3, 3))
-    assert decision.work.spans(room) == (2, 1, 0, 0)  # one of the three fitted nowhere, one finished
-    assert room[0, :2].tolist() == [0.0, 0.0] and room[1, 0] == 2.0
-    assert decision.work.spans(room) == (0, 0, 0, 0) and decision.work.n_outcomes == 0
+    room = np.zeros((6, 3))
+    assert decision.work.spans(room) == ([2, 1, 0, 1, 0, 0], 0, 0)  # one of the three fitted nowhere, one finished
+    assert room[0, :2].tolist() == [0.0, 0.0] and (room[1, 0], room[3, 0]) == (2.0, 1.0)
+    assert decision.work.spans(room) == ([0] * 6, 0, 0) and decision.work.n_outcomes == 0
 
 
 def test_spans_need_room() -> None:
     decision = Decision(t4(1, gpus=1))
     decision.feed((decision.pod(), 0.0, 1.0))
     decision.online.advance(99)
-    for room in (np.zeros((2, 1)), np.zeros((3, 0))):
-        with pytest.raises(ValueError, match=f"room of {len(room)} rows of {room.shape[1]}, expected 3 of 1"):
+    for room in (np.zeros((5, 1)), np.zeros((6, 0))):
+        with pytest.raises(ValueError, match=f"room of {len(room)} rows of {room.shape[1]}, expected 6 of 1"):
             decision.work.spans(room)
     assert decision.work.n_outcomes == 1
-
-
-def test_spans_of_drained_rows_are_the_same() -> None:
-    told, drained = np.zeros((3, 3)), np.zeros((3, 3))
-    decisions = [Decision(t4(1, gpus=1)) for _ in range(2)]
-    for decision in decisions:
-        cls = decision.pod()
-        decision.feed((cls, 0.0, 2.0), (cls, 1.0, None), (cls, 3.0, 4.0))
-        decision.online.advance(99)
-        decision.online.finish()
-    rows = np.frombuffer(decisions[1].work.drain(), np.uint8)
-    assert decisions[0].work.spans(told) == spans_of(rows, drained) == (2, 2, 0, 0)
-    assert told.tolist() == drained.tolist()
-    assert spans_of(rows[:0], drained) == (0, 0, 0, 0)
-    with pytest.raises(ValueError, match="7 bytes are no outcome rows"):
-        spans_of(rows[:7], drained)
-    with pytest.raises(ValueError, match="room of 3 rows of 2, expected 3 of 3"):
-        spans_of(rows, drained[:, :2].copy())
 
 
 def test_running_pods_stand_in_order_of_arrival_whatever_slot_they_hold() -> None:

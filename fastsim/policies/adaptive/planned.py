@@ -18,6 +18,7 @@ import numpy.typing as npt
 from fastsim.adaptive_plan import AdaptiveView, JobView
 from fastsim.errors import SolverError
 from fastsim.policies.adaptive.held import HeldDecider, updates_left
+from fastsim.policies.highs import silent_highs
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,12 +107,7 @@ class PlannedDecider(HeldDecider):
     rounds_left: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        import highspy
-
-        highs_class: Any = highspy.Highs
-        self._highs = highs_class()
-        for name, value in OPTIONS.items():
-            self._highs.setOptionValue(name, value)
+        self._highs = silent_highs(OPTIONS)
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
         """First who has most rounds to come, then who has done least and fits."""

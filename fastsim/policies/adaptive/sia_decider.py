@@ -26,7 +26,7 @@ STAYING = 1e-6
 
 @dataclass
 class SiaDecider:
-    """What Sia remembers from round to round: what it chose."""
+    """What Sia remembers from round to round: what it chose, and how often it did."""
 
     setting: AdaptiveSetting
     power: float
@@ -38,6 +38,8 @@ class SiaDecider:
     staying: float = STAYING
     """What it is worth to stay."""
     solver: ChoiceSolver = field(default_factory=ChoiceSolver)
+    decided: int = 0
+    """Decisions so far. Draws hang on it and not on the clock, so that runs may begin at any time."""
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
     rates: dict[tuple[str, int, int], Floats] = field(default_factory=dict)
@@ -59,25 +61,26 @@ class SiaDecider:
         both = (rigid, self._rigid_wishes), (loose, self._wishes)
         kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
         wishes = [wishes(jobs) for jobs, wishes in kinds]
-        found = self.best(wishes, view.now_s)
+        found = self.best(wishes)
+        self.decided += 1
         choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
 
-    def best(self, wishes: Sequence[Wishes], now_s: float) -> Choices:
+    def best(self, wishes: Sequence[Wishes]) -> Choices:
         """The best choices of jobs; those of fixed size come first."""
-        drawn = [self._drawn(wish, now_s) for wish in wishes]
+        drawn = [self._drawn(wish) for wish in wishes]
         room, minimise = self.configurations.gpus__g, self.power < 0
         return best_choices(drawn, room, self.unserved, self.solver, minimise, 2 * self.staying)
 
     def kept(self) -> dict[str, Any]:
-        """What every job has, and the CPU seconds."""
-        return {"chosen": list(self.chosen.items()), "spent_s": self.solver.spent_s}
+        """What every job has, the decisions made, and the CPU seconds."""
+        return {"chosen": list(self.chosen.items()), "decided": self.decided, "spent_s": self.solver.spent_s}
 
     def restored(self, kept: Mapping[str, Any]) -> None:
         """Take it back."""
-        self.chosen, self.solver.spent_s = dict(kept["chosen"]), kept["spent_s"]
+        self.chosen, self.decided, self.solver.spent_s = dict(kept["chosen"]), kept["decided"], kept["spent_s"]
 
     # ------------------------------------------------------------------ worth
 
@@ -119,13 +122,13 @@ class SiaDecider:
         value[had, former[had]] += np.float32(-self.staying if self.power < 0 else self.staying)
         return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
 
-    def _drawn(self, wish: Wishes, now_s: float) -> Wishes:
-        """The same with choices that this round likes better than equal ones, though less than staying.
+    def _drawn(self, wish: Wishes) -> Wishes:
+        """The same with choices that this decision likes better than equal ones, though less than staying.
 
-        A fixed order among equals would favour some GPU model or size in every round, and jobs would have fewer GPUs.
+        A fixed order among equals would favour some GPU model or size in every decision, and jobs would have fewer GPUs.
         """
         width = wish.value__jq.shape[1]
-        liked = Stream(self.ties, f"sia.ties.{now_s}.{width}").uniform(width) - 0.5
+        liked = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
         return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))
 
     def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:

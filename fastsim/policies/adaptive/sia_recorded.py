@@ -37,7 +37,7 @@ class RecordedSiaDecider(SiaDecider):
         """CPU seconds in the program."""
         return self.cbc.spent_s
 
-    def best(self, wishes: Sequence[Wishes], now_s: float) -> Choices:
+    def best(self, wishes: Sequence[Wishes]) -> Choices:
         """The best choices, CBC's among equal ones."""
         return recorded_choices(wishes, self.configurations.gpus__g, self.unserved, self.cbc, self.power < 0)
 

@@ -43,9 +43,10 @@ class RigidSiaDecider(SiaDecider):
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """The places of this round."""
         self._follow(view.jobs)
-        wish = self._drawn(self.asked_wishes(view.jobs), view.now_s)
+        wish = self._drawn(self.asked_wishes(view.jobs))
         room, minimise = self.configurations.gpus__g, self.power < 0
         found = best_choices([wish], room, self.unserved, self.solver, minimise, 2 * STAYING, self.changed)
+        self.decided += 1
         chosen = found.chosen[0].tolist()
         self.chosen = {job.id: choice for job, choice in zip(view.jobs, chosen, strict=True) if choice != NONE}
         sizes = {job.id: self.gpus_of(job) for job in view.jobs}

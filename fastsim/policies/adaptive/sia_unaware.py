@@ -50,9 +50,10 @@ class UnawareSiaDecider(SiaDecider):
         """The places of this round: jobs of fixed size come first."""
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
-        wishes = [self._drawn(wish, view.now_s) for wish in (self.fixed_wishes(rigid), self.loose_wishes(loose))]
+        wishes = [self._drawn(wish) for wish in (self.fixed_wishes(rigid), self.loose_wishes(loose))]
         room, minimise = self.configurations.gpus__g, self.power < 0
         found = best_choices(wishes, room, self.unserved, self.solver, minimise, 2 * STAYING, self.changed)
+        self.decided += 1
         chosen = [
             *zip(rigid, found.chosen[0].tolist(), strict=True),
             *zip(loose, found.chosen[1].tolist(), strict=True),

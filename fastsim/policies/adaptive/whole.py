@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import SolverError
+from fastsim.policies.highs import silent_highs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,15 +58,8 @@ class WholeSolver:
     """
 
     def __init__(self) -> None:
-        import highspy
-
-        highspy_class: Any = highspy.Highs
         self.spent_s = 0.0
-        self._highs = highspy_class()
-        for name, value in OPTIONS.items():
-            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-                found = f"an installation that does not know {name}={value}"
-                raise SolverError(f"HiGHS {self._highs.version()}: found {found}, expected 1.12 or newer")
+        self._highs = silent_highs(OPTIONS)
 
     def minimum(self, program: WholeProgram, step: float = 0.0, what: str = "the program in whole numbers") -> Ints:
         """The columns at the least cost; a SolverError if there are none. Objectives are multiples of ``step``, if any.

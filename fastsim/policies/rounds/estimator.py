@@ -50,7 +50,7 @@ class Estimator(RoundRule):
         for name in self.workloads:
             if name not in known:
                 raise PolicyError(where, repr(name), "workloads with rates on 1 GPU")
-        names = self.workloads or tuple(name for name, num_gpu in setting.oracle.kinds if num_gpu == 1)
+        names = self.workloads or tuple(dict.fromkeys(name for name, num_gpu in setting.oracle.kinds if num_gpu == 1))
         if self.references > len(names):
             raise PolicyError(self.where("references"), self.references, f"at most {len(names)}, as many as workloads")
         chosen = self.references or len(names)

@@ -39,8 +39,9 @@ class WaterFillingFairness(ShareRule):
         from fastsim.policies.programs.water_filling import WaterFilling
         from fastsim.round_plan import RoundPlan
 
-        allocator = WaterFilling(self.mode, self.solution, entities_of(self.entities))
-        return RoundPlan(allocator, self.mode == "packed", self.visit)
+        entities = entities_of(self.entities)
+        allocator = WaterFilling(self.mode, self.solution, entities)
+        return RoundPlan(allocator, self.mode == "packed", self.visit, entities=frozenset(entities))
 
 
 def entities_of(text: str) -> dict[str, tuple[float, str]]:

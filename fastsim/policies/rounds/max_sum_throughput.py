@@ -36,4 +36,4 @@ class MaxSumThroughput(RoundRule):
         from fastsim.round_plan import RoundPlan
 
         allocator = MaxSum(self.mode, self.solution, self.per_cost, self.deadlines)
-        return RoundPlan(allocator, self.mode == "packed")
+        return RoundPlan(allocator, self.mode == "packed", prompt=self.deadlines)

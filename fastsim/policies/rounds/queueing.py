@@ -70,6 +70,7 @@ class Order(RoundRule):
     """Jobs in an order; every round gives out all GPUs anew."""
 
     citation: ClassVar[str] = SYNERGY
+    ordered: ClassVar[bool] = True
     key: ClassVar[tuple[str, ...]] = ()
     """Terms of the sort key, see ``fastsim.orders``; -priority comes before them."""
 

@@ -30,7 +30,9 @@ class Estimates:
         self._profiled, self._column_bug = profiled, column_bug
         kinds = [setting.oracle.kind_index[workload, 1] for workload in workloads]
         self._kinds = kinds
-        self._place = {kind: place for place, kind in enumerate(kinds)}
+        places = {(workload, 1): place for place, workload in enumerate(workloads)}
+        # Jobs that accept some GPU models only are kinds of their own, with the profile of the others.
+        self._place = {k: places[kind] for k, kind in enumerate(setting.oracle.kinds) if kind in places}
         self.names = tuple(workloads)
         self.profile__kgk = _profiles(setting, kinds)
         self.reference = sorted(self._draws.sample(range(len(kinds)), references))

@@ -1,0 +1,85 @@
+"""The Kubernetes objects that a run was made of, read again: what the run did not change is written back as it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from fastsim.device_resources import ALIBABA
+from fastsim.kubernetes import Snapshot
+from fastsim.result import Result
+from fastsim.workload.kubernetes_expansion import PodManifest, pods
+from fastsim.workload.kubernetes_pods import CREATED, DELETED
+from fastsim.workload.kubernetes_rules import Places
+
+PREFIX = "kubernetes:"
+"""What texts begin with that stand for Kubernetes objects."""
+
+
+class Originals(NamedTuple):
+    """Objects as they were read: nodes by name, pods by namespace and name; pods of templates have what those say."""
+
+    nodes: Mapping[str, Mapping[str, Any]]
+    pods: Mapping[str, Mapping[str, Any]]
+
+
+def originals_of(result: Result) -> Originals:
+    """The objects behind the texts of a saved run; texts of other kinds have none."""
+    written = result.provenance.get("scenario")
+    texts: Mapping[str, Any] = written if isinstance(written, Mapping) else {}
+    nodes, workload = _objects(texts.get("cluster")), _objects(texts.get("workload"))
+    found = {} if nodes is None else {item.name: _full(item.body) for item in nodes.objects if item.kind == "Node"}
+    return Originals(found, {} if workload is None else _pods(workload))
+
+
+def bound(body: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, Any], every: bool) -> dict[str, Any]:
+    """The pod on the node of one row of placements; `every` tells the times of its life in the run instead of its own.
+
+    A pod that was there before is as it was.
+    """
+    metadata, spec, status = ({**(body.get(name) or {})} for name in ("metadata", "spec", "status"))
+    if spec.get("nodeName") == place["node"] and status.get("phase") and not every:
+        return dict(body)
+    notes = {**(metadata.get("annotations") or {})}
+    if place["gpu_ids"] and spec.get("nodeName") != place["node"]:
+        notes[f"{ALIBABA}gpu-index"] = "-".join(map(str, place["gpu_ids"]))
+    spec["nodeName"], status["phase"] = place["node"], "Running"
+    if every:
+        done = place["end_s"] is not None and str(place["reason"]) != "running"
+        status = {"phase": "Succeeded" if done else "Running"}
+        notes |= {CREATED: f"{row['submit_s']:.15g}", **({DELETED: f"{place['end_s']:.15g}"} if done else {})}
+    if notes or "annotations" in metadata:
+        metadata["annotations"] = notes
+    return {**body, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _objects(text: object) -> Snapshot | None:
+    if not str(text).strip().startswith(PREFIX):
+        return None
+    path, _, query = str(text).strip().removeprefix(PREFIX).partition("?")
+    nodes = [value for name, value in parse_qsl(query) if name == "nodes"]
+    return Snapshot.read(path, *nodes)
+
+
+def _pods(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
+    written = {item.where: _full(item.body) for item in snapshot.objects if item.kind == "Pod"}
+    places = Places([{"name": item.name} for item in snapshot.objects if item.kind == "Node"])
+    return {
+        f"{pod.namespace}/{pod.name}": written[pod.where] if pod.where in written else _of_template(pod)
+        for pod in pods(snapshot.objects, places, Counter())
+    }
+
+
+def _full(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The object, which an item of a list may have left unversioned."""
+    return {"apiVersion": "v1", **body}
+
+
+def _of_template(pod: PodManifest) -> dict[str, Any]:
+    """The pod that a workload makes, without its owner: that one is not known to have made it."""
+    told = {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": pod.created,
+            "labels": dict(pod.labels), "annotations": dict(pod.annotations)}  # fmt: skip
+    metadata = {key: value for key, value in told.items() if value}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(pod.spec), "status": {}}

@@ -1,0 +1,91 @@
+"""Why nodes refuse a pod, in words: of one node in full, of all nodes as kube-scheduler sums them up.
+
+>>> print(sentence({"Insufficient cpu": 2, "node(s) had untolerated taint {dedicated: infra}": 1}, 3))
+0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: infra}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastsim.conditions import Conditions, Constraint, holds, node_labels
+from fastsim.device_resources import GPU
+from fastsim.kubernetes_nodes import IN_BYTES, TAINT, UNSCHEDULABLE
+
+SUMMED = {
+    "absent": "node(s) were not there", "no_gpu": f"Insufficient {GPU}", "no_gpu_memory": "Insufficient GPU memory",
+    "no_cpu": "Insufficient cpu", "no_memory": "Insufficient memory", "no_pod_slot": "Too many pods",
+    "no_gpu_model": "node(s) had no GPU of the models asked for",
+    "pod_limit": "node(s) didn't match pod anti-affinity rules",
+    "reserved": "node(s) were in the way of a pod ahead in the line",
+    "over_quota": "node(s) had room, but the tenant is over its quota",
+    "gang": "node(s) had room, but another pod of the gang has none",
+}  # fmt: skip
+"""What a check is called where nodes are summed up."""
+
+
+def mismatch(asked: Conditions, row: Mapping[str, Any]) -> str:
+    """Why a node's labels, taints or name keep the pod away; ``row`` is that of a node table."""
+    labels = node_labels(row)
+    if asked.pinned_node is not None and asked.pinned_node != labels["name"]:
+        return f"the pod belongs on {asked.pinned_node}"
+    found = _failed(asked, labels)
+    if found is None:
+        return "its labels or name do not match"
+    if found.key.startswith(TAINT):
+        return f"its taint {found.key.removeprefix(TAINT)} is not tolerated"
+    label = labels.get(found.key)
+    has = f"no label {found.key}" if label is None else f"{found.key} is {label!r}"
+    return f"{has}, needs {expression(found)}"
+
+
+def expression(constraint: Constraint) -> str:
+    """A node-label expression as it is told: ``zone In [a, b]``."""
+    return f"{constraint.key} {constraint.op}" + (f" [{', '.join(constraint.values)}]" if constraint.values else "")
+
+
+def lacking(asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+    """The further resource that a node lacks: the first by name of which it has no more than ``found``."""
+    held = dict(row.get("extra_resources") or ())
+    short = [name for name, amount in sorted(asked.extra_resources) if amount == needed and held.get(name, 0) >= found]
+    without = [name for name, amount in sorted(asked.extra_resources) if amount and name not in held]
+    return next(iter(short if needed else without), "a further resource")
+
+
+def lack_text(asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+    """What a node has of the further resource that it lacks, and what the pod needs."""
+    name = lacking(asked, row, found, needed)
+    unit = " MiB of" if name.startswith(IN_BYTES) else ""
+    amount = needed or dict(asked.extra_resources).get(name, 0)
+    return f"{found:,}{unit} {name} free, needs {amount:,}"
+
+
+def summed(check: str, asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+    """What kube-scheduler says of a node that fails a check."""
+    if check == "no_extra":
+        return f"Insufficient {lacking(asked, row, found, needed)}"
+    if check != "no_match":
+        return SUMMED[check]
+    labels = node_labels(row)
+    if asked.pinned_node is not None and asked.pinned_node != labels["name"]:
+        return "node(s) didn't match the requested node name"
+    broken = _failed(asked, labels)
+    if broken is None or not broken.key.startswith(TAINT):
+        return "node(s) didn't match Pod's node affinity/selector"
+    key, _, rest = broken.key.removeprefix(TAINT).partition("=")
+    if key == UNSCHEDULABLE:
+        return "node(s) were unschedulable"
+    return f"node(s) had untolerated taint {{{key}: {rest.rpartition(':')[0]}}}"
+
+
+def sentence(counts: Mapping[str, int], nodes: int) -> str:
+    """All nodes in one sentence: how many of them say what, most first."""
+    told = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return f"0/{nodes:,} nodes are available: {', '.join(f'{count:,} {text}' for text, count in told)}."
+
+
+def _failed(asked: Conditions, labels: Mapping[str, str]) -> Constraint | None:
+    """The first expression that does not hold, taints before anything else."""
+    broken = [constraint for constraint in asked.constraints if not holds(constraint, labels.get(constraint.key))]
+    return min(broken, key=lambda constraint: not constraint.key.startswith(TAINT), default=None)

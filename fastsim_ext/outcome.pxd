@@ -1,0 +1,26 @@
+# What the loop tells of pods when something ends, row by row, and the values that are kept of the rows.
+from libc.stdint cimport int64_t, uint64_t
+
+cdef enum:  # Closes: what an outcome row ends, as bits
+    INTERVAL = 1         # a stay on a node, or the one that never began
+    POD = 2              # the pod's time in the system
+    START = 4            # nothing: a stay begins (only told to those who ask)
+
+cdef enum:  # Span: values that are kept of outcome rows; order of fastsim.checkpoint.SPANS
+    WAIT, JCT, LOST, SLOWDOWN, PAUSED, SPOILT, SPANS
+
+cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is
+    int64_t seq, pod_id, node, attempt, reason, closes
+    uint64_t gpus
+    double submit, first_start, start, end           # seconds; NaN = not
+    int64_t preemptions
+    double lost          # seconds of work lost so far
+    double ideal, paused                 # seconds as told; between its stays so far, NaN = never started
+    double gpu_s, spoilt                 # GPU seconds held so far; those in which work was lost, or it started again
+    double cost          # $ so far; NaN = nobody knows
+
+cdef inline int64_t outcome_restarts(const Outcome* row) noexcept nogil:
+    """Stays other than the first, of a row that ends its pod."""
+    return max(0, row.attempt + (row.start == row.start) - 1)
+
+cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room)
