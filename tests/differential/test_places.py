@@ -94,10 +94,19 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def complete(folder: Path) -> int:
+    """How many runs have their name in a folder; what is half-written may vanish while one looks."""
+    count = 0
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        count += "run.json" in files
+    return count
+
+
 def wait_for(folder: Path, runs: int, process: subprocess.Popen[bytes]) -> None:
     """Until so many runs are complete."""
     deadline = time.monotonic() + PATIENCE_S
-    while len(list(folder.rglob("run.json"))) < runs and process.poll() is None and time.monotonic() < deadline:
+    while complete(folder) < runs and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     assert process.poll() is None, "it was over before it could be killed"
 
