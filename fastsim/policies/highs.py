@@ -1,4 +1,4 @@
-"""The solver HiGHS, silent from its first moment."""
+"""The solver HiGHS: silent from its first moment, and ended by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from fastsim import interrupts
 from fastsim.errors import SolverError
+
+LARGE = 1000
+"""Columns from which on a linear program asks between two steps; one question costs some microseconds."""
 
 
 def silent_highs(options: Mapping[str, Any]) -> Any:
@@ -18,7 +22,22 @@ def silent_highs(options: Mapping[str, Any]) -> Any:
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             found = f"an installation that does not know {name}={value}"
             raise SolverError(f"HiGHS {highs.version()}: found {found}, expected 1.12 or newer")
+    highs.cbMipInterrupt.subscribe(_end_if_pending)
     return highs
+
+
+def solve(highs: Any) -> None:
+    """Run the solver on the program that it was given; Ctrl-C ends it between two steps."""
+    if highs.getNumCol() >= LARGE and not highs.watched:
+        highs.watched = True
+        highs.cbSimplexInterrupt.subscribe(_end_if_pending)
+    highs.run()
+    interrupts.check()
+
+
+def _end_if_pending(event: Any) -> None:
+    if interrupts.pending():
+        event.interrupt()
 
 
 @cache
@@ -29,6 +48,9 @@ def _silent_class() -> Any:
 
     class SilentHighs(base):  # type: ignore[misc]
         """Says nothing on standard output, which belongs to results."""
+
+        watched = False
+        """Whether linear programs ask for a signal between two steps."""
 
         def enableCallbacks(self) -> Any:
             # From 1.16 on the constructor comes by here, and prints a banner unless the flag is off by then.

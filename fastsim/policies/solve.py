@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import PolicyError, SolverError
-from fastsim.policies.highs import silent_highs
+from fastsim.policies.highs import silent_highs, solve
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
@@ -159,7 +159,7 @@ class Solver:
         )  # fmt: skip
         if solution == "vertex" and self._basis is not None and self._basis[0] == _shape(p, rows):
             highs.setBasis(self._basis[1])
-        highs.run()
+        solve(highs)
         return highs
 
 

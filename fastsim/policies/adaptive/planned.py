@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fastsim.adaptive_plan import AdaptiveView, JobView
 from fastsim.errors import SolverError
 from fastsim.policies.adaptive.held import HeldDecider, updates_left
-from fastsim.policies.highs import silent_highs
+from fastsim.policies.highs import silent_highs, solve
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def _solution(
         np.append(np.ones(len(columns)), np.inf), low, high, np.array(starts, np.int32), np.array(index, np.int32),
         np.array(value), np.append(np.ones(len(columns)), 0).astype(np.int32),
     )  # fmt: skip
-    highs.run()
+    solve(highs)
     if not highs.getInfo().primal_solution_status:
         raise SolverError("plan of rounds: HiGHS found no point, expected one: nobody running is one")
     return list(highs.getSolution().col_value)[:-1]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import SolverError
-from fastsim.policies.highs import silent_highs
+from fastsim.policies.highs import silent_highs, solve
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ class WholeSolver:
             p.high[taken] if whole else np.full(count, np.inf), row_low, p.row_high, start, p.index[entries],
             p.value[entries], np.full(count, int(whole), np.int32),
         )  # fmt: skip
-        self._highs.run()
+        solve(self._highs)
         status = str(self._highs.modelStatusToString(self._highs.getModelStatus()))
         return status, float(self._highs.getInfo().objective_function_value)
 
