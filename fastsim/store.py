@@ -12,11 +12,13 @@ import os
 import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import FastsimError, ResultError
+from fastsim.lock import held
 from fastsim.result import FRAMES, Result, write_table
 from fastsim.tabular import replacing
 
@@ -32,6 +34,10 @@ Write = Callable[[Path], Any]
 
 class Store:
     """Runs by name (a relative path), and the tables about all of them."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Inside, no other sweep of this machine writes here; ResultError if one does. URLs know no locks."""
+        return nullcontext()
 
     @abstractmethod
     def keep(self, name: str, write: Write) -> Any:
@@ -71,6 +77,10 @@ class Folder(Store):
     """A folder of this machine, or one that all workers share."""
 
     root: Path
+
+    def held(self) -> AbstractContextManager[None]:
+        """Inside, no other sweep of this machine writes here."""
+        return held(self.root, overwrite=True)
 
     def keep(self, name: str, write: Write) -> Any:
         """Have a run written, complete or not at all."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim import interrupts
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.executors import Executor, Outcome, OutOfTime, executor_on
 from fastsim.opened import SHELF
@@ -117,13 +118,21 @@ def swept(
     """Run what is not complete in this folder or URL, and write the table of all runs there.
 
     ``progress`` is told how many runs of this sweep are complete, ``watch`` more. Stopped, the same call goes on. A run
-    that fails takes no other with it: when all are done, SweepFailed lists those that did.
+    that fails takes no other with it: when all are done, SweepFailed lists those that did. A folder that another sweep
+    writes to is a ResultError.
     """
     store = store_at(out, storage_options)
+    with interrupts.deferred(), store.held():
+        return _swept(runs, store, where or Where(workers=workers), (progress, watch))
+
+
+def _swept(
+    runs: Sequence[Run], store: Store, where: Where, tell: tuple[Progress | None, Watch | None]
+) -> pl.DataFrame:  # fmt: skip
     _note_axes(store, runs)
     missing = [run for run in runs if not is_complete(store, run)]
     state = State(len(runs), kept=len(runs) - len(missing))
-    failures = _played(missing, store, where or Where(workers=workers), state, (progress, watch))
+    failures = _played(missing, store, where, state, tell)
     table = table_of([run for run in runs if run.name not in failures], store)
     if table is not None:
         store.write_frame(TABLE, table)

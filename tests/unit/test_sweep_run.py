@@ -13,7 +13,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import ResultError, ScenarioError
-from fastsim.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, swept
+from fastsim.lock import held
+from fastsim.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
 from fastsim.sweep_table import sweep_table
 
 BASE: dict[str, Any] = {"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6, "seed": [0, 1]}
@@ -114,3 +115,14 @@ def test_lists_that_go_together_are_columns(tmp_path: Path) -> None:
     table = swept(sweep.runs, tmp_path, where=Where("threads", 2))
     assert table["cluster"].to_list() == ["gavel:1:1:1", "gavel:2:2:2"] and table["pods"].to_list() == [3, 5]
     assert fs.Sweep is Sweep
+
+
+def test_a_folder_has_one_sweep_at_a_time(tmp_path: Path) -> None:
+    runs = sweep_of(BASE | {"seed": [0, 1]})
+    with (
+        held(tmp_path / "runs", overwrite=True),
+        pytest.raises(ResultError, match=r"runs: found process \d+ at work on it"),
+    ):
+        swept(runs, tmp_path / "runs")
+    assert list(tmp_path.iterdir()) == []
+    assert len(swept(runs, tmp_path / "runs")) == 4
