@@ -38,9 +38,9 @@ from fastsim_ext.witness import ABSENT
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
-    "pod_limit", "reserved", "over_quota", "gang",
+    "pod_limit", "reserved", "over_quota", "gang", "gang_too_large",
 )  # fmt: skip
-"""Why a node cannot host a pod, in the order the filter looks; the last three are rules about more than one node."""
+"""Why a node cannot host a pod, in the order the filter looks; the last four are rules about more than one node."""
 NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
 """Checks by their numbers in a decision."""
 FOUND = {
@@ -54,9 +54,16 @@ WORDS = {
     "absent": "the node is not there",
     "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
     "gang": "another pod of its gang fits nowhere",
+    "gang_too_large": "its gang is larger than the cluster",
 }  # fmt: skip
 """Checks without figures."""
-PLACED, TOO_LARGE, NO_NODE = "placed", "too_large", "no_node"
+NEVER = {
+    "too_large": "no empty node could host it", "no_match": "no node's labels, taints and name let it in",
+    "over_quota": "it is more than its tenant's whole quota", "gang": "another pod of its gang can never start",
+    "gang_too_large": "its gang is larger than the cluster",
+}
+"""Why a pod could not start on an empty cluster either; ``no_match`` if there are nodes that are large enough."""
+PLACED, NO_NODE = "placed", "no_node"
 
 Source = Result | Scenario | str | os.PathLike[str]
 
@@ -124,6 +131,8 @@ class Explanation:
             return "room was made by stopping less important pods"
         if decision.node >= 0 and decision.how == BACKFILL:
             return f"backfilled past pods ahead in the line, {self._merit(decision, host)}"
+        if decision.never:
+            return NEVER[decision.never]
         if decision.node < 0 and outcome(decision) in WORDS:
             return WORDS[outcome(decision)]
         return self._merit(decision, host)
@@ -132,12 +141,7 @@ class Explanation:
         """What the checks and points say."""
         count = int(host.sum())
         if count == 0:
-            furthest = outcome(decision)
-            if furthest != TOO_LARGE:
-                return f"{furthest} is as far as any node got"
-            # Labels do not change, so what keeps the pod away now would keep it away from empty nodes as well.
-            kept_away = decision.reason__n.tolist() == [REASONS.index("no_match")] * len(host)
-            return "no node's labels, taints and name let it in" if kept_away else "no empty node could host it"
+            return f"{outcome(decision)} is as far as any node got"
         if count == 1:
             return "only feasible node"
         kept = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
@@ -230,16 +234,16 @@ def explained(
 
 
 def outcome(decision: Decision) -> str:
-    """``placed``, ``too_large``, or the furthest check that any node failed."""
-    if decision.node >= 0:
-        return PLACED
+    """``placed``, why it can never be, or the furthest check that any node failed."""
+    if decision.node >= 0 or decision.never:
+        return decision.never or PLACED
     if decision.how in (OVER_QUOTA, GANG):
         return decision.how
     if (decision.reason__n == RESERVED).any():
         return NAMES[RESERVED]
     reasons = np.where(decision.reason__n == NO_GPU_MEMORY, REASONS.index("no_gpu"), decision.reason__n)
     furthest = int(reasons.max(initial=ABSENT))
-    return TOO_LARGE if decision.too_large else NO_NODE if furthest <= 0 else REASONS[furthest]
+    return NO_NODE if furthest <= 0 else REASONS[furthest]
 
 
 def ranks(total: Any, host: Any) -> Any:

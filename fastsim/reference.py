@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastsim.outages import Change
 from fastsim.plan import OnlinePlan
 from fastsim.reference_frag import Fragmentation
-from fastsim.reference_gangs import Gangs, offer_gang, stop
+from fastsim.reference_gangs import Gangs, lasting_reasons, offer_gang, stop
 from fastsim.reference_line import Entry, arrive, join, take_up, walk
-from fastsim.reference_nodes import Node, empty_node, fits, given_back, taken
+from fastsim.reference_nodes import Node, empty_node, given_back, taken
 from fastsim.reference_preempt import made_room
 from fastsim.reference_presence import Presence
 from fastsim.reference_select import Choice, Selection
@@ -247,17 +247,15 @@ class ReferenceEngine:
             self.tally.pending += 1
         else:
             self.tally.pending -= len(entry.members) - 1
-            large = [other for other in entry.members if not self._could_run(other)]
-            if large:
-                self.refuse(entry, large, "too_large")
+            if never := lasting_reasons(self, entry):
+                for other, reason in zip(entry.members, never, strict=True):
+                    other.reason = reason
+                self.tally.unplaced += len(never)
             elif self.queue_rule == "drop":
                 self._drop_or_start(entry)
             else:
                 arrive(self, entry)
         return True
-
-    def _could_run(self, pod: Outcome) -> bool:
-        return any(fits(empty_node(shape), pod.request) for shape in self.shapes)
 
     def refuse(self, entry: Entry, pods: Sequence[Outcome], reason: str) -> None:
         """The entry leaves without ever being placed, because of some of its pods."""

@@ -6,12 +6,17 @@ than that has several gangs, one after another.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fastsim.reference_line import Entry
+from fastsim.reference_nodes import empty_node, fits, sub_devices, taken
 from fastsim.reference_tables import Outcome
+from fastsim.reference_tenants import Tenants
 
 if TYPE_CHECKING:
+    from fastsim.plan import PodRequest
     from fastsim.reference import ReferenceEngine
 
 
@@ -49,6 +54,39 @@ def offer_gang(engine: ReferenceEngine, entry: Entry) -> tuple[Outcome, str] | N
     for pod, choice in zip(entry.members, choices, strict=True):
         engine.begin(pod, choice)
     return None
+
+
+def lasting_reasons(engine: ReferenceEngine, entry: Entry) -> list[str]:
+    """Why each pod of an entry could not start on an empty cluster whose nodes are all there; empty if all could."""
+    members = entry.members
+    alone = [_hindrance(engine, pod) for pod in members]
+    if any(alone):
+        return [reason or "gang" for reason in alone]
+    over = Tenants(engine.regime).excess(members)
+    if over is not None:
+        return ["over_quota" if pod is over else "gang" for pod in members]
+    counts = Counter(pod.request for pod in members)
+    crowded = any(count > _seats(engine, request, count) for request, count in counts.items())
+    return ["gang_too_large"] * len(members) if crowded else []
+
+
+def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
+    """Why no empty node could host a pod; empty if one could."""
+    if any(fits(empty_node(shape), pod.request) for shape in engine.shapes):
+        return ""
+    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None)
+    free = replace(pod.request, conditions=anywhere)
+    return "no_match" if any(fits(empty_node(shape), free) for shape in engine.shapes) else "too_large"
+
+
+def _seats(engine: ReferenceEngine, request: PodRequest, most: int) -> int:
+    """How many of so many equal pods find a place on empty nodes, node by node."""
+    found = 0
+    for shape in engine.shapes:
+        node = empty_node(shape)
+        while found < most and fits(node, request):
+            node, found = taken(node, request, sub_devices(node, request), request.conditions.group), found + 1
+    return found
 
 
 def stop(engine: ReferenceEngine, pod: Outcome, reason: str) -> Entry:

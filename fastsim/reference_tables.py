@@ -25,7 +25,7 @@ STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", 
 REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
-    "out_of_memory",
+    "out_of_memory", "gang_too_large",
 )  # fmt: skip
 """How an interval of a pod ended, or why it never began."""
 STAGE = (

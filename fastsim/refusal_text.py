@@ -21,6 +21,7 @@ SUMMED = {
     "reserved": "node(s) were in the way of a pod ahead in the line",
     "over_quota": "node(s) had room, but the tenant is over its quota",
     "gang": "node(s) had room, but another pod of the gang has none",
+    "gang_too_large": "node(s) had room, but not all together for the gang",
 }  # fmt: skip
 """What a check is called where nodes are summed up."""
 

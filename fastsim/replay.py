@@ -31,7 +31,9 @@ ATTEMPTS = ("first", "placed", "all")
 """Which decisions about a pod: its first, the one that placed it (else its last), or every one."""
 
 
-PREEMPTION, BACKFILL, OVER_QUOTA, GANG = "preemption", "backfill", "over_quota", "gang"
+PREEMPTION, BACKFILL, OVER_QUOTA, GANG, GANG_TOO_LARGE = (
+    "preemption", "backfill", "over_quota", "gang", "gang_too_large",
+)  # fmt: skip
 """What rules may have to do with a decision."""
 RESERVED = -3
 """Stands for a reason where the pod would fit, but in the way of one before it in the line."""
@@ -51,9 +53,9 @@ class Decision:
 
     ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
     not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
-    ``node`` is the position it got, or -1; ``too_large`` means that no empty node could host it. ``how`` says what
-    rules had to do with it: ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all start or none does; what is
-    seen is from before the first of them) or nothing.
+    ``node`` is the position it got, or -1; ``never`` is the reason why it could not start on an empty cluster either,
+    or nothing. ``how`` says what rules had to do with it: ``preemption``, ``backfill``, ``over_quota``,
+    ``gang_too_large``, ``gang`` (all start or none does; what is seen is from before the first of them) or nothing.
     """
 
     pod: AskedPod
@@ -68,7 +70,7 @@ class Decision:
     gpus__n: Any
     node: int = -1
     gpus: int = 0
-    too_large: bool = False
+    never: str = ""
     how: str = ""
 
     def told(self, node: int, gpus: int, how: str, weights: Any) -> Decision:
@@ -77,7 +79,7 @@ class Decision:
         A backfilled pod goes where the points are highest, unless that is in the way of another one.
         """
         reason, host = self.reason__n.copy(), self.reason__n == 0
-        if how in (OVER_QUOTA, GANG) and node < 0:
+        if how in (OVER_QUOTA, GANG, GANG_TOO_LARGE) and node < 0:
             reason[host] = REASONS.index(how)
         elif how == BACKFILL and node < 0:
             reason[host] = RESERVED
@@ -127,9 +129,12 @@ class Notes:
         if self.attempt == "first" or node >= 0 or self.run.plan.queue == "drop":
             self._close(seq)
 
-    def too_large(self, seq: int, cls: int, t_s: float) -> None:
-        """No empty node could host the pod, so nothing is decided."""
-        self.kept[seq].append(dataclasses.replace(self._look(self.asked[seq], 0, cls, t_s), too_large=True))
+    def never(self, seq: int, cls: int, t_s: float, reason: int) -> None:
+        """The pod could not start on an empty cluster either, so nothing is decided; a reason by its number."""
+        name = REASONS[reason]
+        how = name if name in (OVER_QUOTA, GANG, GANG_TOO_LARGE) else ""
+        looked = self._look(self.asked[seq], 0, cls, t_s).told(-1, 0, how, self.weights)
+        self.kept[seq].append(dataclasses.replace(looked, never=name))
         self._close(seq)
 
     def decisions(self) -> list[Decision]:

@@ -14,7 +14,8 @@ from fastsim_ext.roster cimport Roster
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.types cimport Node, Pod
 from fastsim_ext.work cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, WorkTable,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, TOO_LARGE,
+    WorkTable,
 )
 
 
@@ -209,20 +210,67 @@ cdef class DemandTable:
         for g in range(self.n_extra):
             self.extra_left__nr[n, g] += sign * rule.extra[g]
 
-    cdef bint could_host(self, int cls) noexcept nogil:
-        """Whether any node of the table, when empty and present, could host the class."""
-        cdef int n, g
+    cdef void vacate(self, int n, Look* look) noexcept nogil:
+        """Node ``n`` as it looks without pods."""
+        cdef int g
+        look.n, look.pods, look.group_pods = n, 0, 0
+        look.cpu_left, look.mem_left = self.nodes.cpu_cap[n], self.nodes.mem_cap[n]
+        for g in range(self.nodes.num_gpu[n]):
+            look.gpu_left[g], look.gpu_mem_left[g] = 1000, self.gpu_mem_cap[n]
+        for g in range(self.n_extra):
+            look.extra_left[g] = self.extra_cap__nr[n, g]
+
+    cdef int hindrance(self, int cls) noexcept nogil:
+        """Why no node of the table, when empty and present, could host the class; 0 if one could.
+
+        NO_MATCH if one is large enough, but its labels, taints or name keep the class away; TOO_LARGE if none is.
+        """
+        cdef int n, found = TOO_LARGE
         cdef Look empty
         for n in range(self.nodes.count):
-            empty.n, empty.pods, empty.group_pods = n, 0, 0
-            empty.cpu_left, empty.mem_left = self.nodes.cpu_cap[n], self.nodes.mem_cap[n]
-            for g in range(self.nodes.num_gpu[n]):
-                empty.gpu_left[g], empty.gpu_mem_left[g] = 1000, self.gpu_mem_cap[n]
-            for g in range(self.n_extra):
-                empty.extra_left[g] = self.extra_cap__nr[n, g]
+            self.vacate(n, &empty)
+            if self.lacking(&empty, cls) != 0:
+                continue
             if self.stage(&empty, cls) == 0:
-                return True
-        return False
+                return 0
+            if self.stage(&empty, cls) == NO_MATCH:
+                found = NO_MATCH
+        return found
+
+    cdef int64_t seats(self, int cls) noexcept nogil:
+        """How many pods of the class all nodes together host when nobody else is there."""
+        cdef int64_t found = 0
+        cdef int n
+        for n in range(self.nodes.count):
+            found += self.seats_on(n, cls)
+        return found
+
+    cdef int64_t seats_on(self, int n, int cls) noexcept nogil:
+        """How many of them node ``n`` hosts."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef const Rule* rule = self.rule(cls)
+        cdef int64_t most, each
+        cdef int g
+        cdef Look empty
+        self.vacate(n, &empty)
+        if self.stage(&empty, cls) != 0:
+            return 0
+        most = self.nodes.max_pods[n]
+        if pod.cpu > 0:
+            most = min(most, empty.cpu_left // pod.cpu)
+        if pod.mem > 0:
+            most = min(most, empty.mem_left // pod.mem)
+        if pod.num_gpu > 0:
+            each = 1000 // pod.milli
+            if rule != NULL and rule.gpu_mem > 0:
+                each = min(each, self.gpu_mem_cap[n] // rule.gpu_mem)
+            most = min(most, self.nodes.num_gpu[n] * each // pod.num_gpu)
+        if rule == NULL:
+            return most
+        for g in range(self.n_extra):
+            if rule.extra[g] > 0:
+                most = min(most, empty.extra_left[g] // rule.extra[g])
+        return most if rule.most < 0 else min(most, <int64_t> rule.most)
 
     cdef bint hopeless(self, int n, int cls) noexcept nogil:
         """Whether a glance says that node ``n``, even when empty, cannot host the class."""

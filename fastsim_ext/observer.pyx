@@ -13,7 +13,7 @@ from fastsim_ext.select cimport Selector, normalised
 from fastsim_ext.types cimport NORM_NONE, Node, Pod
 from fastsim_ext.waiting cimport Waiting
 from fastsim_ext.work cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, TOO_LARGE,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT,
 )
 
 NO_GPU_MEMORY = -2
@@ -26,6 +26,8 @@ cdef class Observer(Waiting):
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
     ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all members start, or another one fits nowhere) or empty.
+    A pod that could not start on an empty cluster either is never decided on; the listener hears
+    ``listener.never(seq, class, t, reason)``.
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
@@ -124,12 +126,12 @@ cdef class Observer(Waiting):
             self.tell_after(slot, 0, "" if first and started else "backfill")
         return started
 
-    cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """As Online.refuse; of a pod that is too large the listener hears here."""
-        if reason == TOO_LARGE and self.sees(self.work.slots[slot].seq):
+    cdef int never(self, int32_t slot, int reason) except -1 nogil:
+        """As Regulated.never, told to the listener."""
+        if self.sees(self.work.slots[slot].seq):
             with gil:
-                self.listener.too_large(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
-        return Online.refuse(self, slot, reason)
+                self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
+        return Waiting.never(self, slot, reason)
 
     def filtered(self, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""

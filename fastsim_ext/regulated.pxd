@@ -30,6 +30,10 @@ cdef class Regulated(Online):
     cdef void hold(self, int32_t slot) noexcept nogil
     cdef void let_go(self, int32_t slot) noexcept nogil
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
+    cdef int hopeless(self, int32_t slot) except -1 nogil
+    cdef int never(self, int32_t slot, int reason) except -1 nogil
+    cdef int32_t beyond(self, int32_t slot) noexcept nogil
+    cdef bint crowded(self, int32_t slot) noexcept nogil
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil
     cdef int stand(self, int32_t slot) except -1 nogil

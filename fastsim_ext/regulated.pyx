@@ -13,7 +13,8 @@ from fastsim_ext.preempt cimport Evictions
 from fastsim_ext.roster cimport Member, Roster
 from fastsim_ext.select cimport Choice
 from fastsim_ext.tenants cimport TenantTable
-from fastsim_ext.work cimport GANG, NODE_LOST, OVER_QUOTA, PREEMPTED, RUNNING, TOO_LARGE, Slot
+from fastsim_ext.types cimport Pod
+from fastsim_ext.work cimport GANG, GANG_TOO_LARGE, NODE_LOST, OVER_QUOTA, PREEMPTED, RUNNING, Slot
 
 
 cdef class Regulated(Online):
@@ -217,22 +218,15 @@ cdef class Regulated(Online):
         """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
         cdef int64_t i = self.a_next
         cdef int reason
-        cdef int32_t at
-        cdef int32_t large = -1
         self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
         if self.a_gang[i] > 1:
             if not self.roster.gathered(slot, self.a_job[i], self.a_gang[i]):
                 self.counts.pending += 1
                 return 0
             self.counts.pending -= self.a_gang[i] - 1
-        at = self.roster.first(slot)
-        while at >= 0:
-            if not self.demand.could_host(self.work.slots[at].cls):
-                large = at
-            at = self.roster.next(at)
-        if large >= 0:
-            self.refuse_entry(slot, TOO_LARGE, -1)
-        elif self.queue_rule == DROP:
+        if self.hopeless(slot):
+            return 0
+        if self.queue_rule == DROP:
             reason = self.offer(slot)
             if reason:
                 self.refuse_entry(slot, reason, self.failing)
@@ -246,19 +240,86 @@ cdef class Regulated(Online):
         return 0
 
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil:
-        """An entry leaves without ever being placed, because of one of its pods, or of all that are too large."""
+        """An entry leaves without ever being placed, because of one of its pods."""
         cdef int32_t at = self.roster.first(slot)
         cdef int32_t after
         while at >= 0:
             after = self.roster.next(at)
-            if at == because or (because < 0 and not self.demand.could_host(self.work.slots[at].cls)):
-                self.roster.leave(at)
-                self.refuse(at, reason)
-            else:
-                self.roster.leave(at)
-                self.refuse(at, GANG)
+            self.roster.leave(at)
+            self.refuse(at, reason if at == because else GANG)
             at = after
         return 0
+
+    cdef int hopeless(self, int32_t slot) except -1 nogil:
+        """Whether an entry could not even start on an empty cluster, whose nodes are all there; it leaves if so."""
+        cdef int32_t over = -1
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t after
+        cdef int reason
+        cdef bint large = False
+        while at >= 0 and not large:
+            large = self.demand.hindrance(self.work.slots[at].cls) != 0
+            at = self.roster.next(at)
+        over = -1 if large else self.beyond(slot)
+        if not large and over < 0 and not self.crowded(slot):
+            return 0
+        at = self.roster.first(slot)
+        while at >= 0:
+            if large:
+                reason = self.demand.hindrance(self.work.slots[at].cls) or GANG
+            elif over >= 0:
+                reason = OVER_QUOTA if at == over else GANG
+            else:
+                reason = GANG_TOO_LARGE
+            after = self.roster.next(at)
+            self.roster.leave(at)
+            self.never(at, reason)
+            at = after
+        return 1
+
+    cdef int never(self, int32_t slot, int reason) except -1 nogil:
+        """A pod leaves because it could not start on an empty cluster either."""
+        return self.refuse(slot, reason)
+
+    cdef int32_t beyond(self, int32_t slot) noexcept nogil:
+        """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
+        cdef int32_t first = self.roster.first(slot)
+        cdef int32_t at, tenant
+        cdef int64_t cpu, mem, gpu
+        cdef const Pod* pod
+        if not self.limited:
+            return -1
+        while first >= 0:
+            tenant, at, cpu, mem, gpu = self.roster.members[first].tenant, self.roster.first(slot), 0, 0, 0
+            while True:
+                if self.roster.members[at].tenant == tenant:
+                    pod = &self.work.classes[self.work.slots[at].cls]
+                    cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
+                if at == first:
+                    break
+                at = self.roster.next(at)
+            if self.tenants.exceeded(tenant, cpu, mem, gpu):
+                return first
+            first = self.roster.next(first)
+        return -1
+
+    cdef bint crowded(self, int32_t slot) noexcept nogil:
+        """Whether more pods of one class are in an entry than all nodes together host."""
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t other
+        cdef int64_t count
+        cdef int cls, last = -1
+        while at >= 0 and self.roster.members[slot].gang >= 0:
+            cls = self.work.slots[at].cls
+            if cls != last:
+                count, other, last = 0, self.roster.first(slot), cls
+                while other >= 0:
+                    count += self.work.slots[other].cls == cls
+                    other = self.roster.next(other)
+                if count > self.demand.seats(cls):
+                    return True
+            at = self.roster.next(at)
+        return False
 
     cdef int64_t size(self, int32_t slot) noexcept nogil:
         """Pods of an entry."""

@@ -17,4 +17,5 @@ cdef class TenantTable:
     cdef int32_t room
     cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil
     cdef bint over(self, int32_t tenant) noexcept nogil
+    cdef bint exceeded(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil
     cdef double share(self, int32_t tenant, const Totals* total) noexcept nogil

@@ -42,7 +42,12 @@ cdef class TenantTable:
     cdef bint over(self, int32_t tenant) noexcept nogil:
         """Whether the tenant holds more than its quota."""
         cdef const Tenant* t = &self.tenants[tenant]
-        return t.cpu > t.cpu_most or t.mem > t.mem_most or t.gpu > t.gpu_most
+        return self.exceeded(tenant, t.cpu, t.mem, t.gpu)
+
+    cdef bint exceeded(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil:
+        """Whether so much is more than the tenant's quota."""
+        cdef const Tenant* t = &self.tenants[tenant]
+        return cpu > t.cpu_most or mem > t.mem_most or gpu > t.gpu_most
 
     cdef double share(self, int32_t tenant, const Totals* total) noexcept nogil:
         """The tenant's largest share of what there is, divided by its weight."""

@@ -21,7 +21,7 @@ cdef class Witness(Online):
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
-    no empty node can host is never decided on; the listener hears ``listener.too_large(seq, class, t)``.
+    no empty node can host is never decided on; the listener hears ``listener.never(seq, class, t, reason)``.
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
@@ -61,7 +61,7 @@ cdef class Witness(Online):
         """As Online.refuse; of a pod that is too large the listener hears here."""
         if reason == TOO_LARGE and self.sees(self.work.slots[slot].seq):
             with gil:
-                self.listener.too_large(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
+                self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
         return Online.refuse(self, slot, reason)
 
 

@@ -116,8 +116,8 @@ def test_every_decision_is_made_from_what_the_twin_sees(scenario: Scenario) -> N
                                              choice.devices))  # fmt: skip
     found: dict[int, list[Any]] = {}
     for d in replayed(prepared(scenario), asked(scenario), "all"):
-        if d.too_large:
-            assert twin.pods[d.pod.seq].reason == "too_large" and d.reason__n.all()
+        if d.never:
+            assert twin.pods[d.pod.seq].reason == d.never and d.reason__n.all()
         else:
             assert d.attempt == len(found.get(d.pod.seq, []))
             found.setdefault(d.pod.seq, []).append((d.t_s, told(d), d.node, bits(d.gpus)))

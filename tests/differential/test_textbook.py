@@ -69,7 +69,7 @@ def test_conditions_keep_pods_from_nodes() -> None:
         {"pinned_node": "n0-0000"},  # a whole node, but a part of n0 is taken
         {**small, "pinned_node": "n9"},  # no node has this name
     ], zones)  # fmt: skip
-    assert result.jobs["reason"].to_list() == ["running", "running", "running", "no_extra", "no_cpu", "too_large"]
+    assert result.jobs["reason"].to_list() == ["running", "running", "running", "no_extra", "no_cpu", "no_match"]
     assert result.placements["node_id"].to_list()[:3] == [1, 0, 1]
 
 
@@ -91,10 +91,39 @@ def test_conditions_device_memory_is_counted_by_device() -> None:
 def test_gangs_start_together_or_not_at_all() -> None:
     member = {"cpu_milli": 3000, **GANG}
     assert starts(run([member, member], TWO)) == [1.0, 1.0]
-    lonely = run([member, member], ONE)
-    assert starts(lonely) == [None, None]
-    assert lonely.jobs["reason"].to_list() == ["gang", "no_cpu"]
-    assert lonely.timeline["cpu_milli_alloc"].to_list() == [0, 0, 0]
+    crowded = run([{"cpu_milli": 2000}, member, member], TWO)
+    assert starts(crowded) == [0.0, None, None]
+    assert crowded.jobs["reason"].to_list() == ["running", "gang", "no_cpu"]
+    assert crowded.timeline["cpu_milli_alloc"].to_list() == [2000, 2000, 2000, 2000]
+
+
+@pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip", "drf"])
+def test_gangs_that_no_empty_cluster_could_start_block_nobody(queue: str) -> None:
+    member = {"cpu_milli": 3000, **GANG}
+    result = run([member, member, {"cpu_milli": 1000}], ONE, queue)
+    assert result.jobs["reason"].to_list() == ["gang_too_large", "gang_too_large", "running"]
+    # A node hosts two of 1500, so five pods are one too many on two nodes.
+    fifth = {"cpu_milli": 1500, "job_id": 8, "gang_size": 5}
+    result = run([fifth] * 5 + [{"cpu_milli": 4000}], TWO, queue)
+    assert result.jobs["reason"].to_list() == ["gang_too_large"] * 5 + ["running"]
+    assert starts(run([{**fifth, "gang_size": 4}] * 4, TWO, queue)) == [3.0] * 4
+
+
+@pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip", "drf"])
+def test_quotas_that_are_smaller_than_a_pod_or_a_gang_block_nobody(queue: str) -> None:
+    regime, anna = Regime(quotas={"anna": {"cpu_milli": 2000}}), {"tenant": "anna"}
+    result = run([{"cpu_milli": 2001, **anna}, {"cpu_milli": 2000, **anna}], ONE, queue, regime)
+    assert result.jobs["reason"].to_list() == ["over_quota", "running"]
+    gang = {"cpu_milli": 1500, **anna, **GANG}
+    result = run([gang, gang, {"cpu_milli": 2000, **anna}], ONE, queue, regime)
+    assert result.jobs["reason"].to_list() == ["gang", "over_quota", "running"]
+
+
+def test_conditions_that_shut_out_every_node_that_is_large_enough_are_the_reason() -> None:
+    zones = cluster({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}, "cpu_milli": 1000})
+    there = {"constraints": [{"key": "zone", "op": "In", "values": ["b"]}]}
+    result = run([{"cpu_milli": 2000, **there}, {"cpu_milli": 5000, **there}, {"cpu_milli": 4000}], zones, "fifo")
+    assert result.jobs["reason"].to_list() == ["no_match", "too_large", "running"]
 
 
 def test_gangs_wait_for_their_last_member_even_at_the_end() -> None:

@@ -33,9 +33,9 @@ class Listener:
         """It has been taken."""
         self.told.append(("after", seq, node, gpus))
 
-    def too_large(self, seq: int, cls: int, t_s: float) -> None:
+    def never(self, seq: int, cls: int, t_s: float, reason: int) -> None:
         """There is nothing to decide."""
-        self.told.append(("too_large", seq, cls, t_s))
+        self.told.append((REASONS[reason], seq, cls, t_s))
 
 
 def watched(decision: Decision, *seqs: int, **options: Any) -> Listener:
