@@ -58,8 +58,10 @@ WORDS = {
 }  # fmt: skip
 """Checks without figures."""
 NEVER = {
-    "too_large": "no empty node could host it", "no_match": "no node's labels, taints and name let it in",
-    "over_quota": "it is more than its tenant's whole quota", "gang": "another pod of its gang can never start",
+    "too_large": "no empty node could host it",
+    "no_match": "no node's labels, taints and name let it in",
+    "over_quota": "it is more than its tenant's whole quota",
+    "gang": "another pod of its gang can never start",
     "gang_too_large": "its gang is larger than the cluster",
 }
 """Why a pod could not start on an empty cluster either; ``no_match`` if there are nodes that are large enough."""
