@@ -357,7 +357,8 @@ def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
 def ending(regime: Regime, workload: Workload, nodes: int) -> Regime:
     """The same rules, with failures seldom enough that every pod and gang comes to its end.
 
-    What fails every ``gap_s`` on average and needs ``stretch_s`` without a failure tries ``exp(stretch_s / gap_s)`` times.
+    What fails every ``gap_s`` on average and needs ``stretch_s`` without a failure tries about
+    ``exp(stretch_s / gap_s)`` times.
     """
     outages = regime.outages
     if outages.mtbf_s is None or regime.on_node_loss == "lost":
