@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "mig")
-METRICS = "metrics"
+METRICS, KUBERNETES = "metrics", "kubernetes"
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
@@ -47,19 +47,22 @@ def new_policy(name: str, out: Path) -> None:
 
 
 @click.command(epilog="Example: fastsim describe metrics --table summary energy_kwh")
-@click.argument("policy", metavar="POLICY|metrics")
+@click.argument("policy", metavar="POLICY|metrics|kubernetes")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--table", metavar="T", help="Metrics of this table only: summary, jobs, placements, timeline, charts.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bool) -> None:
-    """Idea, formula, parameters and citation of a policy; or what figures mean.
+    """Idea, formula, parameters and citation of a policy; what figures mean; what becomes of fields of Kubernetes.
 
-    After the word metrics, each NAME is a column of a result table or a chart; without names, all are told.
+    After the word metrics, each NAME is a column of a result table or a chart, after the word kubernetes a part of a
+    field's, resource's or object's name; without names, all are told.
     """
     if policy == METRICS:
         _describe_metrics(names, table or "", as_json)
+    elif policy == KUBERNETES and not table:
+        _describe_fields(names, as_json)
     elif names or table:
-        raise click.UsageError(f"NAME and --table go with the word {METRICS}")
+        raise click.UsageError(f"NAME goes with the words {METRICS} and {KUBERNETES}, --table with {METRICS}")
     else:
         _describe_policy(policy, as_json)
 
@@ -75,6 +78,13 @@ def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None
         click.echo(json.dumps([dataclasses.asdict(one) for one in told], indent=2))
         return
     click.echo("\n".join(definition_text(one) for one in told))
+
+
+def _describe_fields(words: tuple[str, ...], as_json: bool) -> None:
+    from fastsim.kubernetes_fields import chosen, fields_text
+
+    found = chosen(words)
+    click.echo(json.dumps([one._asdict() for one in found], indent=2) if as_json else fields_text(found))
 
 
 def _describe_policy(policy: str, as_json: bool) -> None:

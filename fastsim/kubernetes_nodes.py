@@ -29,6 +29,8 @@ TAINT = "taint:"
 """Beginning of the labels that stand for taints."""
 KEPT_AWAY = ("NoSchedule", "NoExecute")
 """Effects of a taint that keep pods away."""
+CPU_MODEL = f"{ALIBABA}cpu-model"
+"""Label with the model of a node's CPU."""
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 """Key of the taint that a cordoned node has."""
 
@@ -116,5 +118,5 @@ def _known_cpu(node: Manifest) -> str | None:
     """The CPU model, if a label tells one that the default catalogue has."""
     from fastsim.catalog import Catalog
 
-    name = mapping(node.part("metadata"), "labels", node.where).get(f"{ALIBABA}cpu-model")
+    name = mapping(node.part("metadata"), "labels", node.where).get(CPU_MODEL)
     return str(name) if name in Catalog.default().cpu else None

@@ -52,8 +52,7 @@ cdef class DemandTable:
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef void vacate(self, int n, Look* look) noexcept nogil
     cdef int hindrance(self, int cls) noexcept nogil
-    cdef int64_t seats(self, int cls) noexcept nogil
-    cdef int64_t seats_on(self, int n, int cls) noexcept nogil
+    cdef int64_t seats(self, int n, int cls) noexcept nogil
     cdef bint hopeless(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil

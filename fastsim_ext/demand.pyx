@@ -237,16 +237,8 @@ cdef class DemandTable:
                 found = NO_MATCH
         return found
 
-    cdef int64_t seats(self, int cls) noexcept nogil:
-        """How many pods of the class all nodes together host when nobody else is there."""
-        cdef int64_t found = 0
-        cdef int n
-        for n in range(self.nodes.count):
-            found += self.seats_on(n, cls)
-        return found
-
-    cdef int64_t seats_on(self, int n, int cls) noexcept nogil:
-        """How many of them node ``n`` hosts."""
+    cdef int64_t seats(self, int n, int cls) noexcept nogil:
+        """How many pods of the class node ``n`` hosts when nobody else is there."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const Rule* rule = self.rule(cls)
         cdef int64_t most, each

@@ -252,9 +252,8 @@ cdef class Regulated(Online):
 
     cdef int hopeless(self, int32_t slot) except -1 nogil:
         """Whether an entry could not even start on an empty cluster, whose nodes are all there; it leaves if so."""
-        cdef int32_t over = -1
         cdef int32_t at = self.roster.first(slot)
-        cdef int32_t after
+        cdef int32_t after, over
         cdef int reason
         cdef bint large = False
         while at >= 0 and not large:
@@ -308,7 +307,7 @@ cdef class Regulated(Online):
         cdef int32_t at = self.roster.first(slot)
         cdef int32_t other
         cdef int64_t count
-        cdef int cls, last = -1
+        cdef int cls, n, last = -1
         while at >= 0 and self.roster.members[slot].gang >= 0:
             cls = self.work.slots[at].cls
             if cls != last:
@@ -316,7 +315,11 @@ cdef class Regulated(Online):
                 while other >= 0:
                     count += self.work.slots[other].cls == cls
                     other = self.roster.next(other)
-                if count > self.demand.seats(cls):
+                n = 0
+                while count > 0 and n < self.nodes.count:
+                    count -= self.demand.seats(n, cls)
+                    n += 1
+                if count > 0:
                     return True
             at = self.roster.next(at)
         return False

@@ -28,7 +28,7 @@ BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_j
 LONGEST = "p99_jct_h"
 """The figure that hangs on one of the longest jobs."""
 DRAWS = 24
-"""Draws among equal choices that are played: makespans deviate by 8 %, the mean of so many by 2 %."""
+"""Draws among equal choices that are played: makespans differ by 8 % (standard deviation), means by 2 %."""
 MEAN_BAR = 0.04
 """Relative, for the mean of average completion times over workloads."""
 INTERIOR_BAR = 0.03

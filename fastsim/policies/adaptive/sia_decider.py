@@ -125,7 +125,7 @@ class SiaDecider:
     def _drawn(self, wish: Wishes) -> Wishes:
         """The same with choices that this decision likes better than equal ones, though less than staying.
 
-        A fixed order among equals would favour some GPU model or size in every decision; jobs would have fewer GPUs.
+        A fixed order among equals would favour some GPU model or size every time, and jobs would have fewer GPUs.
         """
         width = wish.value__jq.shape[1]
         liked = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
