@@ -19,6 +19,9 @@ class Interrupted(FastsimError):
         super().__init__(message)
         self.exit_code = exit_code
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, int]]:
+        return type(self), (str(self), self.exit_code)
+
 
 class _BadInput(FastsimError):
     """Something the user gave is wrong (exit code 2)."""

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from fastsim import errors
-from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, ScenarioError, SolverError
+from fastsim.errors import FastsimError, InputError, Interrupted, PolicyError, ResultError, ScenarioError, SolverError
 
 BAD_INPUT = (InputError, PolicyError, ScenarioError)
 
@@ -26,6 +26,11 @@ def test_a_worker_can_send_one_home(kind: type[InputError]) -> None:
     assert (back.where, back.found, back.expected, back.do) == ("a", ["b"], "c", "d")
 
 
+def test_an_interruption_keeps_its_exit_code() -> None:
+    back = pickle.loads(pickle.dumps(Interrupted("stopped; out is complete", 143)))
+    assert type(back) is Interrupted and (str(back), back.exit_code) == ("stopped; out is complete", 143)
+
+
 def test_exit_codes_tell_the_users_mistakes_from_failed_runs() -> None:
     assert {kind.exit_code for kind in BAD_INPUT} == {2}
     assert {kind.exit_code for kind in (FastsimError, ResultError, SolverError)} == {1}
@@ -33,6 +38,6 @@ def test_exit_codes_tell_the_users_mistakes_from_failed_runs() -> None:
 
 def test_every_error_can_be_caught_as_one() -> None:
     raised = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert len(raised) == 7 and all(issubclass(kind, FastsimError) for kind in raised)
+    assert len(raised) == 8 and all(issubclass(kind, FastsimError) for kind in raised)
     # A bad file is no bad scenario: whoever catches one must not swallow the other.
     assert not any(issubclass(a, b) for a in BAD_INPUT for b in BAD_INPUT if a is not b)
