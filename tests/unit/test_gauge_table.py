@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import fastsim as fs
-from fastsim.frames import TOTALS
-from fastsim.gauge_table import gauge_of, node_of_gpu, quantities
-from fastsim.reference_frag import Fragmentation
+from fastsim.frames import FRAG_COLUMNS, TOTALS
+from fastsim.gauge_table import gauge_of, node_kinds, node_of_gpu, quantities
+from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
+from fastsim.reference_nodes import WHOLE, empty_node
 from fastsim.reference_tables import shapes
 from fastsim.result import Result
 from fastsim.typical import TypicalPods
+from tests.strategies import clusters, scenarios_per_run, typicals, workloads
 
 CLUSTER = fs.Cluster.from_gavel("6:4:4", "2:1:4")
 JOBS = fs.Workload.synth("gavel", jobs=40, rate_per_hour=6.0, seed=3, multi_gpu=True, gpu_mix={1: 0.7, 2: 0.3})
@@ -27,12 +31,26 @@ def test_gpus_are_numbered_model_by_model_and_node_by_node() -> None:
 
 def test_a_nodes_part_of_each_total() -> None:
     typical = TypicalPods.of(JOBS)
-    shape = shapes(CLUSTER)[5]  # two v100
-    row = quantities(shape, 1, Fragmentation(typical))
+    kind = node_kinds(CLUSTER)[5]  # two v100
+    row = quantities(kind, 1, typical)
     assert tuple(row) == TOTALS
     assert (row["nodes_used"], row["gpus_of_used_nodes"], row["gpus_used"], row["gpu_alloc"]) == (1, 2, 1, 1000)
-    assert row["gpu_mw"] == shape.gpu_idle_mw + shape.gpu_peak_mw
+    assert row["gpu_mw"] == kind.gpu_idle_mw + kind.gpu_peak_mw
     assert sum(row[name] for name in TOTALS[9:16]) == 1000 * typical.kept
+
+
+@given(st.data())
+@settings(max_examples=scenarios_per_run(60), suppress_health_check=[HealthCheck.too_slow])
+def test_classes_and_power_are_those_by_hand(data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    typical = data.draw(typicals(data.draw(workloads(cluster))))
+    frag = Fragmentation(typical)
+    for kind, shape in zip(node_kinds(cluster), shapes(cluster), strict=True):
+        for used in range(shape.num_gpu + 1):
+            node = empty_node(shape)._replace(gpu_free=(0,) * used + (WHOLE,) * (shape.num_gpu - used))
+            row = quantities(kind, used, typical)
+            assert tuple(row[name] for name in FRAG_COLUMNS) == frag.counted(node)
+            assert (row["cpu_mw"], row["gpu_mw"]) == (cpu_power(node), gpu_power(node))
 
 
 def test_the_gauge_needs_every_quantity() -> None:
