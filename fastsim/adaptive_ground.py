@@ -10,9 +10,8 @@ import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveSetting, Place
 from fastsim.apps.application import Application
-from fastsim.apps.step_times import MICRO_BATCHES, Placement
+from fastsim.apps.step_times import MICRO_BATCHES, Placement, placement_of
 from fastsim.apps.training_curve import TrainingCurve
-from fastsim.reference_adaptive import ring_of
 from fastsim_ext.ground import Course, Site
 
 Measurement = tuple[int, int, int, float, float]
@@ -56,7 +55,7 @@ class Ground:
         model = self.setting.groups[place.group].gpu_model
         if (app.name, place.group) not in self.most_nodes:
             self.most_nodes[app.name, place.group] = app.on(model).max_nodes
-        ring = ring_of(place.nodes, self.most_nodes[app.name, place.group])
+        ring = placement_of(place.nodes, self.most_nodes[app.name, place.group])
         key = app.name, place.group, ring
         if key not in self.sites:
             self.sites[key] = site_of(app, model, place.group, ring)

@@ -28,7 +28,6 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.frames import ROW
 from fastsim.goodput import Noise, Perf
 from fastsim.perf_fit import Observation, fitted
-from fastsim.reference_adaptive import check_job
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping
 from fastsim.round_options import RoundOptions
 from fastsim.round_plan import Setting
@@ -250,7 +249,9 @@ def _check(asked: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
     for number, job in enumerate(asked):
         where = f"job {number}"
         app = setting.applications[job.application]
-        check_job(job, app, where)
+        if not app.init_batch <= job.batch_size <= app.max_batch:
+            expected = f"{app.init_batch} to {app.max_batch} samples for {app.name}"
+            raise InputError(f"{where}: batch_size", job.batch_size, expected)
         if models.isdisjoint(app.steps):
             raise InputError(
                 f"{where}: {app.name}", f"GPU models {', '.join(sorted(models))}", f"one of {', '.join(app.steps)}"

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fastsim.adaptive_plan import NEVER, AdaptiveJob
 from fastsim.apps.application import TOLERANCE, Application, Split, fixed_split
 from fastsim.apps.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
-from fastsim.errors import InputError
 from fastsim.goodput import Limits, Noise, Perf
 from fastsim.perf_fit import Observation, fitted
 from fastsim.reference_goodput import best
@@ -173,10 +172,3 @@ def ring_of(nodes: Sequence[int], most_nodes: int) -> Placement:
         each = math.ceil(len(nodes) / most_nodes - TOLERANCE)
         ring = [min(each, len(nodes) - start) for start in range(0, len(nodes), each)]
     return tuple(ring)
-
-
-def check_job(job: AdaptiveJob, app: Application, where: str) -> None:
-    """Refuse a batch size that the application cannot train with."""
-    if not app.init_batch <= job.batch_size <= app.max_batch:
-        expected = f"{app.init_batch} to {app.max_batch} samples for {app.name}"
-        raise InputError(f"{where}: batch_size", job.batch_size, expected)

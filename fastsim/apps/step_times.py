@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,6 +167,15 @@ def canonical(placement: Sequence[int]) -> Placement:
     if not ring or min(ring) < 0:
         raise InputError("placement", tuple(placement), "GPUs on one node or more")
     return min(ring[start:] + ring[:start] for start in range(len(ring)))
+
+
+def placement_of(node__g: Sequence[int], most_nodes: int) -> Placement:
+    """GPUs of each node, of a list of their nodes; more nodes than ``most_nodes`` count as so many, evenly filled."""
+    ring = tuple(len(list(gpus)) for _, gpus in groupby(node__g))
+    if len(ring) <= most_nodes:
+        return ring
+    each = -(-len(node__g) // most_nodes)
+    return packed(len(node__g), each)
 
 
 def packed(num_gpu: int, gpus_per_node: int) -> Placement:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.adaptive_run import Rounds, begun
+from fastsim.apps.step_times import placement_of
 from fastsim.errors import InputError
 from fastsim.reference_adaptive import JobByHand, ring_of
 from fastsim_ext.trainee import Trainee
@@ -85,6 +86,11 @@ def test_more_nodes_than_were_ever_measured_count_as_fewer() -> None:
     assert ring_of((0, 0, 1, 2, 2, 2), 3) == (2, 1, 3)
     assert ring_of((0, 1, 2, 3, 4), 2) == (3, 2)
     assert ring_of((), 2) == ()
+
+
+@given(st.lists(st.integers(0, 4), max_size=12), st.integers(1, 6))
+def test_rings_are_those_by_hand(nodes: list[int], most_nodes: int) -> None:
+    assert placement_of(nodes, most_nodes) == ring_of(nodes, most_nodes)
 
 
 def test_a_batch_size_that_cannot_train_is_refused() -> None:

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fastsim.apps.step_times import StepRow, StepTimes, canonical, packed
+from fastsim.apps.step_times import StepRow, StepTimes, canonical, packed, placement_of
 from fastsim.errors import InputError
 
 
@@ -111,3 +111,15 @@ def test_measurements_that_cannot_be_are_refused(wrong: StepRow) -> None:
 def test_no_placement_is_refused() -> None:
     with pytest.raises(InputError, match="no measured placement"):
         StepTimes("sample", [row(None, 1, 1, 8)])
+
+
+def test_gpus_on_one_node_after_the_other_are_a_ring() -> None:
+    assert placement_of((0, 0, 1, 2, 2, 2), 3) == (2, 1, 3)
+    assert placement_of((0, 1, 0), 3) == (1, 1, 1)
+    assert placement_of((), 2) == ()
+
+
+def test_more_nodes_than_were_ever_measured_count_as_fewer() -> None:
+    assert placement_of((0, 1, 2, 3, 4), 2) == (3, 2)
+    assert placement_of((0, 1, 2, 3), 2) == (2, 2)
+    assert placement_of((0, 0, 1, 2, 3, 4, 4), 3) == (3, 3, 1)
