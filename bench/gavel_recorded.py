@@ -12,8 +12,8 @@ import time
 import click
 import polars as pl
 
-from tests.golden.gavel import GAVEL
-from tests.golden.gavel_runs import Recorded, runs
+from tests.golden.gavel.gavel import GAVEL
+from tests.golden.gavel.gavel_runs import Recorded, runs
 
 
 def shortest_s(run: Recorded, repeats: int) -> float:

@@ -22,21 +22,21 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
     there = (
-        "tests/unit/test_rules.py",
+        "tests/unit/workload/test_rules.py",
         "tests/unit/engine/test_plan.py",
-        "tests/golden/test_fgd.py",
+        "tests/golden/fgd/test_fgd.py",
         "tests/docs/x.py",
     )
     for name in there:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     for changed, found in (
-        ("fastsim/workload/rules.py", ["tests/unit/test_rules.py"]),
+        ("fastsim/workload/rules.py", ["tests/unit/workload/test_rules.py"]),
         ("fastsim/engine/plan.py", ["tests/unit/engine/test_plan.py"]),
         ("fastsim_ext/engine/plan.pxd", ["tests/unit/engine/test_plan.py"]),
-        ("tests/golden/test_fgd.py", ["tests/golden/test_fgd.py"]),
+        ("tests/golden/fgd/test_fgd.py", ["tests/golden/fgd/test_fgd.py"]),
         ("tests/golden/test_gone.py", []),
-        ("tests/golden/fgd.py", []),
+        ("tests/golden/fgd/fgd.py", []),
         ("README.md", ["tests/docs"]),
         ("fastsim/tables/rules.csv", []),
     ):

@@ -1,4 +1,4 @@
-"""Every module has the test file that its name promises: ``fastsim/workload/rules.py`` has ``test_rules.py``."""
+"""Every module has the test file that its path promises: ``fastsim/a/b.py`` has ``tests/unit/a/test_b.py``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from tests.style.tree import ROOT, short, sources
 UNIT = "tests/unit"
 SHARED = {
     "fastsim/__init__.py": f"{UNIT}/test_public_names.py",  # what the package exports
-    "fastsim/policies/__init__.py": f"{UNIT}/test_registry.py",  # hands out what the registry knows
-    "fastsim/policies/online/weighted.py": f"{UNIT}/test_policies.py",  # sums of policies need several of them
-    "fastsim/policies/programs/finish_time.py": f"{UNIT}/test_finish_time_fairness.py",
-    "fastsim/policies/programs/max_sum.py": f"{UNIT}/test_max_sum_throughput.py",
-    "fastsim/policies/programs/min_duration.py": f"{UNIT}/test_min_total_duration.py",
-    "fastsim/policies/programs/geometric_mean.py": f"{UNIT}/test_strategy_proof.py",
-    "fastsim/policies/programs/max_min.py": f"{UNIT}/test_max_min_fairness.py",  # a policy and its program are one
+    "fastsim/policies/__init__.py": f"{UNIT}/policies/test_registry.py",  # hands out what the registry knows
+    "fastsim/policies/programs/finish_time.py": f"{UNIT}/policies/rounds/test_finish_time_fairness.py",
+    "fastsim/policies/programs/max_sum.py": f"{UNIT}/policies/rounds/test_max_sum_throughput.py",
+    "fastsim/policies/programs/min_duration.py": f"{UNIT}/policies/rounds/test_min_total_duration.py",
+    "fastsim/policies/programs/geometric_mean.py": f"{UNIT}/policies/rounds/test_strategy_proof.py",
+    # a policy and its program are one
+    "fastsim/policies/programs/max_min.py": f"{UNIT}/policies/rounds/test_max_min_fairness.py",
     # A policy for jobs says what rounds it asks for; what it does in them stands in ``shares``.
-    "fastsim/policies/rounds/allox.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/first_come.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/gandiva.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/isolated.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/rounds/proportional.py": f"{UNIT}/test_round_policies.py",
-    "fastsim/policies/programs/water_filling.py": f"{UNIT}/test_max_min_fairness_water_filling.py",
-    "fastsim/workload/stream.py": f"{UNIT}/test_workload.py",  # the class Workload
+    "fastsim/policies/rounds/allox.py": f"{UNIT}/policies/rounds/test_round_policies.py",
+    "fastsim/policies/rounds/first_come.py": f"{UNIT}/policies/rounds/test_round_policies.py",
+    "fastsim/policies/rounds/gandiva.py": f"{UNIT}/policies/rounds/test_round_policies.py",
+    "fastsim/policies/rounds/isolated.py": f"{UNIT}/policies/rounds/test_round_policies.py",
+    "fastsim/policies/rounds/proportional.py": f"{UNIT}/policies/rounds/test_round_policies.py",
+    "fastsim/policies/programs/water_filling.py": f"{UNIT}/policies/rounds/test_max_min_fairness_water_filling.py",
     # The parts of the compiled rounds are only reached through the whole.
     "fastsim_ext/draft.pyx": f"{UNIT}/test_round_run.py",
     "fastsim_ext/dues.pyx": f"{UNIT}/test_round_run.py",
@@ -35,11 +34,11 @@ SHARED = {
     "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
     "fastsim_ext/sheet.pyx": f"{UNIT}/test_sheets.py",  # fills the columns of fastsim/sheets.py
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
-    "fastsim/goodput.py": f"{UNIT}/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
+    "fastsim/goodput.py": f"{UNIT}/ext/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
     "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
-    "fastsim_ext/curvature.pyx": f"{UNIT}/test_descent.py",  # reached through the search, like the next
-    "fastsim_ext/subspace.pyx": f"{UNIT}/test_descent.py",
-    "fastsim/memo.py": f"{UNIT}/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
+    "fastsim_ext/curvature.pyx": f"{UNIT}/ext/test_descent.py",  # reached through the search, like the next
+    "fastsim_ext/subspace.pyx": f"{UNIT}/ext/test_descent.py",
+    "fastsim/memo.py": f"{UNIT}/ext/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
     "fastsim/__main__.py": "tests/cli/test_interrupt.py",
     "fastsim/cli.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli_audit.py": f"{UNIT}/test_audit.py",
@@ -50,7 +49,7 @@ SHARED = {
     "fastsim/audit_timeline.py": f"{UNIT}/test_audit.py",
     "fastsim/cli_data.py": "tests/cli/test_verbs.py",
     "fastsim/cli_explain.py": "tests/cli/test_explain.py",
-    "fastsim/cli_export.py": "tests/unit/test_kubernetes_export.py",
+    "fastsim/cli_export.py": f"{UNIT}/test_kubernetes_export.py",
     "fastsim/cli_extender.py": "tests/cli/test_extender.py",
     "fastsim/cli_list.py": "tests/cli/test_verbs.py",
     "fastsim/cli_monitor.py": "tests/cli/test_monitor.py",
@@ -72,7 +71,7 @@ SHARED = {
     "fastsim/turn_records.py": "tests/differential/test_turns.py",
     "fastsim/reference_turns.py": "tests/differential/test_turns.py",  # the twin of the compiled ordered rounds
     "fastsim/reference_seats.py": "tests/differential/test_turns.py",
-    "fastsim/reference_orders.py": f"{UNIT}/test_claim.py",
+    "fastsim/reference_orders.py": f"{UNIT}/ext/test_claim.py",
     "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
     "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
@@ -95,17 +94,18 @@ SHARED = {
     "fastsim/monitored_plan.py": f"{UNIT}/test_containers.py",
     "fastsim/monitored_run.py": f"{UNIT}/test_monitored_simulation.py",
     "fastsim/monitored_frames.py": f"{UNIT}/test_monitored_simulation.py",
-    "fastsim/policies/monitored/spelled.py": f"{UNIT}/test_slots.py",
-    "fastsim/user_scorers.py": f"{UNIT}/test_user.py",
+    "fastsim/policies/monitored/spelled.py": f"{UNIT}/policies/monitored/test_slots.py",
+    "fastsim/user_scorers.py": f"{UNIT}/policies/online/test_user.py",
     "fastsim/scenario_checks.py": f"{UNIT}/test_spec.py",
-    "fastsim/policies/rounds/sia.py": f"{UNIT}/test_sia_decider.py",  # a policy and its decisions are one
-    "fastsim/policies/rounds/pollux.py": f"{UNIT}/test_pollux_decider.py",
-    "fastsim/reference_genetic.py": f"{UNIT}/test_genetic.py",  # the twin of the compiled search
-    "fastsim/policies/rounds/rotation.py": f"{UNIT}/test_rotation.py",
-    "fastsim/policies/rounds/optimus.py": f"{UNIT}/test_optimus_decider.py",
-    "fastsim/policies/adaptive/held.py": f"{UNIT}/test_rotation.py",
-    "fastsim/policies/rounds/served.py": f"{UNIT}/test_served.py",
-    "fastsim/policies/rounds/planned.py": f"{UNIT}/test_planned.py",
+    # a policy and its decisions are one
+    "fastsim/policies/rounds/sia.py": f"{UNIT}/policies/adaptive/test_sia_decider.py",
+    "fastsim/policies/rounds/pollux.py": f"{UNIT}/policies/adaptive/test_pollux_decider.py",
+    "fastsim/reference_genetic.py": f"{UNIT}/ext/test_genetic.py",  # the twin of the compiled search
+    "fastsim/policies/rounds/rotation.py": f"{UNIT}/policies/adaptive/test_rotation.py",
+    "fastsim/policies/rounds/optimus.py": f"{UNIT}/policies/adaptive/test_optimus_decider.py",
+    "fastsim/policies/adaptive/held.py": f"{UNIT}/policies/adaptive/test_rotation.py",
+    "fastsim/policies/rounds/served.py": f"{UNIT}/policies/adaptive/test_served.py",
+    "fastsim/policies/rounds/planned.py": f"{UNIT}/policies/adaptive/test_planned.py",
     "fastsim/reference_adaptive.py": "tests/differential/test_adaptive.py",
     "fastsim/reference_adaptive_loop.py": "tests/differential/test_adaptive_runs.py",
     "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
@@ -136,26 +136,26 @@ SHARED = {
     "fastsim_ext/tenants.pyx": "tests/differential/test_textbook.py",
     "fastsim_ext/waiting.pyx": "tests/differential/test_textbook.py",
     # The compiled programs are compared with the ones in numpy.
-    "fastsim_ext/dense.pyx": f"{UNIT}/test_together.py",
-    "fastsim_ext/embedding.pyx": f"{UNIT}/test_interior.py",
-    "fastsim_ext/lone.pyx": f"{UNIT}/test_alone.py",
-    "fastsim_ext/paired.pyx": f"{UNIT}/test_together.py",
-    "fastsim_ext/offers.pyx": f"{UNIT}/test_offers.py",
+    "fastsim_ext/dense.pyx": f"{UNIT}/policies/programs/test_together.py",
+    "fastsim_ext/embedding.pyx": f"{UNIT}/policies/test_interior.py",
+    "fastsim_ext/lone.pyx": f"{UNIT}/policies/programs/test_alone.py",
+    "fastsim_ext/paired.pyx": f"{UNIT}/policies/programs/test_together.py",
+    "fastsim_ext/offers.pyx": f"{UNIT}/policies/adaptive/test_offers.py",
     "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
     "fastsim_ext/frag.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/hurdles.pyx": f"{UNIT}/test_narrow.py",
-    "fastsim_ext/needs.pyx": f"{UNIT}/test_column.py",  # what a column says of a node that does not fit
+    "fastsim_ext/hurdles.pyx": f"{UNIT}/ext/test_narrow.py",
+    "fastsim_ext/needs.pyx": f"{UNIT}/ext/test_column.py",  # what a column says of a node that does not fit
     "fastsim_ext/pack.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/power.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/sums.pyx": f"{UNIT}/test_grouped.py",
+    "fastsim_ext/sums.pyx": f"{UNIT}/ext/test_grouped.py",
 }
 """Modules tested under another name, and why."""
 NOTHING = {
-    "fastsim/policies/monitored/__init__.py",
     "fastsim/apps/__init__.py",
     "fastsim/policies/adaptive/__init__.py",
+    "fastsim/policies/monitored/__init__.py",
     "fastsim/policies/online/__init__.py",
     "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",
@@ -172,9 +172,16 @@ def modules() -> list[Path]:
     return [path for path in found if short(path) not in NOTHING]
 
 
+def promised(name: str) -> str:
+    """The test file that the path of a module promises: those of the compiled package stand below ``ext``."""
+    package, *folders, file = Path(name).parts
+    below = ["ext", *folders] if package == "fastsim_ext" else folders
+    return "/".join([UNIT, *below, f"test_{Path(file).stem}.py"])
+
+
 def mirror(path: Path) -> str:
     """The test file of a module."""
-    return SHARED.get(short(path), f"{UNIT}/test_{path.stem}.py")
+    return SHARED.get(short(path), promised(short(path)))
 
 
 def test_every_module_has_its_test_file() -> None:
@@ -190,7 +197,7 @@ def test_no_two_modules_claim_one_file() -> None:
 def test_the_tables_name_files_that_exist_and_need_to_share() -> None:
     listed = {*SHARED, *NOTHING}
     assert sorted(name for name in listed if not (ROOT / name).is_file()) == []
-    own = {name: f"{UNIT}/test_{Path(name).stem}.py" for name in SHARED}
+    own = {name: promised(name) for name in SHARED}
     assert sorted(name for name in SHARED if own[name] != SHARED[name] and (ROOT / own[name]).is_file()) == []
     # What a package without a test file holds is a docstring and what it passes on.
     long = [name for name in NOTHING if len((ROOT / name).read_text(encoding="utf-8").splitlines()) > 7]

@@ -17,9 +17,9 @@ from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.explanation import CHECKS, explain, explained, ranks
 from fastsim.frames import REASONS
 from fastsim.spec import Scenario
-from tests.unit.test_nodes import t4
+from tests.unit.ext.test_nodes import t4
+from tests.unit.ext.test_select import mixed
 from tests.unit.test_replay import named, pods
-from tests.unit.test_select import mixed
 
 TEXTS: dict[str, Any] = {"cluster": "openb:10?seed=1", "workload": "synth:openb?pods=60&seed=2", "policy": "fgd"}
 

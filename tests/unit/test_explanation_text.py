@@ -11,9 +11,9 @@ from fastsim.explanation import explained
 from fastsim.explanation_text import explanation_text, nearest, request_text, write_csv
 from fastsim.plan import PodRequest
 from fastsim.spec import Scenario
-from tests.unit.test_nodes import t4
+from tests.unit.ext.test_nodes import t4
+from tests.unit.ext.test_select import mixed
 from tests.unit.test_replay import named, pods
-from tests.unit.test_select import mixed
 
 
 def test_a_pod_that_was_placed() -> None:

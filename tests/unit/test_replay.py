@@ -13,7 +13,7 @@ from fastsim.simulation import Prepared, prepared
 from fastsim.spec import Scenario
 from fastsim.stages import Deschedule, RunningPod, RunView
 from fastsim.workload import Workload
-from tests.unit.test_nodes import t4
+from tests.unit.ext.test_nodes import t4
 
 
 def pods(*rows: dict[str, Any]) -> Workload:

@@ -13,7 +13,7 @@ from fastsim.capacity import smallest_additions
 from fastsim.kubernetes import NotHonoured
 from fastsim.running_pods import taints_of
 from tests.objects import node, pod, written
-from tests.unit.test_kubernetes_now import running
+from tests.unit.workload.test_kubernetes_now import running
 
 TAINTED = node("closed", spec={"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]})
 CONTENT = [{"key": "dedicated", "operator": "Exists"}]

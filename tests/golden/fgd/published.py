@@ -1,0 +1,132 @@
+"""Our figures beside the recorded ones, run by run: ``python -m tests.golden.fgd.published [--full]``.
+
+Two tables are reproduced: digests and totals of ten policies on the ``default`` trace, and the
+published allocation and fragmentation curves of every trace. ``FASTSIM_GOLDEN=full`` in the
+environment, or ``--full`` here, runs every curve; otherwise each policy meets each trace with one
+seed, taken in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from fastsim.result import Result
+from tests.golden.fgd.fgd import FGD, arrivals, discrete, inputs, placement_sha256, plans, simulated
+
+CURVES = ("alloc_pct", "frag_pct", "frag_ratio_pct")
+
+
+class Case(NamedTuple):
+    """One run of a table: policy, trace and seed as the recordings name them."""
+
+    policy: str
+    trace: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.policy}-{self.trace}-seed{self.seed}"
+
+
+def full() -> bool:
+    """Whether every row was asked for."""
+    return os.environ.get("FASTSIM_GOLDEN") == "full" or "--full" in sys.argv
+
+
+@cache
+def digests() -> dict[Case, dict[str, Any]]:
+    """Digests and totals by case."""
+    path = FGD / "default-10seeds-hashes.csv"
+    rows = pl.read_csv(path).rows(named=True) if path.exists() else []
+    return {Case(row["policy"], row["trace"], row["seed"]): row for row in rows}
+
+
+@cache
+def curves() -> dict[Case, pl.DataFrame]:
+    """Published curves of deterministic policies by case, as far as the recorded orders allow."""
+    path = FGD / "published_discrete.parquet"
+    orders = {file.stem for file in FGD.glob("inputs/orders/*.parquet")}
+    if not path.exists():
+        return {}
+    tables = pl.read_parquet(path).partition_by("policy", "trace", "seed", as_dict=True, maintain_order=True)
+    cases = {Case(*key): table.sort("arrive_pct") for key, table in tables.items()}
+    random = {name for name, plan in plans().items() if any(term.kernel == "random" for term in plan.terms)}
+    return {c: t for c, t in cases.items() if c.trace in orders and c.policy in plans() and c.policy not in random}
+
+
+def digest_cases() -> list[Case]:
+    """Rows of the digest table: every run is run."""
+    return list(digests())
+
+
+def curve_cases() -> list[Case]:
+    """Published curves to run: all, or one seed for each policy on each trace, the next pair with the next seed."""
+    return list(curves()) if full() else list(_one_seed_each(curves()))
+
+
+def _one_seed_each(cases: dict[Case, Any]) -> Iterator[Case]:
+    for turn, pair in enumerate(sorted({case[:2] for case in cases})):
+        seeds = sorted(case for case in cases if case[:2] == pair)
+        yield seeds[turn % len(seeds)]
+
+
+def totals(result: Result, case: Case) -> dict[str, Any]:
+    """The digest table's row of our run."""
+    rows, run = arrivals(result), inputs(case.trace, case.seed)
+    capacity = int(run.nodes["num_gpu"].sum()) * 1000
+    within = rows.filter(pl.col("arrived_gpu_milli") <= capacity)
+    placed = int(rows["pods_running"][-1])
+    return {
+        "pods": len(rows), "placed": placed, "failed": len(rows) - placed,
+        "placement_sha256": placement_sha256(result, run), "at100_seq": within["pod_id"][-1],
+        "final_used_cpu_milli": rows["cpu_milli_alloc"][-1],
+        **{f"final_{name}": value for name, value in _state(rows).items()},
+        **{f"at100_{name}": value for name, value in _state(within).items()},
+    }  # fmt: skip
+
+
+def _state(rows: pl.DataFrame) -> dict[str, float]:
+    return {
+        "used_gpu_milli": rows["gpu_milli_alloc"][-1], "frag_gpu_milli": rows["frag_milli"][-1],
+        "power_cpu_w": rows["power_cpu_w"][-1], "power_gpu_w": rows["power_gpu_w"][-1],
+    }  # fmt: skip
+
+
+def curve(result: Result, case: Case) -> pl.DataFrame:
+    """The published table of our run."""
+    return discrete(result, int(inputs(case.trace, case.seed).nodes["num_gpu"].sum()))
+
+
+def deviations(case: Case) -> dict[str, float]:
+    """Largest absolute difference of each curve from the published one, in percentage points."""
+    ours = curve(simulated(*case), case)
+    return {name: float((ours[name] - curves()[case][name]).abs().max()) for name in CURVES}  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Print one line for each case with its largest deviations."""
+    print(f"{'digests and totals':40} equal columns")
+    for case in digest_cases():
+        ours, row = totals(simulated(*case), case), digests()[case]
+        wrong = [name for name, value in ours.items() if abs_difference(value, row[name]) > 1e-3]
+        print(f"{case!s:40} {len(ours) - len(wrong)}/{len(ours)} {' '.join(wrong)}", flush=True)
+    print(f"\n{'published curves':40} {'  '.join(CURVES)}  (largest difference, percentage points)")
+    for case in curve_cases():
+        found = deviations(case)
+        print(f"{case!s:40} {'  '.join(f'{found[name]:9.4f}' for name in CURVES)}", flush=True)
+
+
+def abs_difference(one: Any, other: Any) -> float:
+    """How far two cells are apart; texts are equal or infinitely far."""
+    if isinstance(one, str):
+        return 0.0 if one == other else float("inf")
+    return abs(float(one) - float(other))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Recorded runs stopped in the middle and taken up again, with policies that remember: as if they had never stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.round_run import RoundRun
+from tests.golden.gavel import gavel
+from tests.golden.gavel.gavel_runs import Recorded, runs
+
+pytestmark = pytest.mark.skipif(not gavel.GAVEL.exists(), reason="reference data not found (set FASTSIM_SHARED)")
+
+REMEMBERS = ("fifo", "gandiva", "allox", "finish_time_fairness")
+
+
+def chosen() -> list[Recorded]:
+    return [run for run in runs() if run.row["name"] == "cont-sg-12" and run.policy in REMEMBERS]
+
+
+def played(run: Recorded, **more: Any) -> RoundRun:
+    return run.played(run.plan(), record_tasks=True, **more)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.8])
+@pytest.mark.parametrize("run", chosen(), ids=lambda run: run.id)
+def test_taken_up_it_ends_the_same(run: Recorded, part: float, tmp_path: Path) -> None:
+    keeping = RoundKeeping(tmp_path / "state.npz", at_job=int(part * run.row["num_total_jobs"]))
+    whole = played(run, checkpoint=keeping)
+    state = RoundCheckpoint.read(keeping.path)
+    assert keeping.at_job in state.arrived["id"]
+    assert state.rounds < whole.rounds
+    again = played(run, resume=state)
+    for name in whole.jobs.dtype.names or ():
+        if name not in ("place", "task"):
+            assert np.array_equal(again.jobs[name], whole.jobs[name], equal_nan=True), name
+    assert again.tasks.tolist() == whole.tasks.tolist()
+    assert (again.busy_s == whole.busy_s).all()
+    assert (again.extensions, again.opportunities, again.calls) == (whole.extensions, whole.opportunities, whole.calls)

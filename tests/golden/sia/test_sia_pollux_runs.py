@@ -1,0 +1,174 @@
+"""Closed loop: our Pollux on the recorded workloads, with the recorded seeds and with others.
+
+The search draws the recorded random numbers and fits are the recorded ones to the last bit, so a run with a recorded
+seed is the recorded run: every place in every round, every end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.adaptive_plan import AdaptiveSetting, Place
+from fastsim.adaptive_run import AdaptiveRun, begun, run_adaptive
+from fastsim.adaptive_simulation import groups_of, setting_told
+from fastsim.policies.rounds.pollux import Pollux
+from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
+from fastsim.policies.rounds.sia import Sia
+from fastsim.sia_cluster import sia_cluster
+from tests.golden.sia.sia import SIA
+from tests.golden.sia.sia_runs import RecordedRun, trained_applications
+
+pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
+
+SEEDS = 5 if os.environ.get("FASTSIM_GOLDEN") == "full" else 3
+MEAN_BAR = 0.10
+"""Relative, between the mean over our seeds and the mean over those recorded, of average completion times."""
+SHORT = 40
+"""Jobs of a list that does not keep the cluster busy."""
+HOUR_S = 3600.0
+
+
+def recorded() -> dict[str, list[RecordedRun]]:
+    """Recorded runs by workload."""
+    found = defaultdict(list)
+    for folder in sorted((SIA / "runs").glob("*_pollux*")):
+        run = RecordedRun(folder)
+        found[run.summary["workload"]].append(run)
+    return found
+
+
+def setting(round_s: float, seed: int = 0) -> AdaptiveSetting:
+    return AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
+
+
+def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> AdaptiveRun:
+    """The workload of a recorded run under a policy of ours."""
+    jobs = run.jobs()
+    if isinstance(policy, Rotation):
+        jobs = [job._replace(mode="rigid") for job in jobs]
+    told = setting(round_s, seed)
+    return run_adaptive(setting_told(told), told, policy.begin(told), jobs)
+
+
+def mean_jct_h(run: AdaptiveRun) -> float:
+    return float((run.jobs["finish_s"] - run.jobs["submit_s"]).mean()) / HOUR_S
+
+
+@cache
+def pollux_h(name: str, seed: int) -> float:
+    """Average completion time of our Pollux on the jobs of a recorded run."""
+    return mean_jct_h(played(RecordedRun(SIA / "runs" / name), Pollux(), 60.0, seed))
+
+
+def as_recorded(place: Place | None, models: tuple[str, ...]) -> tuple[str, str]:
+    """GPU model and GPUs of each node, as recordings have them."""
+    if place is None:
+        return "", ""
+    count = dict.fromkeys(place.nodes, 0)
+    for node in place.nodes:
+        count[node] += 1
+    return models[place.group], "-".join(map(str, count.values()))
+
+
+@pytest.mark.parametrize("folder", sorted((SIA / "runs").glob("*_pollux*")), ids=lambda folder: folder.name)
+def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
+    run = RecordedRun(folder)
+    told = setting(float(run.round_s), run.summary["seed"])
+    models = tuple(group.gpu_model for group in told.groups)
+    rounds = begun(told, Pollux().begin(told), run.jobs())
+    for time_s, rows in run.by_round():
+        while rounds.loop.now_s < time_s:
+            rounds.loop.work()
+            rounds.decide()
+        here = {run.names[job.id]: as_recorded(rounds.places.get(job.id), models) for job in rounds.loop.active}
+        assert here == {row["job"]: (row["gpu_type"] or "", row["placement"] or "") for row in rows}, time_s
+    while rounds.loop.active or rounds.loop.expected:
+        rounds.loop.work()
+        rounds.decide()
+    jobs = sorted(rounds.loop.gone, key=lambda job: job.id)
+    assert [job.finish_s for job in jobs] == run.told["completion_time"].to_list()
+    assert [job.restarts for job in jobs] == run.told["num_restarts"].to_list()
+
+
+def everything() -> bool:
+    """Whether all recorded workloads are played, whatever it takes."""
+    return os.environ.get("FASTSIM_GOLDEN") == "full"
+
+
+def chosen() -> list[str]:
+    """Workloads with recorded runs of Pollux; without FASTSIM_GOLDEN=full the one that takes least to play."""
+    found = recorded()
+    if everything() or not found:
+        return sorted(found)
+    return [min(found, key=lambda name: (found[name][0].summary["avg_jct_h"] * len(found[name][0].jobs()), name))]
+
+
+def workloads() -> dict[str, dict[str, list[RecordedRun]]]:
+    """Recorded runs by workload and policy, Gavel's with its usual program: those where somebody can be compared."""
+    found: dict[str, dict[str, list[RecordedRun]]] = defaultdict(lambda: defaultdict(list))
+    for folder in sorted((SIA / "runs").glob("*")):
+        run = RecordedRun(folder)
+        if run.policy != "gavel" or (run.summary["gavel_policy"] or PROGRAMS[0]).startswith(PROGRAMS[0]):
+            found[run.summary["workload"] + f" {len(run.names)}"][run.policy].append(run)
+    return {name: runs for name, runs in found.items() if "gavel" in runs or "pollux" in runs}
+
+
+def compared() -> list[str]:
+    """Workloads on which policies are compared; without FASTSIM_GOLDEN=full short ones: that of means over seeds, and
+    those on which Sia and Gavel were both recorded."""
+    return [
+        name for name, runs in sorted(workloads().items())
+        if everything() or name.rpartition(" ")[0] in chosen()
+        or ({"sia", "gavel"} <= set(runs) and len(runs["sia"][0].names) <= SHORT)
+    ]  # fmt: skip
+
+
+def mean_recorded_h(runs: list[RecordedRun]) -> float:
+    """Average completion time over recorded runs."""
+    return float(np.mean([run.summary["avg_jct_h"] for run in runs]))
+
+
+@pytest.mark.parametrize("workload", chosen())
+def test_means_over_seeds(workload: str) -> None:
+    runs = recorded()[workload]
+    ours = [pollux_h(runs[0].name, seed) for seed in range(SEEDS)]
+    off = np.mean(ours) / np.mean([run.summary["avg_jct_h"] for run in runs]) - 1
+    print(f"{workload}: {np.mean(ours):.4f} h ({min(ours):.3f} to {max(ours):.3f}), {off:+.1%} of {len(runs)} runs")
+    assert abs(off) <= MEAN_BAR
+
+
+@pytest.mark.parametrize("workload", compared())
+def test_who_is_faster_is_as_recorded(workload: str) -> None:
+    """Policies rank as they were recorded, and on lists that keep the cluster busy Sia < Pollux < Gavel.
+
+    On three short lists Pollux was recorded alone. Rotation is Gavel's run job by job wherever it was recorded, so it
+    stands for Gavel there; it is faster than the recorded Pollux on all three, and has to be faster than ours.
+    """
+    told = workloads()[workload]
+    run = (told.get("pollux") or told["sia"])[0]
+    short = len(run.names) <= SHORT
+    ours = {
+        "sia": mean_jct_h(played(run, Sia(), 60.0)),
+        "gavel": mean_jct_h(played(run, Rotation(), 360.0)),
+        "pollux": float(np.mean([pollux_h(run.name, seed) for seed in range(SEEDS if short else 1)])),
+    }
+    known = {"gavel": ours["gavel"]} | {policy: mean_recorded_h(runs) for policy, runs in told.items()}
+    print(
+        f"{workload}: " + ", ".join(f"{name} {at:.4f} h ({known.get(name, np.nan):.4f})" for name, at in ours.items())
+    )
+    assert [name for name in in_order(ours) if name in known] == in_order(known)
+    assert in_order(ours)[0] == "sia"
+    if not short:
+        assert in_order(ours) == ["sia", "pollux", "gavel"]
+
+
+def in_order(mean_h: dict[str, float]) -> list[str]:
+    """The fastest policy first."""
+    return sorted(mean_h, key=mean_h.__getitem__)
