@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
+from fastsim.cluster.server import Server
+from fastsim.performance.sensitivity import Demands, Sensitivity
 from fastsim.policies.programs.best_points import best_points, spread
 from fastsim.policies.solve import Solver
-from fastsim.sensitivity import Demands, Sensitivity
-from fastsim.server import Server
-from fastsim.workload.synergy_synth import synth_synergy
+from fastsim.workload.generators.synergy import synth_synergy
 
 SERVER = Server(8, 24, 500, 500, 40)
 JOBS = 20_000

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import parse
 from fastsim.round_plan import RoundView, Setting
 

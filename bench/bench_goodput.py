@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.goodput import Goodput, Limits, Noise, Perf
-from fastsim.perf_fit import Observation, _fitted
+from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.step_time_fit import Observation, _fitted
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.sia_program import Wishes, best_choices

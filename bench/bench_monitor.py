@@ -10,11 +10,11 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
-from fastsim.live_metrics import Record
-from fastsim.openmetrics import read_files, write_files
+from fastsim.foundation.random_streams import Stream
 from fastsim.policies.monitored.admission import Admission
-from fastsim.streams import Stream
-from fastsim.telemetry_table import SCHEMA, ordered
+from fastsim.telemetry.exporter import Record
+from fastsim.telemetry.openmetrics import read_files, write_files
+from fastsim.telemetry.readings_table import SCHEMA, ordered
 
 DEVICES, MOMENTS = 100, 500
 ROWS = 4 * DEVICES * MOMENTS

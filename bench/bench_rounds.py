@@ -10,7 +10,7 @@ import pytest
 import fastsim as fs
 from bench.conftest import Timed
 from fastsim.job_batches import JobBatch, JobBatches
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.reference_rounds import Rounds
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting, setting_of

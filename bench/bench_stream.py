@@ -13,12 +13,12 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
-from fastsim.background import Background
-from fastsim.checksum import content_checksum
+from fastsim.foundation.background_writer import Background
+from fastsim.foundation.checksum import content_checksum
 from fastsim.frames import INTERVAL, OUTCOME, POD
 from fastsim.recording import FileTables
 from fastsim.summary import Waits
-from fastsim.workload.classes import PodClasses
+from fastsim.workload.pod_classes import PodClasses
 
 ROWS = int(os.environ.get("FASTSIM_BENCH_ROWS", "200000"))
 """Pods of each benchmark; a longer trace costs the same for each pod."""

@@ -14,7 +14,7 @@ from fastsim.reference_turns import Turns as Twin
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Setting
 from fastsim.round_simulation import PreparedRounds, driven, prepared_rounds
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from fastsim.turn_needs import TurnNeeds
 from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, looped, run_turns

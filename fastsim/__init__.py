@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastsim import policies as policies
-    from fastsim.catalog import Catalog as Catalog
-    from fastsim.cluster import Cluster as Cluster
+    from fastsim.cluster.cluster import Cluster as Cluster
     from fastsim.errors import FastsimError as FastsimError
     from fastsim.errors import InputError as InputError
     from fastsim.errors import PolicyError as PolicyError
@@ -25,49 +24,50 @@ if TYPE_CHECKING:
     from fastsim.errors import SolverError as SolverError
     from fastsim.explanation import NeverTried as NeverTried
     from fastsim.explanation import explain as explain
+    from fastsim.hardware.model_catalog import Catalog as Catalog
     from fastsim.job_charts import job_chart as job_chart
-    from fastsim.oracle import Oracle as Oracle
+    from fastsim.performance.oracle import Oracle as Oracle
+    from fastsim.performance.sensitivity import Sensitivity as Sensitivity
     from fastsim.plots import Comparison as Comparison
     from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
-    from fastsim.prices import Prices as Prices
     from fastsim.reporting import Report as Report
     from fastsim.reporting import report as report
     from fastsim.result import Result as Result
     from fastsim.resuming import fork as fork
     from fastsim.resuming import resume as resume
-    from fastsim.sensitivity import Sensitivity as Sensitivity
+    from fastsim.scenario.prices import Prices as Prices
+    from fastsim.scenario.scenario import Scenario as Scenario
     from fastsim.simulation import ColumnIgnored as ColumnIgnored
     from fastsim.simulation import PodTooLarge as PodTooLarge
     from fastsim.simulation import simulate as simulate
     from fastsim.simulation import simulate_many as simulate_many
-    from fastsim.spec import Scenario as Scenario
     from fastsim.stages import Deschedule as Deschedule
     from fastsim.sweep import Sweep as Sweep
-    from fastsim.telemetry import Telemetry as Telemetry
-    from fastsim.typical import TypicalPods as TypicalPods
+    from fastsim.telemetry.telemetry import Telemetry as Telemetry
     from fastsim.workload import Workload as Workload
+    from fastsim.workload.typical_pods import TypicalPods as TypicalPods
 
 _HOMES = {
-    "catalog": ("Catalog",),
-    "cluster": ("Cluster",),
+    "hardware.model_catalog": ("Catalog",),
+    "cluster.cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
     "explanation": ("NeverTried", "explain"),
     "job_charts": ("job_chart",),
-    "oracle": ("Oracle",),
+    "performance.oracle": ("Oracle",),
     "plots": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
-    "prices": ("Prices",),
+    "scenario.prices": ("Prices",),
     "reporting": ("Report", "report"),
     "result": ("Result",),
     "resuming": ("fork", "resume"),
-    "sensitivity": ("Sensitivity",),
+    "performance.sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
     "sweep": ("Sweep",),
-    "telemetry": ("Telemetry",),
-    "typical": ("TypicalPods",),
+    "telemetry.telemetry": ("Telemetry",),
+    "workload.typical_pods": ("TypicalPods",),
     "workload": ("Workload",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_plan import Setting
 from fastsim.workload import schema as s
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.adaptive_run import AdaptiveRun
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.frames import Makers
 from fastsim.round_frames import jobs as round_jobs
 from fastsim.round_frames import makers as round_makers

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveSetting, Place
-from fastsim.apps.application import Application
-from fastsim.apps.step_times import MICRO_BATCHES, Placement, placement_of
-from fastsim.apps.training_curve import TrainingCurve
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, placement_of
+from fastsim.performance.applications.training_curve import TrainingCurve
 from fastsim_ext.ground import Course, Site
 
 Measurement = tuple[int, int, int, float, float]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fastsim.apps.application import Application, Applications
-from fastsim.goodput import Noise, Perf
+from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.goodput import Noise, Perf
 
 MODES = ("adaptive", "scale-gpus", "rigid")
 """What may change while a job trains: GPUs and batch size; GPUs only; nothing."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim import interrupts
 from fastsim.adaptive_checkpoint import decisions, remembering, state_of, take_over
 from fastsim.adaptive_ground import Ground
 from fastsim.adaptive_plan import (
@@ -25,9 +24,10 @@ from fastsim.adaptive_plan import (
 )
 from fastsim.adaptive_records import TRAINED, gang_records, trained_records
 from fastsim.errors import InputError, PolicyError
+from fastsim.foundation import interrupts
 from fastsim.frames import ROW
-from fastsim.goodput import Noise, Perf
-from fastsim.perf_fit import Observation, fitted
+from fastsim.performance.goodput import Noise, Perf
+from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping
 from fastsim.round_options import RoundOptions
 from fastsim.round_plan import Setting

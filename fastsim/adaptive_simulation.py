@@ -10,25 +10,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastsim import round_sources, sources
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
-from fastsim.apps.application import Applications
 from fastsim.binding_columns import checked_columns
 from fastsim.errors import InputError, PolicyError, ScenarioError
-from fastsim.oracle import Oracle
+from fastsim.performance.applications.application import Applications
+from fastsim.performance.oracle import Oracle
 from fastsim.result import Result
 from fastsim.round_plan import Setting
+from fastsim.scenario import round_texts
 from fastsim.workload import schema as s
+from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.adaptive_run import AdaptiveRun
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_saving import RoundSaving
     from fastsim.run_warnings import Message
-    from fastsim.spec import Scenario
-    from fastsim.typical import TypicalPods
+    from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
 
 ROUND_S = 60.0
 """Length of a round if nothing is said, seconds."""
@@ -59,14 +60,14 @@ def is_adaptive(policy: Any) -> bool:
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario)
-    cluster = round_sources.lasting(sources.cluster_from(scenario.cluster), scenario.policy)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    cluster = round_texts.lasting(texts.cluster_from(scenario.cluster), scenario.policy)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
     setting = AdaptiveSetting(groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed)
     plan = policy.begin(setting)
     if not isinstance(plan, AdaptivePlan):
         raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an AdaptivePlan")
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     jobs, messages = jobs_of(workload), checked_columns(workload, cluster, by_model=False)
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 

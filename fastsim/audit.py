@@ -22,7 +22,7 @@ from fastsim.job_totals import FIGURES, JOB_COLUMNS
 
 if TYPE_CHECKING:
     from fastsim.result import Result
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-6
 """Sums in another order differ by rounding: 1e-9 of the value, or 1e-6 of its unit where times are large numbers."""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from fastsim import sources
-from fastsim.conditions import further
+from fastsim.cluster.node_table import watts
 from fastsim.errors import ResultError
+from fastsim.hardware.mig import gpu_milli
+from fastsim.hardware.node_constraints import further
 from fastsim.metric_definitions import ROUND_ENGINES
-from fastsim.mig import gpu_milli
-from fastsim.node_table import watts
-from fastsim.round_sources import window_from
-from fastsim.spec import Scenario
+from fastsim.scenario.round_texts import window_from
+from fastsim.scenario.scenario import Scenario
+from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.result import Result
-    from fastsim.typical import TypicalPods
     from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
 
 MONITORED = "monitored"
 """The engine in which any number of containers share a GPU."""
@@ -115,9 +115,9 @@ def evidence(result: Result, scenario: Scenario | None = None) -> Evidence:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
     scenario = scenario or Scenario.from_dict(result.provenance["scenario"])
-    cluster = sources.cluster_from(scenario.cluster)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)
     jobs = result.jobs.sort("submit_s", "pod_id")  # a run that writes to a folder lists them as they leave

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from fastsim.audit_inputs import LOST, Evidence
-from fastsim.round_sources import prices_from
+from fastsim.scenario.round_texts import prices_from
 
 HOUR_S = 3600.0
 

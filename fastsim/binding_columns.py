@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.accepted_kinds import accepted_models
-from fastsim.conditions import further
 from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import further
 from fastsim.run_warnings import ColumnIgnored, Message
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload import Workload
 
 Flags = npt.NDArray[np.bool_]

@@ -20,15 +20,15 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from fastsim import sources
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.node_table import NODE_SCHEMA
+from fastsim.cluster.node_types import named_parts
 from fastsim.errors import InputError, ScenarioError
 from fastsim.executors import executor
-from fastsim.node_table import NODE_SCHEMA
-from fastsim.node_types import named_parts
 from fastsim.run_warnings import Message, PodTooLarge
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import played
-from fastsim.spec import Scenario
+from fastsim.workload import texts
 
 PROBES = 4
 """Sizes that are tried at a time for each kind of addition."""
@@ -174,9 +174,9 @@ def _base(scenario: Scenario, p95_wait_s: float | None) -> tuple[Scenario, Clust
         if scenario.queue == "drop":
             scenario = scenario.with_(queue="fifo")
     scenario.check()
-    cluster = sources.cluster_from(scenario.cluster)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     return scenario.with_(cluster=cluster, workload=workload, typical=typical, record="summary", out=None), cluster
 
 

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastsim.errors import ResultError, ScenarioError
-from fastsim.tabular import replacing
+from fastsim.foundation.parquet import replacing
 
 SUFFIX = ".checkpoint"
 STATE = "state.npz"

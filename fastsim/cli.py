@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from fastsim import interrupts
 from fastsim.cli_audit import audit
 from fastsim.cli_data import import_, synth
 from fastsim.cli_explain import explain
@@ -28,6 +27,7 @@ from fastsim.cli_strict import notice_key
 from fastsim.cli_sweep import sweep
 from fastsim.cli_trace import trace
 from fastsim.errors import FastsimError
+from fastsim.foundation import interrupts
 
 BROKEN_PIPE = 141
 

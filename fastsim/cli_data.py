@@ -30,7 +30,7 @@ def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> 
     """Pods or nodes of the openb traces (CSV, CSV.gz or Parquet)."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if as_nodes:
-        from fastsim.cluster import Cluster
+        from fastsim.cluster.cluster import Cluster
 
         _refuse(given, "--nodes")
         cluster = Cluster.from_openb(source)
@@ -57,8 +57,8 @@ def import_gavel(source: Path, output: Path) -> None:
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
 def import_gavel_rates(source: Path, output: Path) -> None:
     """Rates of a Gavel throughput file (.json or .json.gz), those of GPUs spread over nodes included."""
-    from fastsim.rate_table import write_rates
-    from fastsim.workload.gavel_rates import import_rates
+    from fastsim.performance.gavel_rates import import_rates
+    from fastsim.performance.rate_table import write_rates
 
     click.echo(f"{output}: {write_rates(import_rates(source), output):,} rates")
 
@@ -81,7 +81,7 @@ def import_pollux(source: Path, output: Path) -> None:
 
 def _import_adaptive(source: Path, output: Path, importer: str) -> None:
     if source.is_dir():
-        from fastsim.workload import sia_folders
+        from fastsim.performance.applications import sia_folders
 
         found = getattr(sia_folders, importer)(source)
         click.echo(f"{output}: {found.to_parquet(output):,} applications")
@@ -98,7 +98,7 @@ def _import_adaptive(source: Path, output: Path, importer: str) -> None:
 def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
     """Jobs of a Synergy trace (plain or .gz), or the servers of a cluster file."""
     if as_nodes:
-        from fastsim.cluster import Cluster
+        from fastsim.cluster.cluster import Cluster
 
         cluster = Cluster.from_synergy(source)
         cluster.to_parquet(output)
@@ -146,8 +146,8 @@ def import_kubernetes(
 
     What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
     """
-    from fastsim.cluster import Cluster
-    from fastsim.kubernetes import Snapshot
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.kubernetes.snapshot import Snapshot
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
     made = snapshot.cluster() if as_nodes else snapshot.workload(read_as)
@@ -175,7 +175,7 @@ def synth() -> None:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
 def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -> None:
     """Pods drawn like those of the openb traces."""
-    from fastsim import sources
+    from fastsim.workload import texts as sources
 
     text = "&".join([f"synth:openb?pods={pods}&seed={seed}", *settings])
     workload, _ = sources.workload_from(text)
@@ -196,14 +196,14 @@ def synth_gavel(
     output: Path, jobs: int, rate_per_hour: float | None, seed: int, script: bool, settings: tuple[str, ...]
 ) -> None:
     """Training jobs drawn as Gavel's simulator draws them."""
-    from fastsim import sources
+    from fastsim.workload import texts as sources
 
     words = [f"synth:{'gavel-trace' if script else 'gavel'}?jobs={jobs}&seed={seed}", *settings]
     if rate_per_hour is not None:
         words.append(f"rate_per_hour={rate_per_hour}")
     workload, _ = sources.workload_from("&".join(words))
     if output.name.endswith((".trace", ".trace.gz")):
-        from fastsim.workload.gavel_trace import write_trace
+        from fastsim.workload.importers.gavel import write_trace
 
         # Each original program writes arrivals its own way.
         click.echo(f"{output}: {write_trace(workload, output, whole_seconds=script):,} jobs")
@@ -222,11 +222,11 @@ def synth_gavel(
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
 def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[str, ...]) -> None:
     """Adaptive jobs like those of the Sia and Pollux experiments."""
-    from fastsim import sources
+    from fastsim.workload import texts as sources
 
     workload, _ = sources.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
     if output.name.endswith((".csv", ".csv.gz")):
-        from fastsim.workload.sia_trace import write_trace
+        from fastsim.workload.importers.sia import write_trace
 
         click.echo(f"{output}: {write_trace(workload, output):,} jobs")
     else:
@@ -247,12 +247,12 @@ def synth_synergy(
     output: Path, jobs: int, rate_per_hour: float, split: str, seed: int, settings: tuple[str, ...]
 ) -> None:
     """Training jobs made as Synergy's simulator makes them."""
-    from fastsim import sources
+    from fastsim.workload import texts as sources
 
     words = [f"synth:synergy?jobs={jobs}&rate_per_hour={rate_per_hour}&split={split}&seed={seed}", *settings]
     workload, _ = sources.workload_from("&".join(words))
     if output.name.endswith((".csv", ".csv.gz")):
-        from fastsim.workload.synergy_trace import write_trace
+        from fastsim.workload.importers.synergy import write_trace
 
         click.echo(f"{output}: {write_trace(workload, output):,} jobs")
     else:

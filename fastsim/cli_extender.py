@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastsim import interrupts
+from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
-    from fastsim.http_service import Service
+    from fastsim.foundation.http import Service
 
 
 @click.command("serve-extender")
@@ -36,9 +36,9 @@ def serve_extender(
     With an address as snapshot, `kubectl proxy` is asked for nodes and pods. Ctrl-C or SIGTERM ends it.
     """
     from fastsim.extender import Extender
-    from fastsim.http_service import Limits, Service, address_of
+    from fastsim.foundation.http import Limits, Service, address_of
     from fastsim.live_snapshot import LiveSnapshot, left_out
-    from fastsim.sources import workload_from
+    from fastsim.workload.texts import workload_from
 
     host, port = address_of(listen)
     live = LiveSnapshot(snapshot, refresh_s, timeout_s, memory_unit)

@@ -81,7 +81,7 @@ def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None
 
 
 def _describe_fields(words: tuple[str, ...], as_json: bool) -> None:
-    from fastsim.kubernetes_fields import chosen, fields_text
+    from fastsim.kubernetes.fields import chosen, fields_text
 
     found = chosen(words)
     click.echo(json.dumps([one._asdict() for one in found], indent=2) if as_json else fields_text(found))
@@ -107,7 +107,7 @@ def _listed(kind: str) -> dict[str, str]:
     if kind == "importers":
         return IMPORTERS
     if kind == "mig":
-        from fastsim.mig import profiles
+        from fastsim.hardware.mig import profiles
 
         return {
             f"{model} {name}": profile.text for model, known in profiles().items() for name, profile in known.items()
@@ -117,6 +117,6 @@ def _listed(kind: str) -> dict[str, str]:
 
         told = [registry.describe(name) for name in registry.names()]
         return {policy.name: f"[{policy.socket}] {policy.title}" for policy in told}
-    from fastsim import sources
+    from fastsim.workload import texts
 
-    return sources.PRESETS if kind == "clusters" else sources.SYNTHETIC
+    return texts.PRESETS if kind == "clusters" else texts.SYNTHETIC

@@ -10,7 +10,7 @@ import click
 from fastsim.cli_extender import until_ended
 
 if TYPE_CHECKING:
-    from fastsim.prometheus import Prometheus
+    from fastsim.telemetry.prometheus import Prometheus
 
 # Written out, because importing their homes would cost every command the time to load polars.
 PROFILES = ("dcgm1", "dcgm2", "dcgm4.9")
@@ -50,9 +50,9 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
 
     Only programs of this machine reach it unless --listen names another address. Ctrl-C or SIGTERM ends it.
     """
-    from fastsim.http_service import Service, address_of
-    from fastsim.live_metrics import Pace, Record, routes
-    from fastsim.telemetry_files import scanned
+    from fastsim.foundation.http import Service, address_of
+    from fastsim.telemetry.exporter import Pace, Record, routes
+    from fastsim.telemetry.files import scanned
 
     host, port = address_of(listen)
     record = Record(scanned(sources, names), profile=profile, names=names)
@@ -77,9 +77,9 @@ def export(
     """Write readings for `promtool tsdb create-blocks-from openmetrics`, or as CSV."""
     import polars as pl
 
-    from fastsim.openmetrics import write_files
-    from fastsim.telemetry_files import scanned, write_csv_files
-    from fastsim.telemetry_table import looked
+    from fastsim.telemetry.files import scanned, write_csv_files
+    from fastsim.telemetry.openmetrics import write_files
+    from fastsim.telemetry.readings_table import looked
 
     table = scanned(sources, names)
     _refuse_existing(output)
@@ -112,9 +112,9 @@ def import_(
     from collections import Counter
 
     from fastsim.errors import InputError, ScenarioError
-    from fastsim.prometheus import Prometheus
-    from fastsim.telemetry_files import collected
-    from fastsim.telemetry_table import write
+    from fastsim.telemetry.files import collected
+    from fastsim.telemetry.prometheus import Prometheus
+    from fastsim.telemetry.readings_table import write
 
     unknown: Counter[str] = Counter()
     if sources[0].startswith(("http://", "https://")):
@@ -151,8 +151,8 @@ def plot(
     from fastsim.drawing import written_chart
     from fastsim.errors import ScenarioError
     from fastsim.plots import distinct_names
+    from fastsim.telemetry.files import readings_of
     from fastsim.telemetry_charts import FOUR, comparison_chart, workload_chart
-    from fastsim.telemetry_files import readings_of
 
     if labels and len(labels) != len(sources):
         raise ScenarioError("--name", f"{len(labels)} of them", f"{len(sources)}, one for each SRC")
@@ -173,8 +173,8 @@ def plot(
 @_names
 def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
     """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""
-    from fastsim.telemetry_files import readings_of
-    from fastsim.telemetry_jobs import jobs_of, write_profiles_csv
+    from fastsim.telemetry.files import readings_of
+    from fastsim.telemetry.jobs_from_readings import jobs_of, write_profiles_csv
 
     found = jobs_of(readings_of(sources, names))
     click.echo(f"{output}: {found.pods.write(output):,} pods")
@@ -188,8 +188,8 @@ def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: P
 @_profile
 def dashboard(output: Path | None, profile: str) -> None:
     """A dashboard for Grafana that shows these readings, or those of real exporters."""
-    from fastsim.dashboard import dashboard_json
     from fastsim.drawing import written_file
+    from fastsim.telemetry.grafana import dashboard_json
 
     told = dashboard_json(profile)
     click.echo(told, nl=False) if output is None else click.echo(f"{written_file(output, told.encode())}: a dashboard")
@@ -202,8 +202,8 @@ def _asked(
     import time
 
     from fastsim.errors import ScenarioError
-    from fastsim.metric_names import by_name
-    from fastsim.workload.kubernetes_pods import unix_s
+    from fastsim.kubernetes.pods import unix_s
+    from fastsim.telemetry.metric_names import by_name
 
     if (start is None) == (last is None):
         raise ScenarioError("--start", "both or neither of --start and --last", "one of them")
@@ -221,8 +221,8 @@ def _epoch_s(table: Any, epoch: str | None) -> int:
     import polars as pl
 
     from fastsim.errors import ScenarioError
-    from fastsim.telemetry_table import looked
-    from fastsim.workload.kubernetes_pods import unix_s
+    from fastsim.kubernetes.pods import unix_s
+    from fastsim.telemetry.readings_table import looked
 
     found = unix_s(epoch, "--epoch")
     if found is not None:
@@ -243,6 +243,6 @@ def _refuse_existing(output: Path) -> None:
 
 
 def _whole_folder(output: Path) -> Any:
-    from fastsim.tabular import replacing_folder
+    from fastsim.foundation.parquet import replacing_folder
 
     return replacing_folder(output)

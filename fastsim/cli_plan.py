@@ -40,7 +40,7 @@ def plan(
     from fastsim import show
     from fastsim.capacity import smallest_additions
     from fastsim.progress import progress_bar
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
     given = {name: value for name, value in options.items() if value is not None}
     base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from fastsim.server import Server
+    from fastsim.cluster.server import Server
 
 
 @click.group()
@@ -45,8 +45,8 @@ def profile_synergy(
     memory_gb_s (GB/s that so many CPUs read from memory). Memory is not measured: the part of the data set that fits
     into it is read at that rate, the rest at the storage's.
     """
-    from fastsim.cache_model import Measured, modelled_profile, write_profile
-    from fastsim.sensitivity import Sensitivity
+    from fastsim.performance.sensitivity import Sensitivity
+    from fastsim.performance.synergy_profiler import Measured, modelled_profile, write_profile
 
     measured = Measured.from_csv(
         source, dataset_gb=dataset_gb, disk_mb_s=disk_mb_s, samples=samples, batch_size=batch_size, num_gpu=gpus
@@ -63,8 +63,8 @@ def profile_synergy(
 
 
 def _server(text: str) -> Server:
+    from fastsim.cluster.server import Server
     from fastsim.errors import ScenarioError
-    from fastsim.server import Server
 
     try:
         gpus, *rest = text.split(":")

@@ -31,7 +31,7 @@ def reproduce(
     """
     from fastsim import reproduce as papers
     from fastsim import show
-    from fastsim.lock import held
+    from fastsim.foundation.folder_lock import held
     from fastsim.progress import progress_bar
 
     folder = out or Path(f"reproduced-{paper}")

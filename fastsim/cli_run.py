@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from fastsim import interrupts
 from fastsim.cli_strict import refuse_scenario, strict_option
+from fastsim.foundation import interrupts
 
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
@@ -75,7 +75,7 @@ def run(
     """Place pods on a cluster, or run jobs on it in rounds, and sum up what happened."""
     from fastsim import show, simulation
     from fastsim.progress import progress_bar
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
     keeping = _keeping(checkpoint, keep_checkpoint)
     given = {name: value for name, value in options.items() if value is not None and value != ()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse Kubernetes objects of which something is not honoured."
@@ -30,11 +30,11 @@ def refuse_not_honoured(found: Iterable[str]) -> None:
 
 def refuse_scenario(scenario: Scenario) -> None:
     """InputError if the objects behind the texts of a scenario ask for what is not honoured, before anything is run."""
-    from fastsim import sources
+    from fastsim.workload import texts
 
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for text, opened in ((scenario.cluster, sources.cluster_from), (scenario.workload, sources.workload_from)):
+        for text, opened in ((scenario.cluster, texts.cluster_from), (scenario.workload, texts.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
                 opened(text)
     refuse_not_honoured(text for text in dict.fromkeys(map(_notice, told)) if text)
@@ -45,7 +45,7 @@ def refuse_run(folder: Path) -> None:
     from collections.abc import Mapping
 
     from fastsim.result import Result
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
     written = Result.load(folder).provenance.get("scenario")
     if isinstance(written, Mapping):
@@ -59,6 +59,6 @@ def notice_key(message: Warning | str) -> str:
 
 
 def _notice(told: Any) -> str:
-    from fastsim.kubernetes import NotHonoured
+    from fastsim.kubernetes.snapshot import NotHonoured
 
     return str(told.message) if issubclass(told.category, NotHonoured) else ""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fastsim import interrupts
 from fastsim.cli_statistics import knee, stats
+from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
     from fastsim.sweep import Run

@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.errors import InputError
-from fastsim.node_table import MAX_GPUS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.typical import TypicalPods
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.workload.typical_pods import TypicalPods
 
 Columns = dict[str, Any]
 WHOLE = 1000

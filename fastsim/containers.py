@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fastsim.device_telemetry import Device
 from fastsim.monitored_plan import Lives
-from fastsim.telemetry_profile import Profile
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.usage_profile import Profile
 
 START, PHASE, END, KNOWN = range(4)
 """What may happen to a container."""

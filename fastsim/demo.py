@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastsim.lock import held
-from fastsim.spec import Scenario
-from fastsim.tabular import replacing_folder
+from fastsim.foundation.folder_lock import held
+from fastsim.foundation.parquet import replacing_folder
+from fastsim.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from fastsim.plots import Comparison

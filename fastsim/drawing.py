@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim import interrupts
 from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
     import altair as alt

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim import interrupts
-from fastsim.allocator import streaming
-from fastsim.background import Background, Inline
 from fastsim.columns import (
     HABITS,
     REMEMBERED,
@@ -26,21 +23,24 @@ from fastsim.columns import (
 )
 from fastsim.errors import InputError, ScenarioError
 from fastsim.feeding import Arrivals, arrivals, positions, stream
+from fastsim.foundation import interrupts
+from fastsim.foundation.arrow_memory import streaming
+from fastsim.foundation.background_writer import Background, Inline
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS, memo_key
-from fastsim.orders import line_order
 from fastsim.plan import QUEUES, OnlinePlan
 from fastsim.pod_totals import Tenants, charge
 from fastsim.recording import FileTables, MemoryTables, Recorder, node_names
-from fastsim.regime import OFF, Regime
 from fastsim.regulation import Regulation, needed
 from fastsim.result import Result, gathered
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.sort_keys import line_order
 from fastsim.stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.target import target
-from fastsim.telemetry import Telemetry
+from fastsim.telemetry.telemetry import Telemetry
 from fastsim.user_scorers import UserScorers
 from fastsim.watching import Watching
-from fastsim.workload.classes import PodClasses
+from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.index import Indexed
 from fastsim_ext.memo import Memo
@@ -51,12 +51,12 @@ from fastsim_ext.waiting import Waiting
 from fastsim_ext.work import WorkTable
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.oversize import Oversized
-    from fastsim.prices import Prices
+    from fastsim.cluster.cluster import Cluster
     from fastsim.saving import Saving
-    from fastsim.typical import TypicalPods
+    from fastsim.scenario.prices import Prices
     from fastsim.workload import Workload
+    from fastsim.workload.oversized_pods import Oversized
+    from fastsim.workload.typical_pods import TypicalPods
 
 DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")

@@ -14,8 +14,8 @@ import pyarrow as pa
 from fastsim.engine import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.errors import ScenarioError
 from fastsim.result import Result, gathered
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import prepared
-from fastsim.spec import Scenario
 from fastsim.spelling import suggestion
 from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, Stepping
 

@@ -14,8 +14,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from fastsim import interrupts
 from fastsim.errors import FastsimError, ScenarioError
+from fastsim.foundation import interrupts
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -31,8 +31,8 @@ from fastsim.replay import (
     sampled_pods,
 )
 from fastsim.result import Result
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import Prepared, Progress, RunWarning, prepared
-from fastsim.spec import Scenario
 from fastsim_ext.observer import NO_GPU_MEMORY
 from fastsim_ext.witness import ABSENT
 

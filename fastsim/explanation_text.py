@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fastsim.explanation import CHECKS, Explanation
-from fastsim.kubernetes_nodes import TAINT
+from fastsim.foundation.parquet import replacing
+from fastsim.kubernetes.nodes import TAINT
 from fastsim.refusal_text import expression
-from fastsim.tabular import replacing
 
 if TYPE_CHECKING:
     from pathlib import Path

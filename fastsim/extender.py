@@ -21,15 +21,15 @@ import numpy as np
 
 from fastsim.errors import FastsimError, InputError
 from fastsim.explanation import NAMES, shortfall
-from fastsim.http_service import Answer, Reply, Request, json_reply
+from fastsim.foundation.http import Answer, Reply, Request, json_reply
+from fastsim.kubernetes.objects import Manifest
 from fastsim.live_snapshot import LiveSnapshot, State, rows_by_arrival
-from fastsim.manifests import Manifest
 from fastsim.policies import registry
 from fastsim.replay import AskedPod, Decision, replayed
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import prepared
 from fastsim.sockets import is_round_policy
-from fastsim.spec import Scenario
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 
 if TYPE_CHECKING:
     from fastsim.workload import Workload

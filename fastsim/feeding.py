@@ -13,7 +13,7 @@ from fastsim.workload import schema as s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.engine import OnlineRun
     from fastsim.workload import Workload
 

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 
 LOAD = 1.3
 """GPU demand offered, relative to the cluster's GPUs."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.frames import FRAG_COLUMNS, TOTALS
-from fastsim.mig import WHOLE
-from fastsim.typical import TypicalPods
+from fastsim.hardware.mig import WHOLE
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.gauge import Gauge
 
 CORE = 2 * WHOLE

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import ResultError
+from fastsim.foundation.parquet import replacing
 from fastsim.round_figures import RoundFigures, counted, given_up, round_figures
 from fastsim.round_options import MOST_FAILURES
 from fastsim.round_run import RoundRun
-from fastsim.tabular import replacing
 
 LOW, HIGH = 1.0, 5.0
 """Weights of the two priorities that the original knows."""

@@ -13,8 +13,8 @@ import polars as pl
 from fastsim.policies.registry import parse
 from fastsim.policies.rounds.names import ORIGINAL_NAMES
 from fastsim.reproduction import Cell, Measure, Reproduction, cell, cell_table, points, published_table
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate_many
-from fastsim.spec import Scenario
 
 POLICIES = ("fifo", "gandiva", "allox", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")
 """Policies of the figure, under their names in the original."""

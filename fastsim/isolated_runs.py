@@ -23,7 +23,7 @@ from fastsim.adaptive_simulation import prepared_adaptive, setting_told
 from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
 from fastsim.result import Result
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 
 Told = Callable[[int], None]
 Run = tuple[AdaptiveJob, int, int]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_options import Job
 from fastsim.workload import Workload
 from fastsim.workload import schema as s

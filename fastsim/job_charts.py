@@ -143,7 +143,7 @@ def _gpus(result: Result, given: int | None) -> int:
     text = result.provenance.get("scenario", {}).get("cluster")
     if text is None:
         raise ScenarioError("demand_over_load: gpus", "nothing", "GPUs of the cluster: the run was not made from texts")
-    from fastsim.sources import cluster_from
+    from fastsim.workload.texts import cluster_from
 
     return cluster_from(text).total_gpus
 

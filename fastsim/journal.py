@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim import interrupts
+from fastsim.foundation import interrupts
 from fastsim.recording import TABLES, FileTables, FrameTables, arrow
 
 Extents = Mapping[str, list[tuple[str, int]]]

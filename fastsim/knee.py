@@ -22,7 +22,7 @@ from fastsim.sweep import sweep_of
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 FEWEST = 30
 """Jobs below which nothing can be said."""

@@ -15,19 +15,19 @@ from typing import Any
 
 import polars as pl
 
-from fastsim import mig, sources
-from fastsim.cluster import Cluster
-from fastsim.device_resources import ALIBABA, FOREIGN, GPU, LACKING, OFFERED, OTHERS, resource_label
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ResultError, ScenarioError
-from fastsim.gpu_products import whole_of
-from fastsim.gpu_slots import REPLICAS
-from fastsim.kubernetes_nodes import IN_BYTES, TAINT
+from fastsim.foundation.parquet import replacing
+from fastsim.hardware import mig
+from fastsim.hardware.gpu_products import whole_of
+from fastsim.kubernetes.devices.device_resources import ALIBABA, FOREIGN, GPU, LACKING, OFFERED, OTHERS, resource_label
+from fastsim.kubernetes.devices.gpu_slots import REPLICAS
+from fastsim.kubernetes.nodes import IN_BYTES, TAINT
+from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.kubernetes_originals import bound
 from fastsim.result import Result
-from fastsim.spec import Scenario
-from fastsim.tabular import replacing
-from fastsim.workload import Workload
-from fastsim.workload.kubernetes_pods import CREATED, DELETED
+from fastsim.scenario.scenario import Scenario
+from fastsim.workload import Workload, texts
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """Ends of the names of files that objects can be written to."""
@@ -63,8 +63,8 @@ def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload
     if not isinstance(written, Mapping):
         raise InputError(str(folder), "a run of objects in memory", "one whose cluster and workload are texts")
     scenario = Scenario.from_dict(written, str(folder))
-    cluster = sources.cluster_from(scenario.cluster)
-    return result, cluster, sources.workload_from(scenario.workload, cluster).workload
+    cluster = texts.cluster_from(scenario.cluster)
+    return result, cluster, texts.workload_from(scenario.workload, cluster).workload
 
 
 def bound_pods(

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError
-from fastsim.http_answer import answer_of, base_address
-from fastsim.kubernetes import Snapshot, holds_a_place
-from fastsim.manifests import Manifest, manifests, manifests_in
-from fastsim.tabular import one_line
+from fastsim.foundation.http_client import answer_of, base_address
+from fastsim.foundation.parquet import one_line
+from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
+from fastsim.kubernetes.snapshot import Snapshot, holds_a_place
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.typical import TypicalPods
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.workload.typical_pods import TypicalPods
 
 PATHS = ("/api/v1/nodes", "/api/v1/pods")
 """What an API server is asked for."""
@@ -50,14 +50,14 @@ class State(Snapshot):
         """Rows of the pods that hold something on a node that is there."""
         held = [item for item in self._of("Pod") if holds_a_place(item)]
         bound = [item for item in held if item.part("spec").get("nodeName") in self.positions]
-        from fastsim.workload.kubernetes_now import age
+        from fastsim.kubernetes.arrival_order import age
 
         return sorted(self.rows_of(bound), key=age)
 
     @cached_property
     def typical(self) -> TypicalPods | None:
         """What fragmentation is measured with: the pods that are there, if there are any."""
-        from fastsim.typical import TypicalPods
+        from fastsim.workload.typical_pods import TypicalPods
 
         if not self.bound_rows:
             return None
@@ -66,8 +66,8 @@ class State(Snapshot):
     @cached_property
     def too_much(self) -> int:
         """Bound pods that do not fit where they are, as far as it is seen here: nothing is known of what they hold."""
+        from fastsim.scenario.scenario import Scenario
         from fastsim.simulation import played
-        from fastsim.spec import Scenario
 
         if not self.bound_rows:
             return 0
@@ -141,7 +141,7 @@ class LiveSnapshot:
 
 def rows_by_arrival(bound: list[dict[str, Any]], asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The bound pods at second 0, the others one after the other from second 1 on."""
-    from fastsim.workload.kubernetes_pods import PodTimes
+    from fastsim.kubernetes.pods import PodTimes
 
     placed = [{**row, "times": PodTimes(created=0.0)} for row in bound]
     return placed + [{**row, "times": PodTimes(created=1.0 + i)} for i, row in enumerate(asked)]

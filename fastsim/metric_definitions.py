@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fastsim.catalog import TABLES
 from fastsim.errors import ScenarioError
+from fastsim.hardware.model_catalog import TABLES
 from fastsim.spelling import suggestion
 
 ROUND_ENGINES = ("shares", "ordered", "adaptive")

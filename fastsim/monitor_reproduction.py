@@ -13,8 +13,8 @@ import polars as pl
 from fastsim.policies.monitored.knots import KUBE_KNOTS
 from fastsim.reproduction import Cell, Measure, Reproduction, cell, cell_table, points, published_table
 from fastsim.result import Result
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate_many
-from fastsim.spec import Scenario
 
 LEVELS = (0, 50, 100, 150, 200, 250)
 """Per cent of memory that jobs declare beyond what they need."""

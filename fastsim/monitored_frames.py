@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.containers import Stay
 from fastsim.frames import INTERVAL, OUTCOME, POD, REASONS, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.job_totals import JobTotals, slowdowns
 from fastsim.monitored_run import Asked, Lived, MonitoredRun
 from fastsim.shared_devices import Course, Devices, changes, costs, course, gpu_seconds, parts
 from fastsim.summary import Waits, summary_frame
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.tariff import Tariff
 
 Array = Any

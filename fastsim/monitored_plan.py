@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from fastsim.errors import PolicyError
 
 if TYPE_CHECKING:
-    from fastsim.device_telemetry import Device
+    from fastsim.telemetry.reading_model import Device
 
 
 class Placed(NamedTuple):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fastsim import interrupts
 from fastsim.containers import Containers, Stay
 from fastsim.errors import PolicyError
+from fastsim.foundation import interrupts
 from fastsim.monitored_plan import Placed, Scheduler
-from fastsim.telemetry_profile import Profile
+from fastsim.telemetry.usage_profile import Profile
 
 QUIET_TURNS = 10_000
 """So many turns in a row that change nothing, while nothing else will ever happen, end a run."""

@@ -8,10 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import sources
-from fastsim.compat import switches_on
 from fastsim.containers import Containers
-from fastsim.device_telemetry import Device
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.monitored_plan import MonitoredPlan
 from fastsim.monitored_run import Asked, Exporter, MonitoredRun
@@ -19,14 +16,17 @@ from fastsim.pod_profiles import PodProfiles
 from fastsim.pod_totals import tariff_of
 from fastsim.result import Result
 from fastsim.round_simulation import compatible
-from fastsim.telemetry import Telemetry, telemetry_from
+from fastsim.scenario.compat import switches_on
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.telemetry import Telemetry, telemetry_from
 from fastsim.workload import schema as s
+from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.spec import Scenario
-    from fastsim.typical import TypicalPods
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
     from fastsim_ext.tariff import Tariff
 
 Array = Any
@@ -48,8 +48,8 @@ class PreparedMonitored(NamedTuple):
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
-    cluster = sources.cluster_from(scenario.cluster)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))
     nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()
@@ -57,7 +57,7 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     if not gpus:
         raise ScenarioError("cluster", "no GPUs", "GPUs that pods can share")
     devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     tariff = tariff_of(cluster, scenario.prices)
     return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff)
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim import interrupts
+from fastsim.foundation import interrupts
 from fastsim.frames import LateFrames
 from fastsim.telemetry_run import Sampling
 from fastsim.watching import TABLE, Samples
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.result import Result
-    from fastsim.telemetry import Telemetry
+    from fastsim.telemetry.telemetry import Telemetry
 
 ROWS = 1 << 18
 """Stays that are handed on at a time."""

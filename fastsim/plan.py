@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fastsim.conditions import NONE, Conditions
-from fastsim.orders import PODS_QUEUES
+from fastsim.hardware.node_constraints import NONE, Conditions
+from fastsim.scenario.sort_keys import PODS_QUEUES
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload import Workload
 
 KERNELS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd", "pwr", "simon", "python")
@@ -92,7 +92,7 @@ class OnlinePlan:
     ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
     ``drf`` serves the tenant with the smallest dominant share first; ``easy`` and ``conservative``
     backfill: a pod overtakes only if no reservation (of the first that waits, of all) is delayed.
-    The orders of ``fastsim.orders`` sort the line by their keys.
+    The orders of ``fastsim.scenario.sort_keys`` sort the line by their keys.
     """
 
     terms: tuple[ScoreTerm, ...]

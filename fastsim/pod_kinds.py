@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.job_batches import POD, JobBatches
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastsim.device_telemetry import Device
 from fastsim.frames import POD
-from fastsim.telemetry_profile import CUT, Phase, Profile
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.usage_profile import CUT, Phase, Profile
 from fastsim.workload import schema as s
 
 Array = Any

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.job_totals import JobTotals
-from fastsim.round_sources import prices_from
+from fastsim.scenario.round_texts import prices_from
 from fastsim.workload import schema as s
 from fastsim_ext.tariff import Tariff
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.engine import OnlineRun
-    from fastsim.prices import Prices
+    from fastsim.scenario.prices import Prices
     from fastsim_ext.work import WorkTable
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.workload import Workload
-from fastsim.workload.stream import arrow_table
+from fastsim.workload.workload import arrow_table
 from fastsim_ext.fifo import fifo_starts
 
 MOST_GPUS = 2**24

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
-from fastsim.checksum import ContentChecksum
 from fastsim.columns import once_each
+from fastsim.foundation.checksum import ContentChecksum
+from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
 from fastsim.frames import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.native_ids import NativeIds
 from fastsim.sheets import NODE, JobSheet, PlacementSheet, Sheet
 from fastsim.summary import Waits
-from fastsim.tabular import QUICK_LEVEL, TableWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
 
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""

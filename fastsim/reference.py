@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.outages import Change
 from fastsim.plan import OnlinePlan
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_gangs import Gangs, lasting_reasons, offer_gang, stop
@@ -40,11 +39,12 @@ from fastsim.reference_tables import (
     timeline_row,
 )
 from fastsim.reference_tenants import Tenants
-from fastsim.regime import OFF, Regime
-from fastsim.typical import PodBatches, TypicalPods
+from fastsim.scenario.outages import Change
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.workload.typical_pods import PodBatches, TypicalPods
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
 
 NODE, DEPARTURE, RETRY, SAMPLE, DESCHEDULE, ARRIVAL, END = range(len(EVENTS))
 

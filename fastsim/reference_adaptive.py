@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fastsim.adaptive_plan import NEVER, AdaptiveJob
-from fastsim.apps.application import TOLERANCE, Application, Split, fixed_split
-from fastsim.apps.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
-from fastsim.goodput import Limits, Noise, Perf
-from fastsim.perf_fit import Observation, fitted
+from fastsim.performance.applications.application import TOLERANCE, Application, Split, fixed_split
+from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
+from fastsim.performance.goodput import Limits, Noise, Perf
+from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.reference_goodput import best
 
 EVERYWHERE = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fastsim.adaptive_ground import Ground
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, AdaptiveView, Belief, JobView, Place
-from fastsim.perf_fit import Observation, fitted
+from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.reference_adaptive import EVERYWHERE, JobByHand, ring_of
 
 

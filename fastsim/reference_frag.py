@@ -8,7 +8,7 @@ function: any use of a device or of a CPU socket turns all of it on.
 from __future__ import annotations
 
 from fastsim.reference_nodes import WHOLE, Node, accepts
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 
 CLASSES = (
     "q1_lack_both", "q2_lack_gpu", "q3_satisfied", "q4_lack_cpu", "xl_satisfied", "xr_lack_cpu", "no_access",

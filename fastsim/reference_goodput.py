@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fastsim.goodput import Limits, Noise, Perf
+from fastsim.performance.goodput import Limits, Noise, Perf
 
 TINY = 1e-8
 CANDIDATES = 50

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fastsim.orders import POD_LEVEL_S, PODS, PODS_QUEUES
 from fastsim.reference_backfill import Reservation, allowed, head_reservation, reservation, undisturbed
 from fastsim.reference_nodes import WHOLE
 from fastsim.reference_orders import Claim, Yard, key
 from fastsim.reference_select import Choice
 from fastsim.reference_tables import Outcome
 from fastsim.reference_tenants import amounts, capacity
+from fastsim.scenario.sort_keys import POD_LEVEL_S, PODS, PODS_QUEUES
 
 if TYPE_CHECKING:
     from fastsim.reference import ReferenceEngine

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from fastsim.conditions import eligible
-from fastsim.mig import gpu_milli
+from fastsim.hardware.mig import gpu_milli
+from fastsim.hardware.node_constraints import eligible
 from fastsim.plan import PodRequest
 
 WHOLE = 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fastsim import outages
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.scenario import outages
 
 
 class Presence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_options import RoundOptions
 
 

@@ -16,7 +16,7 @@ from fastsim.plan import PodRequest
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_nodes import WHOLE, Node, demand, demand_with_instances, given_back, taken
 from fastsim.reference_tables import Outcome, stage_row
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 
 if TYPE_CHECKING:
     from fastsim.reference import ReferenceEngine

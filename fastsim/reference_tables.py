@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fastsim.conditions import conditions_of, node_labels
+from fastsim.hardware.node_constraints import conditions_of, node_labels
 from fastsim.plan import PodRequest
 from fastsim.reference_frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
 from fastsim.reference_nodes import WHOLE, Node, Shape, demand_with_instances
-from fastsim.typical import PodBatches
+from fastsim.workload.typical_pods import PodBatches
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
 
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows; at equal times events happen in this order."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastsim.cluster import Cluster
-from fastsim.device_telemetry import Device, Resident, readings
+from fastsim.cluster.cluster import Cluster
 from fastsim.pod_profiles import PodProfiles
-from fastsim.sample_and_hold import refresh_times, seen_s
-from fastsim.telemetry import Telemetry
+from fastsim.telemetry.reading_model import Device, Resident, readings
+from fastsim.telemetry.sample_and_hold import refresh_times, seen_s
+from fastsim.telemetry.telemetry import Telemetry
 
 Row = dict[str, Any]
 NAMES = {"copy_pct": "copy_pct", "energy_j": "energy_j", "memory_used_mib": "memory_mib", "power_w": "power_w",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fastsim.plan import PodRequest
 from fastsim.reference_nodes import WHOLE, Node, demand_with_instances
 from fastsim.reference_tables import Outcome
-from fastsim.regime import Regime
+from fastsim.scenario.run_rules import Regime
 
 Amounts = tuple[int, int, int]
 """Milli-CPU, MiB and milli-GPU."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastsim.conditions import Conditions, Constraint, holds, node_labels
-from fastsim.device_resources import GPU
-from fastsim.kubernetes_nodes import IN_BYTES, TAINT, UNSCHEDULABLE
+from fastsim.hardware.node_constraints import Conditions, Constraint, holds, node_labels
+from fastsim.kubernetes.devices.device_resources import GPU
+from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 
 SUMMED = {
     "absent": "node(s) were not there", "no_gpu": f"Insufficient {GPU}", "no_gpu_memory": "Insufficient GPU memory",

@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.conditions import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.errors import InputError
-from fastsim.orders import PODS_QUEUES
-from fastsim.outages import Change, away_at_start, merged, planned, taken
+from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.plan import BACKFILL
-from fastsim.regime import OFF, Regime
+from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.sort_keys import PODS_QUEUES
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.plan import OnlinePlan
-    from fastsim.workload.classes import PodClasses
+    from fastsim.workload.pod_classes import PodClasses
     from fastsim_ext.waiting import Waiting
 
 MAX_EXTRA = 16

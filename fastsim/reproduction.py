@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
-from fastsim.tabular import replacing_folder
+from fastsim.foundation.parquet import replacing_folder
 
 TABLES = Path(__file__).with_name("tables")
 VERDICTS = ("same", "within", "outside", "indicative", "no reference")

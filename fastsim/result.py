@@ -17,19 +17,19 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import ResultError
+from fastsim.foundation.folder_lock import held
+from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim.frames import ROW, LateFrames
-from fastsim.lock import held
 from fastsim.pod_totals import totals_of
 from fastsim.recording import arrow
 from fastsim.summary import frag_milli, row_frame, summary_row
-from fastsim.tabular import open_parquet, parquet_table, replacing_folder, write_parquet
-from fastsim.telemetry_table import SCHEMA
+from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
     from fastsim.audit import Audit
     from fastsim.engine import OnlineRun
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""

@@ -15,10 +15,10 @@ from fastsim import simulation
 from fastsim.checkpoint import SUFFIX, Checkpoint, Keeping, unfinished, working_folder
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.feeding import arrived_by, stream
-from fastsim.lock import held
+from fastsim.foundation.folder_lock import held
 from fastsim.round_resuming import fork_rounds, resume_rounds
 from fastsim.round_saving import is_of_rounds, taken_from
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from fastsim.result import Result

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fastsim.compat import switches_on
 from fastsim.errors import ScenarioError
+from fastsim.performance.gavel_job_types import JOB_NAMES
 from fastsim.policies.rounds.estimator import Estimator
 from fastsim.round_plan import RoundPlan
-from fastsim.workload.job_types import JOB_NAMES
+from fastsim.scenario.compat import switches_on
 
 if TYPE_CHECKING:
     from fastsim.round_plan import Setting
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
     from fastsim.turn_plan import TurnPlan
 
 

@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
+from fastsim.foundation.parquet import replacing
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_options import RoundOptions
 from fastsim.round_plan import RoundPlan, Setting
 from fastsim.round_records import GANG, MOMENT
-from fastsim.tabular import replacing
 from fastsim.turn_plan import TurnPlan
 from fastsim_ext import round_state, turn_state
 from fastsim_ext.rounds import Rounds

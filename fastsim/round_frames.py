@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.frames import REASONS, ROW, STATES, Makers, timeline_frame
 from fastsim.gauge_table import node_of_gpu
 from fastsim.job_totals import JobTotals, job_columns, known, slowdowns

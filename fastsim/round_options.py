@@ -68,10 +68,10 @@ class RoundOptions:
     ``round_s``: length of a round, seconds. ``realloc_s``: least time between two allocations; by default 1,920 s,
     or 0 where jobs wait for one although GPUs are free, or miss deadlines (``gap_s``). ``restart_s``: time a job loses
     when it goes on with GPUs it did not hold in the last round, not when it first starts; adaptive jobs have times of
-    their own (``fastsim.apps``) and pay for the first start, too. ``window``: measure and finish jobs
-    ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one each.
-    ``until_s``: end of the run, seconds. ``begin_s``: when ordered rounds may first begin; the others follow every
-    ``round_s``. ``endless``: jobs are generated, so that an arrival is known even after the
+    their own (``fastsim.performance.applications``) and pay for the first start, too. ``window``: measure and finish
+    jobs ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one
+    each. ``until_s``: end of the run, seconds. ``begin_s``: when ordered rounds may first begin; the others follow
+    every ``round_s``. ``endless``: jobs are generated, so that an arrival is known even after the
     last one.
     """
 

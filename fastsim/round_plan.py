@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.oracle import Oracle
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.performance.oracle import Oracle
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,12 +10,12 @@ from fastsim import simulation
 from fastsim.adaptive_simulation import is_adaptive
 from fastsim.checkpoint import STATE, Keeping, unfinished
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
-from fastsim.lock import held
+from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
 from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.round_saving import RoundSaving, taken_from
+from fastsim.scenario.scenario import Scenario
 from fastsim.sockets import is_round_policy
-from fastsim.spec import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim import interrupts
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.foundation import interrupts
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
 from fastsim.round_checkpoint import Keeper, RoundCheckpoint, RoundKeeping, beliefs_of, decisions, policy_of

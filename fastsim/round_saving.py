@@ -21,7 +21,7 @@ NOTES = ("scenario", "keeping", "forked_from", "process", "spent_s")
 class RoundSaving:
     """Keeps the state of a run in its working folder; ``start`` is the state it begins with, if any.
 
-    ``scenario`` is stored with every checkpoint, as :meth:`fastsim.spec.Scenario.written` gives it.
+    ``scenario`` is stored with every checkpoint, as :meth:`fastsim.scenario.scenario.Scenario.written` gives it.
     """
 
     def __init__(

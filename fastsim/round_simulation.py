@@ -8,30 +8,32 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import round_beliefs, round_sources, sources
+from fastsim import round_beliefs
 from fastsim.accepted_kinds import AcceptedKinds
 from fastsim.binding_columns import check_entities, checked_columns
-from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.job_batches import JobBatch, JobBatches
 from fastsim.pod_kinds import PodBatches, Request, request_oracle, requests_of
 from fastsim.result import Result
 from fastsim.round_options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
 from fastsim.round_plan import RoundPlan, Setting, setting_of
+from fastsim.scenario import round_texts
+from fastsim.scenario.compat import switches_on
 from fastsim.sockets import refuse_begin, refuse_options_of_shares
 from fastsim.turn_needs import TurnNeeds, needs_of
 from fastsim.turn_plan import TurnPlan
 from fastsim.workload import schema as s
+from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.round_run import RoundRun
     from fastsim.round_saving import RoundSaving
     from fastsim.run_warnings import Message
-    from fastsim.spec import Scenario
-    from fastsim.typical import TypicalPods
+    from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
     from fastsim_ext.gauge import Gauge
 
 STREAM_ROWS = 1024
@@ -57,14 +59,14 @@ class PreparedRounds(NamedTuple):
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
-    cluster = round_sources.lasting(sources.cluster_from(scenario.cluster), scenario.policy)
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
-    window = round_sources.window_from(scenario.window)
-    round_sources.refuse_beyond(window, workload)
+    cluster = round_texts.lasting(texts.cluster_from(scenario.cluster), scenario.policy)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    window = round_texts.window_from(scenario.window)
+    round_texts.refuse_beyond(window, workload)
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)
-    sensitivity = round_sources.sensitivity_from(scenario.rates, cluster)
-    oracle = round_sources.rates_from(sensitivity or scenario.rates, workload, models)
+    sensitivity = round_texts.sensitivity_from(scenario.rates, cluster)
+    oracle = round_texts.rates_from(sensitivity or scenario.rates, workload, models)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
     plan = round_beliefs.believing(plan, setting, scenario)
@@ -91,12 +93,12 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
         window=window,
         global_queue=scenario.global_queue,
-        prices=round_sources.prices_from(scenario.prices, models, "azure_last_zone" in switches),
+        prices=round_texts.prices_from(scenario.prices, models, "azure_last_zone" in switches),
         compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *TURN_QUIRKS)),
         endless=workload.endless() is not None,
         begin_s=scenario.begin_s or 0.0,
     )
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from fastsim.regime import EVERYBODY_ELSE
+from fastsim.scenario.run_rules import EVERYBODY_ELSE
 
 if TYPE_CHECKING:
-    from fastsim.oversize import Oversized
-    from fastsim.regime import Regime
+    from fastsim.scenario.run_rules import Regime
     from fastsim.workload import Workload
+    from fastsim.workload.oversized_pods import Oversized
 
 Message = tuple[type[Warning], str]
 """A warning that is yet to be given."""
@@ -61,7 +61,7 @@ def absent_tenants(workload: Workload, regime: Regime) -> list[Message]:
 
     It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.
     """
-    from fastsim.workload.stream import Held
+    from fastsim.workload.workload import Held
 
     named = (regime.quotas.keys() | regime.weights.keys()) - {EVERYBODY_ELSE}
     if not named or not isinstance(workload.source, Held):

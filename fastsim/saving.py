@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fastsim.engine import OnlineRun
     from fastsim.recording import Recorder
-    from fastsim.regime import Regime
+    from fastsim.scenario.run_rules import Regime
     from fastsim.workload import Workload
 
 NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "mig_used", "tags", "present")

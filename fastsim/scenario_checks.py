@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fastsim import sources, spec
-from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.outages import failures_from, maintenance_from
 from fastsim.plan import GPU_PICKS, QUEUES
 from fastsim.policies import registry
-from fastsim.regime import NODE_LOSS, PREEMPT, quotas_from, weights_from
-from fastsim.round_sources import check_rates, window_from
+from fastsim.scenario import scenario as spec
+from fastsim.scenario.compat import switches_on
+from fastsim.scenario.outages import failures_from, maintenance_from
+from fastsim.scenario.round_texts import check_rates, window_from
+from fastsim.scenario.run_rules import NODE_LOSS, PREEMPT, quotas_from, weights_from
 from fastsim.sockets import is_monitored_policy, is_round_policy
+from fastsim.workload import texts
 
 
 def _check_policy(value: Any) -> None:
@@ -43,14 +44,14 @@ def _check_deschedule(value: tuple[Any, ...]) -> None:
 
 def _check_telemetry(value: Any) -> None:
     if value is not None:
-        from fastsim.telemetry import telemetry_from
+        from fastsim.telemetry.telemetry import telemetry_from
 
         telemetry_from(value)
 
 
 spec.CHECKS.update(
-    cluster=sources.cluster_from,
-    workload=sources.workload_from,
+    cluster=texts.cluster_from,
+    workload=texts.workload_from,
     policy=_check_policy,
     queue=_one_of("queue", QUEUES),
     preempt=_one_of("preempt", PREEMPT),

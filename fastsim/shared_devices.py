@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.containers import Stay
 from fastsim.frames import COUNTS, EVENTS, FRAG_COLUMNS, ROW, TOTALS
 from fastsim.gauge_table import totals_by_node
 from fastsim.monitored_run import Lived
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.gauge import AREAS
 from fastsim_ext.tariff import Tariff
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastsim import tabular
+from fastsim.cluster.node_table import MAX_GPUS
+from fastsim.foundation import parquet
 from fastsim.frames import INTERVAL, POD, REASONS, STATE_OF, STATES
-from fastsim.node_table import MAX_GPUS
 from fastsim_ext.sheet import gone, placed
 
 NODE = pa.dictionary(pa.int32(), pa.large_string())
@@ -31,7 +31,7 @@ class Sheet:
     """Columns of numbers that may lack a value."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.schema, self.size = schema, tabular.ROW_GROUP
+        self.schema, self.size = schema, parquet.ROW_GROUP
         self.at = 0
         self._natives: list[pa.Array] = []
         self.room: dict[str, Any] = {name: np.empty(self.size, kind) for name, kind in self.kinds().items()}

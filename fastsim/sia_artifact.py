@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
-from fastsim.apps.application import Application, Applications
-from fastsim.apps.step_times import StepRow, StepTimes
-from fastsim.apps.training_curve import EpochRow, TrainingCurve
 from fastsim.errors import InputError
-from fastsim.workload import sia_folders
+from fastsim.performance.applications import sia_folders
+from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.step_times import StepRow, StepTimes
+from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 
 TRACES = ("philly", "saturn", "newtrace")
 """Folders of lists in the published artifact; saturn is Helios."""

@@ -29,9 +29,9 @@ from fastsim.reproduction import (
     published_table,
 )
 from fastsim.result import Result
+from fastsim.scenario.scenario import Scenario
 from fastsim.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
 from fastsim.simulation import simulate_many
-from fastsim.spec import Scenario
 
 HOUR_S = 3600.0
 MIXED, EQUAL = "sia:6:2:3", "sia:16:0:0"

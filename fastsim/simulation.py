@@ -10,35 +10,37 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import interrupts, scenario_checks, sources
+from fastsim import scenario_checks
 from fastsim.checkpoint import Keeping
-from fastsim.compat import switches_on
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.foundation import interrupts
+from fastsim.foundation.parquet import replacing_folder
 from fastsim.plan import OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
-from fastsim.regime import regime_from
 from fastsim.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
 from fastsim.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.run_warnings import RunWarning as RunWarning
+from fastsim.scenario.compat import switches_on
+from fastsim.scenario.run_rules import regime_from
+from fastsim.scenario.scenario import Scenario
 from fastsim.sockets import is_monitored_policy, is_round_policy, refuse_foreign_fields
-from fastsim.spec import Scenario
-from fastsim.tabular import replacing_folder
+from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.checkpoint import Checkpoint
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.engine import OnlineOptions
-    from fastsim.oracle import Oracle
-    from fastsim.prices import Prices
+    from fastsim.performance.oracle import Oracle
+    from fastsim.performance.sensitivity import Sensitivity
     from fastsim.result import Result
     from fastsim.round_checkpoint import RoundCheckpoint
     from fastsim.round_plan import RoundPolicy
-    from fastsim.sensitivity import Sensitivity
+    from fastsim.scenario.prices import Prices
     from fastsim.stages import Deschedule
-    from fastsim.telemetry import Telemetry
-    from fastsim.typical import TypicalPods
+    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
 
 Progress = Callable[[int], None]
 """Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
@@ -71,21 +73,21 @@ def simulate(
 ) -> Result:  # fmt: skip
     """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
 
-    Texts are explained in ``fastsim.sources`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
+    Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.regime.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), one
-    for pods ``restart_s`` and ``prices``, see :class:`fastsim.spec.Scenario`,
-    :class:`fastsim.round_options.RoundOptions` and ``fastsim.round_sources``. ``ideal``
+    :class:`fastsim.scenario.run_rules.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
+    (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
+    :class:`fastsim.round_options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
     plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
     and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
-    :class:`fastsim.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what Gavel's
-    simulator would print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With ``out`` the
-    tables go to that folder while the run goes on, so that memory follows the pods in the system; the folder appears
-    complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the state is kept
-    beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one there for
-    :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what
+    Gavel's simulator would print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With
+    ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the system; the
+    folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the
+    state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one
+    there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -151,15 +153,15 @@ class Prepared(NamedTuple):
 
 def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
-    cluster = sources.cluster_from(scenario.cluster)
+    cluster = texts.cluster_from(scenario.cluster)
     interrupts.check()
-    workload, untuned = sources.workload_from(scenario.workload, cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
     interrupts.check()
     policy: OnlinePolicy = _policy(scenario)
     if is_round_policy(policy) or is_monitored_policy(policy):
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
     plan = _plan(policy, cluster, workload, scenario)
-    typical = sources.typical_from(scenario.typical, untuned, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
 
 
@@ -174,7 +176,7 @@ def played(
 
     ``keeping`` says how often checkpoints are written; ``start`` is one to go on from, whose folder its giver holds.
     """
-    from fastsim.lock import held
+    from fastsim.foundation.folder_lock import held
 
     with interrupts.deferred(), ExitStack() as stack:
         scenario.check()
@@ -194,8 +196,8 @@ def _played_pods(
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.checkpoint import Checkpoint
     from fastsim.engine import run_online
-    from fastsim.oversize import Oversized
     from fastsim.saving import begun
+    from fastsim.workload.oversized_pods import Oversized
 
     if start is not None and not isinstance(start, Checkpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
@@ -262,7 +264,7 @@ def _played_rounds(
 def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
     """The result of a run in rounds with its telemetry, which goes to the folder if there is one."""
     from fastsim.placement_telemetry import with_telemetry
-    from fastsim.telemetry import telemetry_from
+    from fastsim.telemetry.telemetry import telemetry_from
 
     telemetry = telemetry_from(scenario.telemetry)
     assert telemetry is not None
@@ -272,7 +274,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
         telemetry = watched(plan_of(scenario, policy), telemetry)
     if scenario.ideal:
         raise ScenarioError("telemetry", repr(scenario.telemetry), "none: the ideal places jobs nowhere")
-    cluster = sources.cluster_from(scenario.cluster)
+    cluster = texts.cluster_from(scenario.cluster)
     return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 
 
@@ -302,7 +304,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     from fastsim.engine import OnlineOptions
     from fastsim.pod_totals import prices_for
     from fastsim.stages import Inflation
-    from fastsim.telemetry import telemetry_from
+    from fastsim.telemetry.telemetry import telemetry_from
 
     return OnlineOptions(
         seed=scenario.seed,
@@ -311,7 +313,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         record=scenario.record,
         deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
-        retarget=None if scenario.retarget is None else sources.typical_from(scenario.retarget, untuned, cluster),
+        retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
         regime=regime_from(scenario),
         telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
         prices=prices_for(scenario.prices, cluster),

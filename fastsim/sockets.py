@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from fastsim.errors import ScenarioError
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 
 ONLINE_ONLY = (
     "queue", "gpu_pick", "deschedule", "inflation", "retarget", "preempt", "on_node_loss", "checkpoint_every_s",

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import FastsimError, ResultError
-from fastsim.lock import held
+from fastsim.foundation.folder_lock import held
+from fastsim.foundation.parquet import replacing
 from fastsim.result import FRAMES, Result, write_table
-from fastsim.tabular import replacing
 
 if TYPE_CHECKING:
     import polars as pl

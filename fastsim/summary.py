@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from fastsim.checkpoint import SPANS
+from fastsim.foundation.exact_percentiles import Spans
 from fastsim.frames import FRAG_COLUMNS
 from fastsim.job_totals import UNKNOWN, JobTotals
-from fastsim.spans import Spans
 from fastsim_ext.outcome import spans_of
 
 WHOLE = ("preemptions", "restarts")

@@ -1,10 +1,10 @@
 """Sweeps: the product of the lists in a TOML file, one folder for each run, one table of them all.
 
-A key is a field of :class:`fastsim.spec.Scenario` (not ``out``, ``log`` and ``name``), an option of generated pods or
-jobs, or one of ``vars``, ``zip``, ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to, points}`` for equal
-steps without a leading 0, stands for one run for each of its values, the last key varying fastest. Lists in a table
-``[[zip]]`` go together: the first value of each, then the second. ``{name}`` in a text stands for another value of the
-run, be it a key or one of ``[vars]``, which are names of your own, as in ``workload =
+A key is a field of :class:`fastsim.scenario.scenario.Scenario` (not ``out``, ``log`` and ``name``), an option of
+generated pods or jobs, or one of ``vars``, ``zip``, ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to,
+points}`` for equal steps without a leading 0, stands for one run for each of its values, the last key varying fastest.
+Lists in a table ``[[zip]]`` go together: the first value of each, then the second. ``{name}`` in a text stands for
+another value of the run, be it a key or one of ``[vars]``, which are names of your own, as in ``workload =
 "openb:{trace}.csv?tune=1.3&tune_seed={seed}"``. This is the load sweep of the Gavel paper, small::
 
     cluster = ["gavel:4:4:4"]
@@ -76,7 +76,7 @@ from fastsim.sweep_scenario import FIELDS, JOB_KEYS, Builder
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 OWN_KEYS = ("policy_names", "cutoff_rates", "zip", "vars")
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from fastsim.sweep_scenario import effort
 
 if TYPE_CHECKING:
-    from fastsim.spec import Scenario
+    from fastsim.scenario.scenario import Scenario
 
 
 class _Alike:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim import interrupts
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.executors import Executor, Outcome, OutOfTime, executor_on
-from fastsim.opened import SHELF
+from fastsim.foundation import interrupts
+from fastsim.foundation.object_cache import SHELF
 from fastsim.run_warnings import Message, warn
 from fastsim.store import Store, store_at
 from fastsim.sweep_order import LongestFirst
@@ -22,8 +22,8 @@ from fastsim.sweep_order import LongestFirst
 if TYPE_CHECKING:
     import polars as pl
 
+    from fastsim.scenario.scenario import Scenario
     from fastsim.simulation import Progress
-    from fastsim.spec import Scenario
     from fastsim.sweep import Run
 
 TABLE = "sweep.parquet"

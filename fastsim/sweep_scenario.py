@@ -11,11 +11,11 @@ from typing import Any
 
 import fastsim.simulation  # noqa: F401  it tells scenarios what texts mean
 from fastsim.errors import FastsimError, ScenarioError
-from fastsim.round_sources import refuse_beyond, window_from
-from fastsim.sources import workload_from
-from fastsim.spec import UNDECIDED, Scenario
+from fastsim.scenario.round_texts import refuse_beyond, window_from
+from fastsim.scenario.scenario import UNDECIDED, Scenario
 from fastsim.spelling import suggestion
 from fastsim.sweep_axes import Choice, Mistakes, placed
+from fastsim.workload.texts import workload_from
 
 JOB_KEYS = (
     "rate_per_hour", "jobs", "pods", "style", "split", "durations", "multi_gpu", "priorities", "slos", "warm_start",

@@ -29,8 +29,8 @@ from fastsim.reproduction import (
     published_table,
 )
 from fastsim.result import Result
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate_many
-from fastsim.spec import Scenario
 
 RECORDED = Path("golden/synergy")
 HOUR_S, ROUND_S = 3600.0, 300.0

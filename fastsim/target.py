@@ -9,7 +9,7 @@ from fastsim.columns import Columns, ModelIds, fresh_target, typical_columns
 from fastsim.memo import memo_key
 
 if TYPE_CHECKING:
-    from fastsim.typical import TypicalPods
+    from fastsim.workload.typical_pods import TypicalPods
 
 MOST = 8
 """Targets that are remembered, least recently used ones go first; one takes up to about a megabyte."""

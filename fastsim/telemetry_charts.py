@@ -16,7 +16,7 @@ import pyarrow as pa
 from fastsim.drawing import charting
 from fastsim.errors import InputError, ScenarioError
 from fastsim.spelling import suggestion
-from fastsim.telemetry_table import ordered
+from fastsim.telemetry.readings_table import ordered
 
 if TYPE_CHECKING:
     import altair as alt

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.pod_profiles import PodProfiles
-from fastsim.telemetry import QUANTITIES, Telemetry
-from fastsim.telemetry_table import SCHEMA
+from fastsim.telemetry.readings_table import SCHEMA
+from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
 from fastsim_ext.readout import DEVICE_FIELDS, Readout
 
 Array = Any

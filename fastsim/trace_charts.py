@@ -12,13 +12,13 @@ import polars as pl
 
 from fastsim.drawing import charting
 from fastsim.plots import POINTS
-from fastsim.trace_figures import load_curve
 from fastsim.workload import schema as s
+from fastsim.workload.load_statistics import load_curve
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
 
 MOST_MODELS = 8
 """Labels of GPU models that have a line of their own; the rest is summed up."""

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.cluster.server import GB_MIB, STORAGE_MB_S, Server
 from fastsim.errors import InputError, PolicyError
+from fastsim.performance.sensitivity import Demand, Demands, attached
 from fastsim.pod_kinds import Request, needs_by_kind
-from fastsim.sensitivity import Demand, Demands, attached
-from fastsim.server import GB_MIB, STORAGE_MB_S, Server
 from fastsim.spelling import suggestion
 from fastsim.turn_plan import family
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.performance.sensitivity import Sensitivity
     from fastsim.round_plan import Setting
-    from fastsim.sensitivity import Sensitivity
     from fastsim.turn_plan import TurnPlan
 
 Floats = npt.NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The socket of ordered rounds: a policy says once in which order jobs are served and what they get beside GPUs.
 
 Both are data, so the compiled loop goes through the rounds by itself. A sort key is a list of terms, see
-``fastsim.orders``. Equal jobs keep the order of the round before, newcomers stand behind them.
+``fastsim.scenario.sort_keys``. Equal jobs keep the order of the round before, newcomers stand behind them.
 
 ``fair``: every GPU brings its part of the server. ``greedy``: what the job needs, or it waits. ``tune``: what it needs;
 if that is not there, its fair share; if others have more than theirs, they give it back. ``opt``: what makes the sum of
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fastsim.errors import PolicyError
-from fastsim.orders import MOST_TERMS, TERMS, numbers
+from fastsim.scenario.sort_keys import MOST_TERMS, TERMS, numbers
 
 if TYPE_CHECKING:
-    from fastsim.sensitivity import Demands
+    from fastsim.performance.sensitivity import Demands
 
 MECHANISMS = ("fair", "greedy", "tune", "opt")
 """What jobs get beside GPUs, by its number in the compiled loop."""

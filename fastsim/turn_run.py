@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.cluster.server import GB_MIB
 from fastsim.errors import InputError, PolicyError
 from fastsim.frames import ROW
 from fastsim.job_batches import JobBatch
@@ -19,7 +20,6 @@ from fastsim.round_plan import Setting
 from fastsim.round_records import GANG
 from fastsim.round_run import RECORDS, Driver, RoundRun
 from fastsim.runnable import runnable
-from fastsim.server import GB_MIB
 from fastsim.turn_needs import RESOURCES, TurnNeeds
 from fastsim.turn_plan import MECHANISMS, Part, TurnPlan
 from fastsim.turn_records import TURN

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fastsim import interrupts
 from fastsim.columns import read_only
 from fastsim.errors import PolicyError
+from fastsim.foundation import interrupts
 from fastsim.plan import OnlinePlan, PodRequest
-from fastsim.workload.classes import PodClasses
+from fastsim.workload.pod_classes import PodClasses
 
 
 class UserScorers:

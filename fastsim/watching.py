@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from fastsim.foundation.parquet import TableWriter
 from fastsim.frames import INTERVAL, REASONS
-from fastsim.tabular import TableWriter
+from fastsim.telemetry.readings_table import SCHEMA
 from fastsim.telemetry_run import STAMP, Sampling
-from fastsim.telemetry_table import SCHEMA
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
-    from fastsim.telemetry import Telemetry
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.telemetry.telemetry import Telemetry
 
 START = 4
 """Bit of ``closes``: nothing ends, a stay begins."""

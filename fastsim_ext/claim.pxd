@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t
 cdef enum:
     MOST_TERMS = 4       # parts of a sort key
 
-cdef enum:  # Term: order of fastsim.orders.TERMS
+cdef enum:  # Term: order of fastsim.scenario.sort_keys.TERMS
     ARRIVAL, PRIORITY, REMAINING, SERVICE, ATTAINED, FINISH_RATIO, DOMINANT, PACKING, SERVICE_LEFT, LEVEL, WEIGHT, GPUS,
     LAST
 

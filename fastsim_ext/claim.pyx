@@ -1,4 +1,5 @@
-"""The terms of sort keys, for jobs in rounds and for pods that wait: one table for both, see ``fastsim.orders``."""
+"""The terms of sort keys, for jobs in rounds and for pods that wait: one table for both, see
+``fastsim.scenario.sort_keys``."""
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t

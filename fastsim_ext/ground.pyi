@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.apps.step_times import Placement, StepTimes
-from fastsim.apps.training_curve import TrainingCurve
+from fastsim.performance.applications.step_times import Placement, StepTimes
+from fastsim.performance.applications.training_curve import TrainingCurve
 
 Floats = npt.NDArray[np.float64]
 

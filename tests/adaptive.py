@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, NodeGroup, Place
-from fastsim.apps.application import Applications
-from fastsim.oracle import Oracle
+from fastsim.performance.applications.application import Applications
+from fastsim.performance.oracle import Oracle
 from fastsim.round_plan import Setting
 
 APPS = Applications.default()

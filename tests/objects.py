@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fastsim.kubernetes_nodes import node_row
-from fastsim.manifests import Manifest
+from fastsim.kubernetes.nodes import node_row
+from fastsim.kubernetes.objects import Manifest
 
 
 def node(

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis.strategies import DrawFn
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_plan import Allocation, Floats, RoundView, Setting
 
 

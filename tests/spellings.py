@@ -14,15 +14,15 @@ import pytest
 from hypothesis.strategies import SearchStrategy
 
 from fastsim import engine
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.columns import HABITS
 from fastsim.engine import OnlineOptions, OnlineRun
 from fastsim.frames import OUTCOME, ROW
 from fastsim.memo import MEMOS
 from fastsim.plan import OnlinePlan
 from fastsim.result import Result, gathered
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.index import Indexed
 
 Habits = dict[str, float]

@@ -13,19 +13,19 @@ import polars as pl
 import pyarrow as pa
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fastsim.catalog import Catalog, GpuModel
-from fastsim.cluster import Cluster
-from fastsim.orders import SERVED
-from fastsim.outages import Maintenance, Outages
+from fastsim.cluster.cluster import Cluster
+from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.plan import BACKFILL, DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference_frag import Fragmentation
 from fastsim.reference_nodes import Node, empty_node, taken
 from fastsim.reference_select import Selection
 from fastsim.reference_tables import pods, shapes
-from fastsim.regime import OFF, Regime
-from fastsim.typical import TypicalPods
+from fastsim.scenario.outages import Maintenance, Outages
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.sort_keys import SERVED
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
+from fastsim.workload.typical_pods import TypicalPods
 
 
 def scenarios_per_run(many: int) -> int:

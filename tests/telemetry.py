@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from fastsim.telemetry_table import SCHEMA, ordered
+from fastsim.telemetry.readings_table import SCHEMA, ordered
 
 UUID = "GPU-1"
 

@@ -9,15 +9,15 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 
+from fastsim.cluster.server import GB_MIB, Server
 from fastsim.job_batches import JobBatch
-from fastsim.oracle import Oracle
-from fastsim.orders import TERMS
+from fastsim.performance.oracle import Oracle
+from fastsim.performance.sensitivity import Demands
+from fastsim.performance.sensitivity_table import Grid
 from fastsim.reference_turns import Active, Turns
 from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
 from fastsim.round_plan import Setting
-from fastsim.sensitivity import Demands
-from fastsim.sensitivity_table import Grid
-from fastsim.server import GB_MIB, Server
+from fastsim.scenario.sort_keys import TERMS
 from fastsim.turn_needs import TurnNeeds
 from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, run_turns

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_plan import ALONE, Allocation, Allocator, RoundView, Setting
 
 MODELS = ("a", "b", "c")

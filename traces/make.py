@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.workload import Workload
 
 FOLDER = Path(__file__).parent

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fastsim import interrupts
 from fastsim.errors import SolverError
+from fastsim.foundation import interrupts
 
 LARGE = 1000
 """Columns from which on a linear program asks between two steps; one question costs some microseconds."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fastsim.workload.stream import Workload
+from fastsim.workload.workload import Workload
 
 __all__ = ["Workload"]

@@ -22,7 +22,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
     there = (
-        "tests/unit/workload/test_rules.py",
+        "tests/unit/workload/test_row_checks.py",
         "tests/unit/engine/test_plan.py",
         "tests/golden/fgd/test_fgd.py",
         "tests/docs/x.py",
@@ -31,7 +31,7 @@ def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     for changed, found in (
-        ("fastsim/workload/rules.py", ["tests/unit/workload/test_rules.py"]),
+        ("fastsim/workload/row_checks.py", ["tests/unit/workload/test_row_checks.py"]),
         ("fastsim/engine/plan.py", ["tests/unit/engine/test_plan.py"]),
         ("fastsim_ext/engine/plan.pxd", ["tests/unit/engine/test_plan.py"]),
         ("tests/golden/fgd/test_fgd.py", ["tests/golden/fgd/test_fgd.py"]),

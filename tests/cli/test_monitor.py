@@ -12,13 +12,13 @@ import pytest
 
 from fastsim.cli import exit_code
 from fastsim.cli_monitor import AT_END, PROFILES
-from fastsim.live_metrics import AT_END as KNOWN_ENDS
-from fastsim.metric_names import PROFILES as KNOWN_PROFILES
-from fastsim.telemetry_files import readings_of
-from fastsim.telemetry_table import write
+from fastsim.telemetry.exporter import AT_END as KNOWN_ENDS
+from fastsim.telemetry.files import readings_of
+from fastsim.telemetry.metric_names import PROFILES as KNOWN_PROFILES
+from fastsim.telemetry.readings_table import write
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
 from tests.telemetry import table
-from tests.unit.test_prometheus import Handler, Server, server
+from tests.unit.telemetry.test_prometheus import Handler, Server, server
 
 __all__ = ["server"]
 READINGS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fastsim import fgd_protocol, placement_figures, placement_reproductions, synergy_reproduction
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.reproduce import reproduce, run_count
 from tests.cli.terminal import fastsim_here

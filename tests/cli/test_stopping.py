@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from fastsim import interrupts, lock, show
+from fastsim import show
+from fastsim.foundation import folder_lock, interrupts
 from tests.cli.terminal import Outcome, attentive, environment, fastsim_here
 
 PODS = "run --cluster openb:20 --workload synth:openb?pods=300&seed=1 --policy random --queue fifo"
@@ -163,9 +164,9 @@ def pressed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 PLACES = {
-    "taking the lock": (lock, "_taken"),
-    "holding the lock": (lock, "_sweep"),
-    "giving the lock back": (lock, "_release"),
+    "taking the lock": (folder_lock, "_taken"),
+    "holding the lock": (folder_lock, "_sweep"),
+    "giving the lock back": (folder_lock, "_release"),
     "a change of names": (os, "replace"),
     "removing what is half-written": (shutil, "rmtree"),
     "making a folder": (os, "mkdir"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.prometheus import Prometheus
+from fastsim.telemetry.prometheus import Prometheus
 
 PROGRAMS = os.environ.get("FASTSIM_PROMETHEUS", os.environ.get("PATH", ""))
 SERVER, TOOL = (shutil.which(name, path=PROGRAMS) for name in ("prometheus", "promtool"))

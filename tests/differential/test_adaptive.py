@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.adaptive_run import Rounds, begun
-from fastsim.apps.step_times import placement_of
 from fastsim.errors import InputError
+from fastsim.performance.applications.step_times import placement_of
 from fastsim.reference_adaptive import JobByHand, ring_of
 from fastsim_ext.trainee import Trainee
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs

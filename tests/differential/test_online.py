@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference import simulate_reference
 from fastsim.reference_tables import ReferenceRun
 from fastsim.result import Result
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced
 from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_run
 

@@ -8,11 +8,11 @@ import hypothesis.strategies as st
 import polars as pl
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.cluster import Cluster
-from fastsim.mig import gpu_milli, instances
-from fastsim.orders import SERVED
+from fastsim.cluster.cluster import Cluster
+from fastsim.hardware.mig import gpu_milli, instances
 from fastsim.plan import QUEUES
-from fastsim.regime import Regime
+from fastsim.scenario.run_rules import Regime
+from fastsim.scenario.sort_keys import SERVED
 from tests.differential.test_textbook import run, starts
 from tests.strategies import scenarios_per_run
 

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pytest
 
 from fastsim.cli import exit_code
-from fastsim.dashboard import dashboard_json
 from fastsim.errors import InputError
-from fastsim.openmetrics import read_files, write_files
-from fastsim.prometheus import Prometheus
-from fastsim.streams import Stream
-from fastsim.telemetry_table import ordered, write
+from fastsim.foundation.random_streams import Stream
+from fastsim.telemetry.grafana import dashboard_json
+from fastsim.telemetry.openmetrics import read_files, write_files
+from fastsim.telemetry.prometheus import Prometheus
+from fastsim.telemetry.readings_table import ordered, write
 from tests.cli.terminal import COMMAND, attentive, environment
 from tests.differential.prometheus_server import NEEDED, promtool, served
 from tests.telemetry import table

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fastsim import reference_rounds
 from fastsim.errors import PolicyError
 from fastsim.job_batches import JobBatch
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_options import LATE_SHARES, QUIRKS, Job, RoundOptions
 from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import run_rounds

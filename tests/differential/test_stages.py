@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.policies.deschedule import DESCHEDULERS
@@ -21,8 +21,8 @@ from fastsim.reference_stages import POLICIES, Step
 from fastsim.reference_tables import ReferenceRun
 from fastsim.result import Result
 from fastsim.stages import Deschedule, Inflation
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from tests.differential.test_online import Narrow, assert_same
 from tests.spellings import EAGER, Habits, habits, played, spelled
 from tests.strategies import (

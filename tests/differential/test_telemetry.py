@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.device_telemetry import Device
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.reference_telemetry import reference_samples
 from fastsim.result import Result
-from fastsim.telemetry import Telemetry
-from fastsim.telemetry_profile import Phase, Profile
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.telemetry import Telemetry
+from fastsim.telemetry.usage_profile import Phase, Profile
 from fastsim.workload import Workload
 from tests.strategies import MODELS, Scenario, scenarios, scenarios_per_run
 
@@ -106,6 +106,6 @@ def test_samples_of_jobs_in_rounds(cluster: str, workload: str, policy: str, opt
     stays = result.placements.join(jobs, on="pod_id").rows(named=True)
     begin_s = float(result.jobs["submit_s"].min())  # type: ignore[arg-type]
     span = begin_s, begin_s + float(result.summary["makespan_s"][0])
-    from fastsim.sources import cluster_from
+    from fastsim.workload.texts import cluster_from
 
     agree(result, telemetry, cluster_from(cluster), stays, span, 0)

@@ -12,14 +12,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
-from fastsim.outages import Maintenance, Outages
+from fastsim.cluster.cluster import Cluster
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.reference_tables import ReferenceRun
-from fastsim.regime import OFF, Regime
-from fastsim.typical import TypicalPods
+from fastsim.scenario.outages import Maintenance, Outages
+from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
+from fastsim.workload.typical_pods import TypicalPods
 from tests.differential.test_online import agreed
 from tests.strategies import Scenario
 

@@ -56,8 +56,8 @@ def test_the_table_of_an_explanation() -> None:
 
 
 def test_the_table_of_samples() -> None:
-    from fastsim.telemetry import QUANTITIES
-    from fastsim.telemetry_table import SCHEMA
+    from fastsim.telemetry.readings_table import SCHEMA
+    from fastsim.telemetry.telemetry import QUANTITIES
 
     named = {"timestamp[ms, tz=UTC]": "timestamp in ms, UTC", "double": "float64"}
     actual = [(f.name, named.get(str(f.type), str(f.type)), "yes" if f.nullable else "no") for f in SCHEMA]
@@ -69,7 +69,7 @@ def test_the_table_of_samples() -> None:
 
 
 def test_the_table_of_applications() -> None:
-    from fastsim.apps.app_table import APP_SCHEMA
+    from fastsim.performance.applications.application_table import APP_SCHEMA
 
     kinds = {str(field.type).partition("<")[0]: field.type for field in APP_SCHEMA}
     assert set(kinds) == {"string", "double", "list"}
@@ -84,9 +84,9 @@ def test_the_table_of_applications() -> None:
 
 @pytest.mark.parametrize("name", ["pods", "nodes", "rates", "sensitivities"])
 def test_input_tables(name: str) -> None:
-    from fastsim.node_table import NODE_SCHEMA
-    from fastsim.rate_table import RATE_SCHEMA
-    from fastsim.sensitivity_table import SENSITIVITY_SCHEMA
+    from fastsim.cluster.node_table import NODE_SCHEMA
+    from fastsim.performance.rate_table import RATE_SCHEMA
+    from fastsim.performance.sensitivity_table import SENSITIVITY_SCHEMA
     from fastsim.workload.schema import POD_SCHEMA
 
     known = {"pods": POD_SCHEMA, "nodes": NODE_SCHEMA, "rates": RATE_SCHEMA, "sensitivities": SENSITIVITY_SCHEMA}

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import fastsim as fs
-from fastsim import sources
 from fastsim.adaptive_simulation import is_adaptive
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.policies import registry
 from fastsim.policies.rounds.queueing import Order
 from fastsim.simulation import run
 from fastsim.sockets import is_monitored_policy, is_round_policy
+from fastsim.workload import texts
 from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 
 SPELLED = {"python": "python(scorer='tests.property.test_audit:roomiest')"}
@@ -139,9 +139,9 @@ def test_an_audit_finds_nothing_under_any_rules(scenario: Scenario) -> None:
 def in_memory(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str = "") -> fs.Result:
     """The run of ``scenario_of`` with objects: arrivals later by some seconds, other names of nodes, pods, tenants."""
     scenario = scenario_of(engine_of(policy), policy, rng)
-    cluster = sources.cluster_from(scenario.cluster)
+    cluster = texts.cluster_from(scenario.cluster)
     nodes = pl.DataFrame(pl.from_arrow(cluster.nodes)).with_columns(pl.col("name") + suffix)
-    work = sources.workload_from(scenario.workload, cluster).workload
+    work = texts.workload_from(scenario.workload, cluster).workload
     late = [name for name in ("submit_s", "deadline_s") if name in work.columns]
     named = [name for name in ("tenant", "native_id") if name in work.columns]
     table = pl.DataFrame(pl.from_arrow(work.table())).with_columns(

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import fastsim as fs
-from fastsim.kubernetes import Snapshot
-from fastsim.manifests import Manifest
-from fastsim.quantity import quantity
+from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.quantity import quantity
+from fastsim.kubernetes.snapshot import Snapshot
 from tests.objects import node, pod
 from tests.strategies import scenarios_per_run
 

@@ -12,7 +12,7 @@ from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
 from fastsim.reference_nodes import WHOLE, fits, given_back, taken
 from fastsim.reference_scores import normalised, raw_score
 from fastsim.reference_select import Selection
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from tests.strategies import Scenario, Situation, scenarios, situations
 
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.conditions import conditions_of, eligible, further, node_labels
 from fastsim.engine import OnlineOptions, run_online
-from fastsim.mig import gpu_milli
+from fastsim.hardware.mig import gpu_milli
+from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels
 from fastsim.plan import QUEUES
 from fastsim.reference import ARRIVAL, ReferenceEngine
 from fastsim.reference_line import reserved_for
 from fastsim.reference_nodes import WHOLE
-from fastsim.regime import OFF
 from fastsim.result import Result
+from fastsim.scenario.run_rules import OFF
 from fastsim.workload import Workload
 from tests.property.test_runs import Rows, fullest, holding, intervals
 from tests.strategies import Scenario, ruled, scenarios_per_run

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.policies.registry import placing
 from fastsim.reference import ReferenceEngine

@@ -34,8 +34,8 @@ SHARED = {
     "fastsim_ext/gauge.pyx": f"{UNIT}/test_gauge_table.py",
     "fastsim_ext/sheet.pyx": f"{UNIT}/test_sheets.py",  # fills the columns of fastsim/sheets.py
     "fastsim/reference_leases.py": f"{UNIT}/test_reference_rounds.py",
-    "fastsim/goodput.py": f"{UNIT}/ext/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
-    "fastsim_ext/fitting.pyx": f"{UNIT}/test_perf_fit.py",  # loss and slopes of the fit
+    "fastsim/performance/goodput.py": f"{UNIT}/ext/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
+    "fastsim_ext/fitting.pyx": f"{UNIT}/performance/test_step_time_fit.py",  # loss and slopes of the fit
     "fastsim_ext/curvature.pyx": f"{UNIT}/ext/test_descent.py",  # reached through the search, like the next
     "fastsim_ext/subspace.pyx": f"{UNIT}/ext/test_descent.py",
     "fastsim/memo.py": f"{UNIT}/ext/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
@@ -96,7 +96,7 @@ SHARED = {
     "fastsim/monitored_frames.py": f"{UNIT}/test_monitored_simulation.py",
     "fastsim/policies/monitored/spelled.py": f"{UNIT}/policies/monitored/test_slots.py",
     "fastsim/user_scorers.py": f"{UNIT}/policies/online/test_user.py",
-    "fastsim/scenario_checks.py": f"{UNIT}/test_spec.py",
+    "fastsim/scenario_checks.py": f"{UNIT}/scenario/test_scenario.py",
     # a policy and its decisions are one
     "fastsim/policies/rounds/sia.py": f"{UNIT}/policies/adaptive/test_sia_decider.py",
     "fastsim/policies/rounds/pollux.py": f"{UNIT}/policies/adaptive/test_pollux_decider.py",
@@ -153,14 +153,25 @@ SHARED = {
 }
 """Modules tested under another name, and why."""
 NOTHING = {
-    "fastsim/apps/__init__.py",
+    "fastsim/cluster/__init__.py",
+    "fastsim/foundation/__init__.py",
+    "fastsim/hardware/__init__.py",
+    "fastsim/kubernetes/__init__.py",
+    "fastsim/kubernetes/devices/__init__.py",
+    "fastsim/kubernetes/pod_rules/__init__.py",
+    "fastsim/performance/__init__.py",
+    "fastsim/performance/applications/__init__.py",
     "fastsim/policies/adaptive/__init__.py",
     "fastsim/policies/monitored/__init__.py",
     "fastsim/policies/online/__init__.py",
     "fastsim/policies/programs/__init__.py",
     "fastsim/policies/rounds/__init__.py",
     "fastsim/policies/shares/__init__.py",
+    "fastsim/scenario/__init__.py",
+    "fastsim/telemetry/__init__.py",
     "fastsim/workload/__init__.py",
+    "fastsim/workload/generators/__init__.py",
+    "fastsim/workload/importers/__init__.py",
     "fastsim_ext/__init__.py",
 }
 """Packages that only hold modules."""

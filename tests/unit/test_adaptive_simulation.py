@@ -9,8 +9,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.adaptive_simulation import applications_from, jobs_of
-from fastsim.apps.application import Applications
 from fastsim.errors import FastsimError, ScenarioError
+from fastsim.performance.applications.application import Applications
 
 CLUSTER, JOBS = "sia:2:1:1", "synth:sia?jobs=4&seed=1"
 
@@ -89,7 +89,7 @@ def test_other_rates_are_refused() -> None:
 
 
 def test_jobs_say_what_may_change() -> None:
-    from fastsim import sources
+    from fastsim.workload import texts
 
     told = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
-    assert {job.mode for job in jobs_of(sources.workload_from(told).workload)} == {"adaptive", "rigid", "scale-gpus"}
+    assert {job.mode for job in jobs_of(texts.workload_from(told).workload)} == {"adaptive", "rigid", "scale-gpus"}

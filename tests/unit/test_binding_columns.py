@@ -10,7 +10,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import InputError
-from fastsim.sources import cluster_from
+from fastsim.workload.texts import cluster_from
 
 CLUSTER = "mix?k80=1&v100=2"
 SHARES = ("max_min_fairness", "isolated", "fifo", "gandiva", "max_min_fairness(mode=packed)")

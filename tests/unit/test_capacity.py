@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.capacity import ENOUGH, FOUND, MORE, NEVER, Search, enlarged, smallest_additions, unit_of
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.simulation import simulate
 from fastsim.workload import Workload

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.catalog import Catalog, GpuModel
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.columns import (
     LANES,
     MAX_MODELS,
@@ -26,8 +25,9 @@ from fastsim.columns import (
     typical_columns,
 )
 from fastsim.errors import InputError
+from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.plan import OnlinePlan, ScoreTerm
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 
 FULL = 1000
 

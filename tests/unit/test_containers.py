@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.containers import Containers
-from fastsim.device_telemetry import Device
 from fastsim.errors import PolicyError
 from fastsim.monitored_plan import Lives
-from fastsim.telemetry_profile import Phase, Profile
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.usage_profile import Phase, Profile
 
 DEVICE = Device(1000, 20, 100, slowdown=(1.0, 1.0, 2.0))
 LIVES = Lives(start_s=2, known_s=1, wait_s=(0, 10, 20))

@@ -9,13 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.errors import InputError, PolicyError
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.result import Result
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 
 FGD = OnlinePlan((ScoreTerm("fgd"),), gpu_pick="fgd")
 

@@ -16,7 +16,7 @@ import fastsim as fs
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.explanation import CHECKS, explain, explained, ranks
 from fastsim.frames import REASONS
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import mixed
 from tests.unit.test_replay import named, pods

@@ -10,7 +10,7 @@ import pytest
 from fastsim.explanation import explained
 from fastsim.explanation_text import explanation_text, nearest, request_text, write_csv
 from fastsim.plan import PodRequest
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import mixed
 from tests.unit.test_replay import named, pods

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.extender import Extender, candidates
-from fastsim.http_service import Request
+from fastsim.foundation.http import Request
 from fastsim.live_snapshot import LiveSnapshot
 
 
@@ -91,10 +91,10 @@ def test_ties_are_the_policy_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["fgd", "best_fit", "pwr", "0.9*fgd + 0.1*pwr", "gpu_packing", "random"])
 def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) -> None:
     """Played pod by pod against the extender and bound where it says, the cluster fills as in one run of the engine."""
-    from fastsim.kubernetes import Snapshot
-    from fastsim.manifests import Manifest
+    from fastsim.kubernetes.objects import Manifest
+    from fastsim.kubernetes.snapshot import Snapshot
     from fastsim.simulation import simulate
-    from fastsim.typical import TypicalPods
+    from fastsim.workload.typical_pods import TypicalPods
 
     nodes = [node(f"n{i}", gpus=2 + i % 3) for i in range(6)]
     pods = [pod(f"p{i}", 1 + i % 2, milli=(0, 300, 500, 0, 700)[i % 5]) for i in range(14)]

@@ -15,7 +15,7 @@ from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
 from fastsim.reference_nodes import WHOLE, empty_node
 from fastsim.reference_tables import shapes
 from fastsim.result import Result
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from tests.strategies import clusters, scenarios_per_run, typicals, workloads
 
 CLUSTER = fs.Cluster.from_gavel("6:4:4", "2:1:4")

@@ -8,7 +8,7 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.job_batches import POD, JobBatch, JobBatches, pod_oracle
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_options import Job
 
 ORACLE = Oracle.default()

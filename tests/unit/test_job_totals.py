@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fastsim.foundation.exact_percentiles import Spans
 from fastsim.job_totals import FIGURES, UNKNOWN, JobTotals, evenness, inequality, job_columns, slowdowns
-from fastsim.spans import Spans
 
 NAN = float("nan")
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastsim import tabular
+from fastsim.foundation import parquet
 from fastsim.frames import INTERVAL, OUTCOME, POD, ROW
 from fastsim.journal import JournalTables
 from fastsim.recording import TABLES, FileTables
@@ -46,7 +46,7 @@ def folder(path: Path) -> Path:
 def test_a_journal_that_was_cut_and_continued_is_the_same_parquet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: list[int]
 ) -> None:
-    monkeypatch.setattr(tabular, "ROW_GROUP", 16)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 16)
     at_once = FileTables(NAMES, folder(tmp_path / "plain"))
     written(at_once, 0, 60)
     at_once.close()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fastsim.cli import exit_code
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ResultError, ScenarioError
-from fastsim.kubernetes import Snapshot
+from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.kubernetes_export import bound_pods, node_objects, pod_object, saved_run, write_objects
-from fastsim.manifests import Manifest
 from fastsim.simulation import simulate
 from fastsim.workload import Workload
 from tests.objects import node as plain

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastsim.cli import exit_code
-from fastsim.kubernetes import Snapshot
+from fastsim.kubernetes.snapshot import Snapshot
 from tests.objects import node, pod, written
 
 SLICED = {

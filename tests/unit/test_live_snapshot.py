@@ -14,8 +14,8 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.live_snapshot import LiveSnapshot, left_out
+from tests.unit.telemetry.test_exporter import Clock
 from tests.unit.test_extender import node, pod
-from tests.unit.test_live_metrics import Clock
 
 
 class Api(ThreadingHTTPServer):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fastsim import fgd_protocol
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.placement_figures import MIXES, POLICIES, Task, played
 from fastsim.placement_reproductions import fgd_reproduction, pwr_reproduction, run_count

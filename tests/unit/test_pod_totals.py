@@ -12,11 +12,11 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.job_totals import FIGURES, JOB_COLUMNS
-from fastsim.outages import Maintenance, Outages
 from fastsim.plan import OnlinePlan
-from fastsim.prices import Prices
-from fastsim.regime import Regime
 from fastsim.result import Result
+from fastsim.scenario.outages import Maintenance, Outages
+from fastsim.scenario.prices import Prices
+from fastsim.scenario.run_rules import Regime
 from fastsim.stages import Deschedule
 from tests.unit.test_engine import FGD, one_gpu_nodes, played, pods
 from tests.unit.test_stages import WORST, EvictAll, node

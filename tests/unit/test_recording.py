@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim import engine, recording, tabular
+from fastsim import engine, recording
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.errors import ResultError
+from fastsim.foundation import parquet
+from fastsim.foundation.parquet import TableWriter, replacing_folder
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.recording import TABLES
 from fastsim.result import FRAMES, Result
 from fastsim.stages import Deschedule, Inflation
-from fastsim.tabular import TableWriter, replacing_folder
 from fastsim.workload import Workload
 from tests.strategies import Scenario, scenarios
 
@@ -52,7 +53,7 @@ def in_memory(pods: Workload, **options: Any) -> Result:
 
 
 def small_groups(monkeypatch: pytest.MonkeyPatch, rows: int = 500) -> None:
-    monkeypatch.setattr(tabular, "ROW_GROUP", rows)
+    monkeypatch.setattr(parquet, "ROW_GROUP", rows)
 
 
 def equal(streamed: Result, held: Result) -> None:
@@ -196,7 +197,7 @@ def test_memory_holds_no_more_than_a_row_group(tmp_path: Path) -> None:
     frame = pl.DataFrame({"x": list(range(1000))})
     table = recording.arrow(frame)
     with pytest.MonkeyPatch.context() as patch, replacing_folder(tmp_path / "out") as folder:
-        patch.setattr(tabular, "ROW_GROUP", 300)
+        patch.setattr(parquet, "ROW_GROUP", 300)
         writer = TableWriter(folder / "x.parquet", table.schema)
         for batch in table.to_batches():
             writer.add(batch)

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fastsim.cluster import Cluster
-from fastsim.conditions import NONE, Conditions
+from fastsim.cluster.cluster import Cluster
+from fastsim.hardware.node_constraints import NONE, Conditions
 from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference import simulate_reference
 from fastsim.reference_dot import best_group, dot_product, group_score, groups
@@ -30,8 +30,8 @@ from fastsim.reference_scores import (
 )
 from fastsim.reference_select import Selection
 from fastsim.reference_tables import ReferenceRun
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 
 Q3 = CLASSES.index("q3_satisfied")
 SHAPE = Shape(

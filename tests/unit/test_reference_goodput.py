@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastsim import reference_goodput as by_hand
-from fastsim.goodput import Limits, Noise, Perf
+from fastsim.performance.goodput import Limits, Noise, Perf
 
 PLAIN = Perf(1.0, 0.5, 2.0, 1.0, 1.0, 0.5, 1.0)
 """With gamma = 1 arithmetic and network follow each other."""

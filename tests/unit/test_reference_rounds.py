@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastsim.errors import PolicyError
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.reference_leases import Pair, gpus_given
 from fastsim.reference_rounds import Rounds
 from fastsim.round_options import Job, RoundOptions

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.conditions import Conditions, Constraint
 from fastsim.explanation import explained
 from fastsim.explanation_text import explanation_text
+from fastsim.hardware.node_constraints import Conditions, Constraint
 from fastsim.refusal_text import lack_text, lacking, mismatch, sentence, summed
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from tests.objects import node, pod, written
 
 ZONE, TAINT = Constraint("zone", "In", ("a", "b")), Constraint("taint:dedicated=infra:NoSchedule", "DoesNotExist")

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
-from fastsim.conditions import NONE, Conditions, Constraint
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError
-from fastsim.outages import Maintenance, Outages
+from fastsim.hardware.node_constraints import NONE, Conditions, Constraint
 from fastsim.plan import OnlinePlan
-from fastsim.regime import OFF, Regime
 from fastsim.regulation import UNLIMITED, Numbers, Regulation, needed
-from fastsim.workload.classes import PodClasses
+from fastsim.scenario.outages import Maintenance, Outages
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.workload.pod_classes import PodClasses
 
 NODES = Cluster.mix([
     (1, {"name": "a", "cpu_milli": 1000, "memory_mib": 10, "num_gpu": 2, "gpu_model": "T4", "gpu_memory_mib": 16,

@@ -9,8 +9,8 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.replay import AskedPod, asked_pods, replayed, sampled_pods
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import Prepared, prepared
-from fastsim.spec import Scenario
 from fastsim.stages import Deschedule, RunningPod, RunView
 from fastsim.workload import Workload
 from tests.unit.ext.test_nodes import t4

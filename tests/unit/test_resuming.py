@@ -18,14 +18,15 @@ import pytest
 
 import fastsim as fs
 from fastsim.checkpoint import STATE, working_folder
-from fastsim.lock import held
+from fastsim.foundation.folder_lock import held
 from fastsim.result import FRAMES
 from fastsim.workload import Workload
 
 SCRIPT = """
 import sys, warnings
 import fastsim as fs
-from fastsim import engine, saving, tabular
+from fastsim import engine, saving
+from fastsim.foundation import parquet as tabular
 
 warnings.simplefilter("ignore")
 tabular.ROW_GROUP, saving.BATCH_ROWS, engine.BREATH_S = 300, 50, 0.001
@@ -47,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Workload.from_arrow(named).write(folder / "pods.parquet")
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
-        patch.setattr("fastsim.tabular.ROW_GROUP", 300)
+        patch.setattr("fastsim.foundation.parquet.ROW_GROUP", 300)
         fs.simulate("openb:15", str(folder / "pods.parquet"), "fgd", queue="fifo-skip", out=folder / "plain")
     return folder
 

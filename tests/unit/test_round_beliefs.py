@@ -8,11 +8,11 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.performance.gavel_job_types import JOB_NAMES
 from fastsim.policies.shares.estimates import Estimates
 from fastsim.round_beliefs import believing
 from fastsim.round_plan import RoundPlan, setting_of
-from fastsim.spec import Scenario
-from fastsim.workload.job_types import JOB_NAMES
+from fastsim.scenario.scenario import Scenario
 from tests.rounds import oracle, setting
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"

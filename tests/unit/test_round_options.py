@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fastsim.compat import SWITCHES
 from fastsim.errors import ScenarioError
 from fastsim.round_options import LATE_SHARES, QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan
+from fastsim.scenario.compat import SWITCHES
 from tests.unit.test_reference_rounds import Fixed
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.cluster import Cluster
-from fastsim.oracle import Oracle
+from fastsim.cluster.cluster import Cluster
+from fastsim.performance.oracle import Oracle
 from fastsim.round_plan import ALONE, Allocation, RoundView, setting_of
 
 ORACLE = Oracle(

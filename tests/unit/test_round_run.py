@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.errors import InputError, PolicyError
 from fastsim.job_batches import JobBatch
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_records import GANG, MOMENT

@@ -9,8 +9,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.scenario.scenario import Scenario
 from fastsim.show import summary_text
-from fastsim.spec import Scenario
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.oversize import Oversized
 from fastsim.run_warnings import ColumnIgnored, PodTooLarge, TenantAbsent, ignored_columns, large_pods, warn
+from fastsim.workload.oversized_pods import Oversized
 
 
 def test_nothing_is_said_when_all_is_well() -> None:

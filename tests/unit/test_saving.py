@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim import tabular
 from fastsim.checkpoint import Checkpoint, Keeping, working_folder
 from fastsim.engine import OnlineOptions, run_online
+from fastsim.foundation import parquet
 from fastsim.plan import QUEUES
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.result import FRAMES
@@ -91,7 +91,7 @@ def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int
     if s.until_s is None and s.regime.outages.mtbf_s is not None:
         s = replace(s, until_s=LONG_S)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tabular, "ROW_GROUP", 3)
+        patch.setattr(parquet, "ROW_GROUP", 3)
         patch.setattr("os.fsync", lambda _: None)  # nobody pulls the plug here
         run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=folder(base / "plain")))
         work, taken = folder(base / "work"), None

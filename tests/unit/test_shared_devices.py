@@ -9,8 +9,8 @@ import pytest
 import fastsim as fs
 from fastsim.containers import Container, Stay
 from fastsim.shared_devices import Devices, costs, gpu_seconds, parts
-from fastsim.telemetry_profile import Phase, Profile
-from fastsim.typical import TypicalPods
+from fastsim.telemetry.usage_profile import Phase, Profile
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.tariff import Tariff
 
 NODES = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=2)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim import tabular
+from fastsim.foundation import parquet
 from fastsim.frames import INTERVAL, OUTCOME, POD, REASONS, jobs_frame, placements_frame
 from fastsim.recording import FileTables, arrow
 from fastsim.sheets import NODE, JobSheet, PlacementSheet
@@ -59,7 +59,7 @@ def test_row_groups_have_the_rows_of_the_frames(size: int, step: int, group: int
     schema = arrow(placements).schema
     schema = schema.set(schema.get_field_index("node"), schema.field("node").with_type(NODE))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tabular, "ROW_GROUP", group)
+        patch.setattr(parquet, "ROW_GROUP", group)
         sheets = (PlacementSheet(schema, NAMES), placements), (JobSheet(arrow(jobs).schema), jobs)
     for sheet, frame in sheets:
         found = filled(sheet, out, natives, step)
@@ -72,7 +72,7 @@ def test_row_groups_have_the_rows_of_the_frames(size: int, step: int, group: int
 def test_files_are_the_same_bytes_and_types_however_rows_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    monkeypatch.setattr(tabular, "ROW_GROUP", 64)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 64)
     out, natives = outcomes(500, 3), natives_of(500)
     for folder, rows in (("at-once", len(out)), ("in-pieces", step)):
         (tmp_path / folder).mkdir()
@@ -125,7 +125,7 @@ def test_row_groups_can_be_left_out_by_pod_and_time(tmp_path: Path) -> None:
 def test_what_is_no_row_or_no_room_is_refused(more: int, first: int, at: int) -> None:
     rows = OUTCOME.itemsize + more
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tabular, "ROW_GROUP", 2)
+        patch.setattr(parquet, "ROW_GROUP", 2)
         schema = arrow(placements_frame(NONE, None, NAMES)).schema.set(4, pa.field("node", NODE))
         there, over = PlacementSheet(schema, NAMES).room, JobSheet(arrow(jobs_frame(NONE, None)).schema).room
     with pytest.raises((ValueError, IndexError), match=r"no outcome rows|no row"):

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.apps.application import Applications
 from fastsim.errors import FastsimError
+from fastsim.performance.applications.application import Applications
 from fastsim.sia_artifact import applications_file, job_lists, pollux_lists
 
 EPOCHS = {"app": ["a", "a"], "batch_size": [8, 16], "row": [0, 0], "progress": [10.0, 12.0], "iteration": [1, 1],

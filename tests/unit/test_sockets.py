@@ -6,8 +6,8 @@ import pytest
 
 from fastsim.errors import ScenarioError
 from fastsim.policies import registry
+from fastsim.scenario.scenario import Scenario
 from fastsim.sockets import ONLINE_ONLY, ROUNDS_ONLY, is_monitored_policy, is_round_policy, refuse_foreign_fields
-from fastsim.spec import Scenario
 
 
 def test_policies_know_their_engine() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.policies.deschedule import CosSim, FragMultiPod, FragOnePod
 from fastsim.result import Result
 from fastsim.stages import Deschedule, Inflation
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from tests.unit.test_engine import one_gpu_nodes, pods
 
 WORST = OnlinePlan((ScoreTerm("best_fit", normalise="min_max_0"),), gpu_pick="worst")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.frames import OUTCOME, ROW
 from fastsim.job_totals import FIGURES, JobTotals
 from fastsim.summary import Waits, frag_milli, summary_frame
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.online import AREAS
 from tests.unit.test_engine import FGD, pods
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from fastsim.sweep_order import LongestFirst
 
 

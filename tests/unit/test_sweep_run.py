@@ -13,7 +13,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import ResultError, ScenarioError
-from fastsim.lock import held
+from fastsim.foundation.folder_lock import held
 from fastsim.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
 from fastsim.sweep_table import sweep_table
 

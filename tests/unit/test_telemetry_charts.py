@@ -9,6 +9,7 @@ import pytest
 
 from fastsim.cli_monitor import QUANTITIES as OFFERED
 from fastsim.errors import InputError, ScenarioError
+from fastsim.telemetry.readings_table import ordered
 from fastsim.telemetry_charts import (
     FOUR,
     LINES,
@@ -19,7 +20,6 @@ from fastsim.telemetry_charts import (
     mean_points,
     workload_chart,
 )
-from fastsim.telemetry_table import ordered
 from tests.telemetry import table
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.drawing import written_chart
 from fastsim.trace_charts import MOST_MODELS, load_points, spread, trace_chart
-from fastsim.trace_figures import trace_frame
 from fastsim.workload import Workload
+from fastsim.workload.load_statistics import trace_frame
 
 
 def openb(pods: int = 60) -> pl.DataFrame:

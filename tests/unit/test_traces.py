@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fastsim.cluster import Cluster
-from fastsim.node_table import NODE_SCHEMA
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.workload import Workload
 from fastsim.workload.schema import POD_SCHEMA
 

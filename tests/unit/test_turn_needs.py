@@ -9,9 +9,9 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import InputError, PolicyError
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
+from fastsim.performance.sensitivity import Sensitivity
 from fastsim.round_plan import Setting, setting_of
-from fastsim.sensitivity import Sensitivity
 from fastsim.turn_needs import needs_of, servers_of
 from fastsim.turn_plan import TurnPlan
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastsim.errors import PolicyError
-from fastsim.orders import MOST_TERMS, TERMS
+from fastsim.scenario.sort_keys import MOST_TERMS, TERMS
 from fastsim.turn_plan import MECHANISMS, TurnPlan
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.goodput import Goodput, Limits
+from fastsim.performance.goodput import Goodput, Limits
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.sia_values import Flags, Ints, Singles
 

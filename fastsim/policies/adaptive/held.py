@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.apps.application import fixed_split
-from fastsim.apps.step_times import packed
 from fastsim.errors import InputError
+from fastsim.performance.applications.application import fixed_split
+from fastsim.performance.applications.step_times import packed
 from fastsim.policies.adaptive.sia_decider import node_groups
 
 LEAST_RATE = 0.1

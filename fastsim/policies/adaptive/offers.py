@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveSetting, Belief, JobView
-from fastsim.apps.application import Application
 from fastsim.errors import InputError
-from fastsim.goodput import Goodput, Limits, Noise
+from fastsim.performance.applications.application import Application
+from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies.adaptive.configurations import Configurations
 from fastsim.policies.adaptive.goodput_rows import Known, asked_row, goodput_row, grown_replicas
 from fastsim.policies.adaptive.sia_values import Singles

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.apps.application import Application, fixed_split
-from fastsim.apps.step_times import MICRO_BATCHES, Placement, packed
 from fastsim.errors import InputError
+from fastsim.performance.applications.application import Application, fixed_split
+from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, packed
 from fastsim.policies.adaptive.configurations import MOST_GPUS, NodeGroup
 from fastsim.policies.adaptive.marginal_gain import Size, Speeds, grown
 from fastsim.policies.adaptive.placer import placed

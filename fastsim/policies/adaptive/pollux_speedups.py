@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.adaptive_plan import JobView
-from fastsim.apps.step_times import StepTimes
 from fastsim.errors import InputError
-from fastsim.goodput import Goodput, Limits
+from fastsim.performance.applications.step_times import StepTimes
+from fastsim.performance.goodput import Goodput, Limits
 
 Floats = npt.NDArray[np.float64]
 

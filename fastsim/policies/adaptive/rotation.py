@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveView, JobView
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.policies.adaptive.held import HeldDecider, updates_left
 from fastsim.round_plan import Allocator, Floats, RoundView, Setting
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.apps.step_times import packed
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.random_streams import Stream
+from fastsim.performance.applications.step_times import packed
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
 from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.placer import placed
 from fastsim.policies.adaptive.sia_program import Choices, Wishes, best_choices
 from fastsim.policies.adaptive.sia_values import NONE, Flags, Floats, Ints, keeping, only_former, values
-from fastsim.streams import Stream
 
 STAYING = 1e-6
 """What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""

@@ -176,7 +176,7 @@ class Knots:
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
-        from fastsim.telemetry import RECORDED  # not before it is needed: it loads numpy
+        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
         return MonitoredPlan(self._scheduler, Lives(), RECORDED)
 

@@ -67,7 +67,7 @@ class Exclusive:
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
-        from fastsim.telemetry import RECORDED  # not before it is needed: it loads numpy
+        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
         return MonitoredPlan(lambda capacity_mib, begin_s: SlotScheduler(0, capacity_mib), Lives(), RECORDED)
 
@@ -95,7 +95,7 @@ class GpuShare:
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
-        from fastsim.telemetry import RECORDED  # not before it is needed: it loads numpy
+        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
         return MonitoredPlan(self._scheduler, Lives(), RECORDED)
 

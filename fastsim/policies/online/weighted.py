@@ -19,7 +19,7 @@ from fastsim.plan import GPU_PICKS, OnlinePlan, ScoreTerm
 from fastsim.policies.registry import about
 
 if TYPE_CHECKING:
-    from fastsim.cluster import Cluster
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload import Workload
 
 Weight = int | float | Decimal | Fraction

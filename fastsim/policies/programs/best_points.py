@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.cluster.server import Server
 from fastsim.errors import InputError
+from fastsim.performance.sensitivity import Demands
+from fastsim.performance.sensitivity_table import Grid
 from fastsim.policies.solve import Program, Rows, Solver
-from fastsim.sensitivity import Demands
-from fastsim.sensitivity_table import Grid
-from fastsim.server import Server
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

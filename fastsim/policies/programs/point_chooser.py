@@ -9,7 +9,7 @@ from fastsim.policies.programs.best_points import best_points
 from fastsim.policies.solve import Solver
 
 if TYPE_CHECKING:
-    from fastsim.sensitivity import Demands
+    from fastsim.performance.sensitivity import Demands
 
 
 class PointChooser:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from fastsim.errors import PolicyError
-from fastsim.orders import ORDERS
 from fastsim.policies.registry import about, policy
 from fastsim.policies.rounds.round_rule import RoundRule
+from fastsim.scenario.sort_keys import ORDERS
 
 if TYPE_CHECKING:
     from fastsim.round_plan import Setting
@@ -72,7 +72,7 @@ class Order(RoundRule):
     citation: ClassVar[str] = SYNERGY
     ordered: ClassVar[bool] = True
     key: ClassVar[tuple[str, ...]] = ()
-    """Terms of the sort key, see ``fastsim.orders``; -priority comes before them."""
+    """Terms of the sort key, see ``fastsim.scenario.sort_keys``; -priority comes before them."""
 
     mechanism: str = field(
         default="fair",

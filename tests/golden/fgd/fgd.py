@@ -18,13 +18,13 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.curves import discrete_table
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.result import Result
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from tests.conftest import SHARED
 
 FGD = SHARED / "golden/fgd"

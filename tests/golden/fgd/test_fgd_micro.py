@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fastsim.plan import PodRequest
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from tests.backends import BACKENDS, Backend, NodeState
 from tests.conftest import SHARED
 from tests.golden.fgd.fgd import PodTable, raw_trace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from tests.conftest import SHARED
 from tests.golden.fgd.fgd import PodTable, raw_trace
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.workload import Workload
-from fastsim.workload.gavel_jobs import JobRecipe, gavel_seconds
+from fastsim.workload.generators.gavel_jobs import JobRecipe, gavel_seconds
 from tests.conftest import SHARED
 
 GAVEL = SHARED / "golden/gavel"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.policies import registry
 from fastsim.policies.rounds.names import ORIGINAL_NAMES
 from fastsim.round_plan import Allocation, Floats, RoundView, Setting

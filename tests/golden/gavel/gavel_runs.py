@@ -17,10 +17,10 @@ import polars as pl
 from fastsim.job_batches import JobBatches
 from fastsim.policies import registry
 from fastsim.policies.rounds.names import ORIGINAL_NAMES
-from fastsim.prices import CLOUDS, Prices
 from fastsim.round_options import QUIRKS, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import RoundRun, run_rounds
+from fastsim.scenario.prices import CLOUDS, Prices
 from fastsim.workload import Workload
 from tests.golden.gavel import gavel
 

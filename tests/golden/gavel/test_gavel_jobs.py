@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fastsim.performance.gavel_rates import import_rates
 from fastsim.workload import Workload
-from fastsim.workload.gavel_jobs import JobStream
-from fastsim.workload.gavel_rates import import_rates
-from fastsim.workload.gavel_synth import synth_gavel, synth_gavel_trace
-from fastsim.workload.gavel_trace import import_jobs, write_trace
+from fastsim.workload.generators.gavel import synth_gavel, synth_gavel_trace
+from fastsim.workload.generators.gavel_jobs import JobStream
+from fastsim.workload.importers.gavel import import_jobs, write_trace
 from tests.conftest import SHARED
 from tests.golden.gavel import gavel
 

@@ -13,7 +13,7 @@ from fastsim.policies.monitored.admission import OUTCOMES, Admission
 from fastsim.policies.monitored.charges import Charges
 from fastsim.policies.monitored.pacing import Pace
 from fastsim.policies.monitored.request_queue import RequestQueue
-from fastsim.workload.monitored_jobs import LARGEST_GB, LARGEST_MIB, declared, gaps_s, slots
+from fastsim.workload.generators.detectors import LARGEST_GB, LARGEST_MIB, declared, gaps_s, slots
 from tests.golden.k8s_gpu import kubernetes
 
 pytestmark = pytest.mark.skipif(

@@ -15,13 +15,13 @@ import pytest
 
 import fastsim as fs
 from fastsim.containers import Containers
-from fastsim.device_telemetry import V100, Device
 from fastsim.monitored_plan import Lives, MonitoredPlan, Scheduler, Turn
 from fastsim.policies.monitored.knots import Knots
 from fastsim.policies.monitored.slots import Exclusive, GpuShare
-from fastsim.sample_and_hold import window
-from fastsim.telemetry_profile import DETECTOR
-from fastsim.workload.monitored_jobs import LARGEST_GB
+from fastsim.telemetry.reading_model import V100, Device
+from fastsim.telemetry.sample_and_hold import window
+from fastsim.telemetry.usage_profile import DETECTOR
+from fastsim.workload.generators.detectors import LARGEST_GB
 from tests.golden.k8s_gpu import kubernetes
 
 pytestmark = pytest.mark.skipif(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.quantity import milli, quantity, whole
+from fastsim.kubernetes.quantity import milli, quantity, whole
 from tests.golden.k8s_gpu import kubernetes
 
 pytestmark = pytest.mark.skipif(

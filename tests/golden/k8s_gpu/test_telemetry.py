@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from fastsim.containers import Containers
-from fastsim.device_telemetry import V100, Resident, readings
 from fastsim.monitored_plan import Lives
-from fastsim.sample_and_hold import refresh_times, seen_s, window
-from fastsim.telemetry_profile import DETECTOR
+from fastsim.telemetry.reading_model import V100, Resident, readings
+from fastsim.telemetry.sample_and_hold import refresh_times, seen_s, window
+from fastsim.telemetry.usage_profile import DETECTOR
 from tests.golden.k8s_gpu import kubernetes
 
 pytestmark = pytest.mark.skipif(

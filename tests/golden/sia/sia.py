@@ -11,10 +11,10 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.apps.application import Application, Applications
-from fastsim.apps.step_times import StepRow, StepTimes
-from fastsim.apps.training_curve import EpochRow, TrainingCurve
-from fastsim.goodput import Goodput, Noise, Perf
+from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.step_times import StepRow, StepTimes
+from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
+from fastsim.performance.goodput import Goodput, Noise, Perf
 from tests.conftest import SHARED
 
 SIA = SHARED / "golden/sia"

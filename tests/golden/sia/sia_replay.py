@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.apps.application import Application, Split, fixed_split
-from fastsim.apps.step_times import Placement
-from fastsim.goodput import Goodput, Limits, Noise, Perf
-from fastsim.perf_fit import Observation, fitted
+from fastsim.performance.applications.application import Application, Split, fixed_split
+from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
+from fastsim.performance.applications.step_times import Placement
+from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.goodput_rows import Known, goodput_row, grown_replicas
 from fastsim.policies.adaptive.sia_values import Singles, keeping
-from fastsim.workload.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from tests.golden.sia.sia import SIA, golden_applications, recorded
 
 ROUND_S = 60

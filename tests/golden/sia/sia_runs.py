@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from fastsim.adaptive_plan import AdaptiveJob
-from fastsim.apps.application import Applications
-from fastsim.workload.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
+from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from tests.golden.sia.sia import SIA, golden_applications
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.apps.tuned_configs import tuned_configs
 from fastsim.errors import InputError
+from fastsim.performance.applications.tuned_configs import tuned_configs
 from tests.golden.sia.sia import golden_applications, recorded
 
 

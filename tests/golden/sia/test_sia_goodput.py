@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastsim.goodput import Limits
+from fastsim.performance.goodput import Limits
 from tests.golden.sia.sia import models, recorded
 
 RELATIVE = 1e-12

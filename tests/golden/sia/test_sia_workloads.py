@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fastsim.workload import Workload
-from fastsim.workload.sia_trace import COLUMNS, write_trace
+from fastsim.workload.importers.sia import COLUMNS, write_trace
 from tests.conftest import SHARED
 from tests.golden.sia.sia import SIA
 

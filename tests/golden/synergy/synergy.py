@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.sensitivity import Sensitivity
-from fastsim.workload.synergy_jobs import JobLog, SynergyRecipe, SynergyStream
+from fastsim.performance.sensitivity import Sensitivity
+from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, SynergyStream
 from tests.conftest import SHARED
 
 SYNERGY = SHARED / "golden/synergy"

@@ -16,7 +16,7 @@ from fastsim.policies import registry
 from fastsim.round_records import GANG, MOMENT
 from fastsim.round_run import STOPS
 from fastsim.round_simulation import PreparedRounds, driven, prepared_rounds
-from fastsim.spec import Scenario
+from fastsim.scenario.scenario import Scenario
 from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, looped
 from tests.golden.synergy.synergy import SYNERGY

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from fastsim.workload import Workload
-from fastsim.workload.synergy_jobs import SynergyStream
-from fastsim.workload.synergy_synth import synth_synergy
-from fastsim.workload.synergy_trace import import_jobs, write_trace
+from fastsim.workload.generators.synergy import synth_synergy
+from fastsim.workload.generators.synergy_jobs import SynergyStream
+from fastsim.workload.importers.synergy import import_jobs, write_trace
 from tests.conftest import SHARED
 from tests.golden.synergy import synergy
 

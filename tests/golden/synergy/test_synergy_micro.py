@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.compat import switches_on
+from fastsim.cluster.server import GB_MIB, Server
 from fastsim.job_batches import JobBatch
+from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies import registry
 from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
 from fastsim.round_plan import Setting
 from fastsim.round_records import GANG, MOMENT
-from fastsim.sensitivity import Sensitivity
-from fastsim.server import GB_MIB, Server
+from fastsim.scenario.compat import switches_on
 from fastsim.turn_needs import TurnNeeds, needs_on
 from fastsim.turn_run import looped
 from tests.golden.synergy.synergy import SYNERGY, lines

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastsim.cluster.server import Server
+from fastsim.performance.sensitivity import QUIRKS, Sensitivity
 from fastsim.policies.programs.best_points import best_points, spread
 from fastsim.policies.solve import Solver
-from fastsim.sensitivity import QUIRKS, Sensitivity
-from fastsim.server import Server
 from tests.golden.synergy import synergy
 
 pytestmark = pytest.mark.skipif(not synergy.SYNERGY.exists(), reason="reference data not found (set FASTSIM_SHARED)")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fastsim.cluster.server import Server
 from fastsim.errors import InputError
-from fastsim.sensitivity import QUIRKS, Sensitivity
-from fastsim.server import Server
+from fastsim.performance.sensitivity import QUIRKS, Sensitivity
 from tests.golden.synergy import synergy
 
 pytestmark = pytest.mark.skipif(not synergy.SYNERGY.exists(), reason="reference data not found (set FASTSIM_SHARED)")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from scipy.optimize import Bounds, minimize
 
-from fastsim.perf_fit import FREE, LARGEST_GAMMA, START, Observation, _kernel
+from fastsim.performance.step_time_fit import FREE, LARGEST_GAMMA, START, Observation, _kernel
 
 Floats = npt.NDArray[np.float64]
 

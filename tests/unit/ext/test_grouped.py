@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn
 from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.plan import GPU_PICKS, KERNELS, OnlinePlan
 from fastsim.reference_frag import Fragmentation
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.columns import HABITS, node_kinds
 from fastsim.engine import OnlineOptions
 from fastsim.plan import OnlinePlan, ScoreTerm
-from fastsim.typical import TypicalPods
 from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.index import Indexed
 from fastsim_ext.memo import Memo
 from fastsim_ext.online import Online

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.workload.classes import REQUEST
+from fastsim.workload.pod_classes import REQUEST
 from fastsim_ext.intern import RequestIndex
 
 KINDS = (np.int64, np.int64, np.int16, np.int16, np.int32)

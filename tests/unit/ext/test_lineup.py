@@ -10,8 +10,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import ScenarioError
-from fastsim.orders import PODS, line_order
 from fastsim.plan import RULES
+from fastsim.scenario.sort_keys import PODS, line_order
 
 
 def starts(queue: str, rows: list[dict[str, Any]], **options: Any) -> list[float | None]:

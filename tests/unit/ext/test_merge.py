@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.orders import MOST_TERMS
+from fastsim.scenario.sort_keys import MOST_TERMS
 from fastsim_ext.merge import in_order
 from tests.strategies import scenarios_per_run
 

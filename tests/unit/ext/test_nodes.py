@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.columns import ModelIds, node_columns, typical_columns
-from fastsim.typical import TypicalPods
+from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.nodes import NodeTable, TypicalTable
 
 WHOLE = TypicalPods((1000,), (1000,), (1,), ((),), (3,), (1.0,))

@@ -16,8 +16,8 @@ from fastsim.engine import OnlineOptions, run_online
 from fastsim.explanation import explained
 from fastsim.plan import QUEUES
 from fastsim.replay import AskedPod, Replay
+from fastsim.scenario.scenario import Scenario as Spec
 from fastsim.simulation import Prepared
-from fastsim.spec import Scenario as Spec
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from tests.strategies import Scenario, ruled, scenarios_per_run

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.columns import plan_columns
 from fastsim.frames import INTERVAL, OUTCOME, REASONS
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.frames import REASONS
 from fastsim.plan import QUEUES, OnlinePlan, ScoreTerm
 from fastsim_ext.online import Online

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from fastsim import interrupts
 from fastsim.errors import SolverError
+from fastsim.foundation import interrupts
 from fastsim.policies import highs as solver
 from fastsim.policies.highs import silent_highs, solve
 

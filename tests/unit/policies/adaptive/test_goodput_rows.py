@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
 from fastsim.policies.adaptive.goodput_rows import LEAST, Known, goodput_row, grown_replicas
 

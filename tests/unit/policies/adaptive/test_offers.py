@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptiveJob, AdaptiveSetting, Belief, JobView, NodeGroup
-from fastsim.apps.application import Application, Applications
-from fastsim.apps.step_times import StepRow, StepTimes
-from fastsim.goodput import Noise, Perf
+from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.step_times import StepRow, StepTimes
+from fastsim.performance.goodput import Noise, Perf
 from fastsim.policies.adaptive.configurations import Configurations
 from fastsim.policies.adaptive.offers import Offers
 from fastsim.policies.adaptive.sia_decider import node_groups

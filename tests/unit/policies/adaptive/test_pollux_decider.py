@@ -11,7 +11,7 @@ import pytest
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Belief
 from fastsim.adaptive_run import AdaptiveRun, run_adaptive
 from fastsim.errors import PolicyError
-from fastsim.goodput import Noise
+from fastsim.performance.goodput import Noise
 from fastsim.policies import registry
 from fastsim.policies.adaptive.pollux_decider import PolluxDecider
 from fastsim.policies.rounds.pollux import Pollux

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fastsim.adaptive_plan import Belief, JobView
-from fastsim.apps.step_times import StepTimes
 from fastsim.errors import InputError
-from fastsim.goodput import Noise
+from fastsim.performance.applications.step_times import StepTimes
+from fastsim.performance.goodput import Noise
 from fastsim.policies.adaptive.pollux_speedups import (
     believed,
     fair_goodput,

@@ -11,7 +11,7 @@ import pytest
 from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, Belief, JobView, NodeGroup, Place
 from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.goodput import Noise, Perf
+from fastsim.performance.goodput import Noise, Perf
 from fastsim.policies.adaptive.sia_decider import SiaDecider, node_groups
 from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, told_of

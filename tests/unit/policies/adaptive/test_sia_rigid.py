@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, Belief, JobView, Place
 from fastsim.adaptive_run import run_adaptive
 from fastsim.errors import PolicyError
-from fastsim.goodput import Goodput, Limits, Noise
+from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies import registry
 from fastsim.policies.adaptive.goodput_rows import Known, asked_row
 from fastsim.policies.adaptive.sia_decider import node_groups

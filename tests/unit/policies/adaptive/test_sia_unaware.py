@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Belief, JobView, Place
 from fastsim.adaptive_run import run_adaptive
-from fastsim.goodput import Goodput, Noise
+from fastsim.performance.goodput import Goodput, Noise
 from fastsim.policies.adaptive.pollux_speedups import limits_of
 from fastsim.policies.adaptive.sia_unaware import UnawareSiaDecider
 from fastsim.policies.rounds.sia import Sia

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.telemetry import Telemetry
-from fastsim.telemetry_profile import Phase, Profile
+from fastsim.telemetry.telemetry import Telemetry
+from fastsim.telemetry.usage_profile import Phase, Profile
 
 BUSY, IDLE = "busy", "idle"
 PROFILES = {

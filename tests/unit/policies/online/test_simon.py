@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster import Cluster
+from fastsim.cluster.cluster import Cluster
 from fastsim.plan import KERNELS, ScoreTerm
 from fastsim.policies import Simon
 from tests.unit.ext.test_nodes import t4

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastsim.cluster.server import Server
 from fastsim.errors import InputError, SolverError
+from fastsim.performance.sensitivity import Demands, Sensitivity
+from fastsim.performance.sensitivity_table import Grid, Profile
 from fastsim.policies.programs.best_points import Choice, best_points, spread, useful_points
 from fastsim.policies.solve import Solver
-from fastsim.sensitivity import Demands, Sensitivity
-from fastsim.sensitivity_table import Grid, Profile
-from fastsim.server import Server
 
 SERVER = Server(2, 6, 20)
 

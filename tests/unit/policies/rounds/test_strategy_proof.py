@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linprog
 
-from fastsim.oracle import Oracle
+from fastsim.performance.oracle import Oracle
 from fastsim.policies.programs.geometric_mean import Discounted, rows_of
 from fastsim.policies.rounds.strategy_proof import StrategyProof
 from fastsim.round_plan import Floats, RoundView

@@ -1,0 +1,1 @@
+"""Nodes: table, types, published clusters, importers, texts."""

@@ -1,0 +1,294 @@
+"""Clusters: a node table and a catalogue of models. The position of a node is its identity and breaks ties."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from fastsim.cluster import node_types
+from fastsim.cluster.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, offered, watts
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.csv_table import csv_line, map_text, read_csv
+from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
+from fastsim.foundation.random_streams import shuffled_order
+from fastsim.hardware import mig
+from fastsim.hardware.model_catalog import Catalog
+
+if TYPE_CHECKING:
+    from fastsim.kubernetes.snapshot import Snapshot
+
+PRESETS = {"openb": False, "openb-all": True}
+"""Preset names; the value says whether nodes without GPUs belong to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue their models are looked up in.
+
+    ``snapshot`` are the Kubernetes objects that nodes were read from: the pods that run there hold their places in
+    every run, and taints keep pods away that do not tolerate them.
+    """
+
+    nodes: pa.Table
+    catalog: Catalog = field(default_factory=Catalog.default)
+    name: str = "cluster"
+    where: InitVar[Where | None] = None
+    snapshot: Snapshot | None = field(default=None, repr=False)
+
+    def __post_init__(self, where: Where | None) -> None:
+        where = where or (lambda row: f"{self.name}:{row + 1}")
+        object.__setattr__(self, "nodes", node_table(self.nodes, self.name, where, self.catalog))
+
+    # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def preset(cls, name: str) -> Cluster:
+        """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. The types are interleaved by a fixed shuffle.
+
+        Ties go to the smallest position, so nodes that stand type by type would favour one type and cost some
+        policies several points of allocation; the published experiments shuffle their nodes for every run, as
+        `shuffled` does. The recorded cluster's own order is in the trace: use `from_openb` for that.
+        """
+        parts = node_types.openb_parts(_preset(name))
+        return cls.mix(parts, seed=0, name=name, max_pods=node_types.OPENB_MAX_PODS)
+
+    @classmethod
+    def scaled(cls, preset: str = "openb", *, nodes: int, seed: int = 0) -> Cluster:
+        """`nodes` nodes in the proportions of a preset (largest remainder), types interleaved by a seeded shuffle."""
+        if nodes < 1:
+            raise ScenarioError("cluster.nodes", nodes, "1 or more")
+        parts = node_types.openb_parts(node_types.apportioned(_preset(preset), nodes))
+        return cls.mix(parts, seed=seed, name=f"{preset}-{nodes}", max_pods=node_types.OPENB_MAX_PODS)
+
+    @classmethod
+    def uniform(
+        cls, *, nodes: int, gpu: str | None = None, gpus: int = 8, cpu_milli: int = 96_000, memory_mib: int = 393_216,
+        catalog: Catalog | None = None, **columns: Any,
+    ) -> Cluster:  # fmt: skip
+        """`nodes` equal nodes with `gpus` devices of model `gpu` (none if `gpu` is None); further columns by name.
+
+        `mig` partitions them: `"3g.40gb+2g.20gb+2g.20gb"` all alike, or a list with one layout for each GPU.
+        """
+        shape = {"gpu_model": gpu, "num_gpu": gpus if gpu else 0, "cpu_milli": cpu_milli, "memory_mib": memory_mib}
+        return cls.mix([(nodes, {"name": "node", **shape, **columns})], catalog=catalog, name="uniform")
+
+    @classmethod
+    def mix(
+        cls, parts: Sequence[tuple[int, Mapping[str, Any]]] = (), *, seed: int | None = None, name: str = "mix",
+        catalog: Catalog | None = None, max_pods: int | None = None, **counts: int,
+    ) -> Cluster:  # fmt: skip
+        """Nodes of several shapes: `mix(g2=10, t4=4)` by type name, or `mix([(10, {"num_gpu": 8, ...}), ...])`.
+
+        Nodes stand in the order given, or interleaved by a seeded shuffle.
+        """
+        rows = node_types.expanded([*parts, *node_types.named_parts(counts)], seed)
+        if max_pods is not None and "max_pods" not in rows:
+            rows["max_pods"] = [max_pods] * len(rows.get("name", ()))
+        table = pa.table({key: _typed(f"cluster.{name}.{key}", key, values) for key, values in rows.items()})
+        return cls(table, catalog or Catalog.default(), name)
+
+    @classmethod
+    def from_arrow(cls, data: Any, *, catalog: Catalog | None = None, name: str = "cluster") -> Cluster:
+        """Nodes from anything with the Arrow PyCapsule interface."""
+        from fastsim.workload.workload import arrow_table
+
+        return cls(arrow_table(data, name), catalog or Catalog.default(), name)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes from a canonical Parquet file."""
+        return cls(parquet_table(path), catalog or Catalog.default(), str(path))
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes from a CSV file (plain or .gz) with the columns of `NODE_SCHEMA`."""
+        table = read_csv(path, {f.name: f.type for f in NODE_SCHEMA}, REQUIRED)
+        return cls(table, catalog or Catalog.default(), str(path), lambda row: f"{path}:{csv_line(path, row)}")
+
+    @classmethod
+    def from_openb(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+        """Nodes of an openb node list (CSV, CSV.gz or Parquet), in the file's order."""
+        from fastsim.workload.importers.openb import import_nodes
+
+        cluster: Cluster = import_nodes(path, catalog=catalog)
+        return cluster
+
+    @classmethod
+    def from_gavel(
+        cls, spec: str | os.PathLike[str], per_server: str = "1:1:1", *, catalog: Catalog | None = None
+    ) -> Cluster:
+        """Nodes of a Gavel cluster, `36:36:36` = GPUs of v100, p100 and k80, or a JSON file that holds one of those.
+
+        `per_server` says in the same order how many GPUs a node has; GPUs that do not fill a node are left out. Nodes
+        stand by model in the order of the names: k80, p100, v100.
+        """
+        from fastsim.cluster.published_specs import gavel_parts
+
+        return cls.mix(gavel_parts(spec, per_server), name=f"gavel:{spec}", catalog=catalog)
+
+    @classmethod
+    def from_synergy(
+        cls, spec: str | os.PathLike[str] | int, *, cpus: int | None = None, catalog: Catalog | None = None
+    ) -> Cluster:
+        """Servers of a Synergy cluster: an INI file, or their number, each with 8 GPUs and 24 or `cpus` CPUs."""
+        from fastsim.cluster.synergy_specs import synergy_parts
+
+        return cls.mix(synergy_parts(spec, cpus), name=f"synergy:{spec}", catalog=catalog)
+
+    @classmethod
+    def from_kubernetes(
+        cls, path: str | os.PathLike[str], *, memory_unit: str = "GiB", catalog: Catalog | None = None,
+        empty: bool = False,
+    ) -> Cluster:  # fmt: skip
+        """The nodes among Kubernetes objects (YAML, JSON, folders, KAI snapshots), with the pods that run there.
+
+        ``empty``: without them. See `kubernetes.Snapshot`.
+        """
+        from fastsim.kubernetes.snapshot import Snapshot
+
+        snapshot = Snapshot.read(path, memory_unit=memory_unit)
+        cluster = snapshot.cluster(catalog)
+        snapshot.warn(2)
+        return cluster if not empty else cluster.emptied()
+
+    # ------------------------------------------------------------------ reading
+
+    def __len__(self) -> int:
+        return int(self.nodes.num_rows)
+
+    def __repr__(self) -> str:
+        counts = self.nodes.group_by("gpu_model", use_threads=False).aggregate([("num_gpu", "sum")]).to_pylist()
+        devices = sorted(((row["num_gpu_sum"], row["gpu_model"]) for row in counts if row["num_gpu_sum"]), reverse=True)
+        by_model = ", ".join(f"{count:,} {model or 'GPUs'}" for count, model in devices)
+        gpus = f"{self.total_gpus:,} GPUs" + (f" ({by_model})" if devices else "")
+        memory_gib = int(pc.sum(self.nodes["memory_mib"]).as_py()) / 1024
+        cpus = self.total_cpu_milli / 1000
+        nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
+        return f"Cluster({self.name!r}: {nodes}, {gpus}, {cpus:,g} CPUs, {memory_gib:,.0f} GiB)"
+
+    @property
+    def total_gpus(self) -> int:
+        """Devices of all nodes, absent or present, whole or partitioned."""
+        return int(pc.sum(self.nodes["num_gpu"]).as_py())
+
+    @property
+    def total_gpu_milli(self) -> int:
+        """GPU capacity of all nodes, thousandths of a device."""
+        return 1000 * self.total_gpus
+
+    @property
+    def total_cpu_milli(self) -> int:
+        """CPU capacity of all nodes, thousandths of a virtual CPU."""
+        return int(pc.sum(self.nodes["cpu_milli"]).as_py())
+
+    @property
+    def offered(self) -> pa.Table:
+        """The nodes as pods see them: whole GPUs as `num_gpu`, instances of the others as `extra_resources`."""
+        return self._offered[0]
+
+    @property
+    def partitioned_gpus(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """How many GPUs of each node are partitioned."""
+        return self._offered[1]
+
+    @cached_property
+    def _offered(self) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:
+        return offered(self.nodes)
+
+    @cached_property
+    def watts(self) -> pa.Table:
+        """Watts of each node's devices and sockets with overrides applied; see `node_table.watts`."""
+        return watts(self.nodes, self.catalog)
+
+    def checksum(self) -> str:
+        """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""
+        return self._checksum
+
+    @cached_property
+    def _checksum(self) -> str:
+        table = self._self_contained(everywhere=True)
+        return content_checksum(table.to_batches(), table.schema)
+
+    def reordered(self, order: Sequence[int]) -> Cluster:
+        """The same nodes in another tie-break order: position i holds what was at position `order[i]`."""
+        positions = np.asarray(order, np.int64)
+        if not np.array_equal(np.sort(positions), np.arange(len(self))):
+            raise InputError("cluster.reordered: order", "no permutation", f"each position 0 to {len(self) - 1} once")
+        nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])
+        return Cluster(nodes, self.catalog, self.name, snapshot=self.snapshot)
+
+    def shuffled(self, seed: int = 0) -> Cluster:
+        """The same nodes in a seeded random tie-break order."""
+        return self.reordered(shuffled_order(seed, "cluster.shuffle", len(self)))
+
+    def with_catalog(self, catalog: Catalog) -> Cluster:
+        """The same nodes with another catalogue; InputError if a model is missing from it."""
+        return Cluster(self.nodes, catalog, self.name, snapshot=self.snapshot)
+
+    def emptied(self) -> Cluster:
+        """The same nodes without the pods that run there."""
+        left = None if self.snapshot is None else self.snapshot.without_pods()
+        return Cluster(self.nodes, self.catalog, self.name, snapshot=left)
+
+    # ------------------------------------------------------------------ writing
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes canonical Parquet, complete or not at all; watts outside the default catalogue become columns."""
+        table = self._self_contained()
+        stamp = {"fastsim.schema": "nodes", "fastsim.schema_version": "1.0", "fastsim.time_unit": "s"}
+        write_parquet(path, table.to_batches(), table.schema, stamp, ("node_id",))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes CSV, complete or not at all; columns without any value are left out."""
+        table = self._self_contained()
+        for index, item in enumerate(table.schema):
+            if pa.types.is_map(item.type):
+                texts = pa.array(map(map_text, table[item.name].to_pylist()), pa.string())
+                table = table.set_column(index, item.name, texts)
+        with replacing(path) as partial:
+            pa.csv.write_csv(table, partial, pa.csv.WriteOptions(quoting_style="needed"))
+
+    def _self_contained(self, everywhere: bool = False) -> pa.Table:
+        """The nodes with every watt spelt out that the default catalogue would not give back; no empty columns."""
+        nodes, default = self.nodes, Catalog.default()
+        if everywhere or self.catalog != default:
+            for index, name in enumerate(NODE_SCHEMA.names):
+                if name in self.watts.column_names:
+                    nodes = nodes.set_column(index, NODE_SCHEMA.field(name), self.watts[name])
+        return nodes.select([f.name for f in NODE_SCHEMA if nodes[f.name].null_count < len(nodes)])
+
+
+def _preset(name: str) -> dict[str, int]:
+    if name not in PRESETS:
+        raise ScenarioError("cluster.preset", repr(name), f"one of: {', '.join(PRESETS)}")
+    return node_types.openb_counts(PRESETS[name])
+
+
+PLAIN = {pa.string(): str, pa.float64(): float, pa.int64(): int, pa.int32(): int, pa.int16(): int}
+"""Values that become these types as they are, or are refused; to find out the type of values takes longer."""
+
+
+def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
+    if column not in NODE_SCHEMA.names:
+        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
+    kind = NODE_SCHEMA.field(column).type
+    try:
+        if column == "mig":
+            return pa.array([mig.layout_text(layout) for layout in values], kind)
+        if pa.types.is_map(kind) or {type(value) for value in values} <= {PLAIN.get(kind), NoneType}:
+            return pa.array(values, kind)
+        # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
+        return pa.array(values).cast(kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        odd = next((value for value in values if not isinstance(value, int | None)), values[0])
+        raise InputError(where, repr(odd), f"a value of type {kind}") from None

@@ -1,0 +1,257 @@
+"""The canonical node table: its columns with units, and the checks every cluster passes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import fresh_dictionary
+from fastsim.hardware import mig
+from fastsim.hardware.model_catalog import Catalog
+
+NODE_SCHEMA = pa.schema(
+    [
+        pa.field("node_id", pa.int64(), nullable=False),  # position, dense from 0; ties go to the smallest
+        pa.field("name", pa.string(), nullable=False),  # unique
+        pa.field("cpu_milli", pa.int64(), nullable=False),  # capacity, thousandths of a virtual CPU
+        pa.field("memory_mib", pa.int64(), nullable=False),  # capacity, MiB
+        pa.field("num_gpu", pa.int16(), nullable=False),  # devices, at most MAX_GPUS
+        pa.field("gpu_model", pa.string()),  # null exactly when there are no devices
+        pa.field("gpu_memory_mib", pa.int64()),  # of each device, MiB
+        pa.field("cpu_model", pa.string()),  # null = the catalogue's default CPU
+        pa.field("max_pods", pa.int32()),  # most pods at once; null = unlimited
+        pa.field("gpu_idle_w", pa.float64()),  # watts of one device; null = the catalogue's
+        pa.field("gpu_peak_w", pa.float64()),
+        pa.field("cpu_idle_w", pa.float64()),  # watts of one socket; null = the catalogue's
+        pa.field("cpu_peak_w", pa.float64()),
+        pa.field("cpu_cores_per_socket", pa.int32()),
+        pa.field("add_s", pa.float64()),  # seconds; null = always there
+        pa.field("remove_s", pa.float64()),  # seconds; null = stays for ever
+        pa.field("labels", pa.map_(pa.string(), pa.string())),  # what constraints of pods look at
+        pa.field("extra_resources", pa.map_(pa.string(), pa.int64())),  # further capacity by name, additive
+        pa.field("mig", pa.string()),  # how its GPUs are partitioned, see fastsim.hardware.mig; null = they are whole
+    ]
+)
+"""The full node table; every column after `num_gpu` may be null."""
+
+MAX_GPUS = 64
+"""Most devices on one node."""
+
+REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
+"""Columns a node table must have; `node_id` and `name` are numbered when absent."""
+
+_WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
+_LIMIT = 2**40
+# Arrow looks for a time-zone library whenever it has to find out the type of a Python value; these have theirs.
+_NONE, _ONE, _MOST_GPUS, _MOST = (pa.scalar(value, pa.int64()) for value in (0, 1, MAX_GPUS, _LIMIT))
+_NO_WATTS, _NO_NAME = pa.scalar(0.0, pa.float64()), pa.scalar("", pa.string())
+
+Where = Callable[[int], str]
+"""Names row `i` (from 0) of the input, as in "nodes.csv:17"."""
+
+
+def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa.Table:
+    """The table with every canonical column, one chunk each, checked; problems are an InputError."""
+    nodes = _complete(table, name, where)
+    for column, mask, expected in _rules(nodes):
+        bad = pc.fill_null(mask, False)
+        if pc.any(bad).as_py():
+            row = int(pc.index(bad, True).as_py())
+            raise InputError(f"{where(row)}: {column}", nodes[column][row].as_py(), expected)
+    _unique_names(nodes, where)
+    _known_models(nodes, where, catalog)
+    _possible_layouts(nodes, where)
+    return nodes
+
+
+def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
+    names = table.column_names
+    if not table.num_rows:
+        raise InputError(name, "no nodes", "one node or more")
+    for column in REQUIRED:
+        if column not in names:
+            raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column")
+    for column in (name for name in names if name not in NODE_SCHEMA.names):
+        likely = difflib.get_close_matches(column, NODE_SCHEMA.names, n=1, cutoff=0.85)
+        if likely and likely[0] not in names:
+            raise InputError(f"{name}: {column}", "an unknown column", likely[0], "rename or drop the column")
+    columns = [_column(table, field, where) for field in NODE_SCHEMA]
+    return pa.Table.from_arrays(columns, schema=NODE_SCHEMA)
+
+
+def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
+    if field.name not in table.column_names:
+        return _default_column(field, table.num_rows)
+    column = table[field.name].combine_chunks()
+    try:
+        if field.name == "mig":
+            column = pa.array([mig.layout_text(layout) for layout in column.to_pylist()], pa.string())
+        cast = fresh_dictionary(column, field.type)
+    except (pa.ArrowException, ValueError, KeyError, TypeError):
+        row = _unconvertible(column, field.type)
+        raise InputError(f"{where(row)}: {field.name}", repr(column[row].as_py()), f"{field.type}") from None
+    if not field.nullable and cast.null_count:
+        row = int(pc.index(cast.is_null(), True).as_py())
+        raise InputError(f"{where(row)}: {field.name}", "null", f"a value ({field.type})")
+    return cast
+
+
+def _default_column(field: pa.Field, rows: int) -> pa.Array:
+    if field.name == "node_id":
+        return pa.array(np.arange(rows))
+    if field.name == "name":
+        return pa.array([f"node-{i:04d}" for i in range(rows)])
+    return pa.nulls(rows, field.type)
+
+
+def _unconvertible(column: pa.Array, kind: pa.DataType) -> int:
+    for row in range(len(column)):
+        try:
+            fresh_dictionary(column.slice(row, 1), kind)
+        except (pa.ArrowException, ValueError, KeyError, TypeError):
+            return row
+    return 0
+
+
+def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
+    """(column, mask of bad rows, what was expected); where a column is empty, nothing in it can be wrong."""
+    gpus = nodes["num_gpu"]
+    yield "node_id", pc.not_equal(nodes["node_id"], pa.array(np.arange(len(nodes)))), "0, 1, 2, ... in row order"
+    yield "num_gpu", pc.or_(pc.less(gpus, _NONE), pc.greater(gpus, _MOST_GPUS)), f"0 to {MAX_GPUS}"
+    yield "gpu_model", pc.and_(pc.greater(gpus, _NONE), _blank(nodes["gpu_model"])), "a GPU model, because num_gpu > 0"
+    yield "gpu_model", pc.and_(pc.equal(gpus, _NONE), nodes["gpu_model"].is_valid()), "null, because num_gpu is 0"
+    filled = {name: nodes[name] for name in nodes.column_names if nodes[name].null_count < len(nodes)}
+    for name in (name for name in ("cpu_milli", "memory_mib", "gpu_memory_mib") if name in filled):
+        yield name, pc.or_(pc.less(filled[name], _NONE), pc.greater(filled[name], _MOST)), f"0 to {_LIMIT}"
+    yield from _further_rules(filled)
+
+
+def _further_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
+    for name, expected in (("max_pods", "1 or more; null = unlimited"), ("cpu_cores_per_socket", "1 or more")):
+        if name in filled:
+            yield name, pc.less(filled[name], _ONE), expected
+    for name in _WATTS:
+        if name in filled:
+            good = pc.and_(pc.is_finite(filled[name]), pc.greater_equal(filled[name], _NO_WATTS))
+            yield name, pc.invert(good), "watts, >= 0"
+    for kind in ("gpu", "cpu"):
+        high, low = f"{kind}_peak_w", f"{kind}_idle_w"
+        if high in filled and low in filled:
+            yield high, pc.less(filled[high], filled[low]), f"at least {low}"
+    for name in ("add_s", "remove_s"):
+        if name in filled:
+            yield name, pc.invert(pc.is_finite(filled[name])), "a finite number of seconds; null = never"
+    if "add_s" in filled and "remove_s" in filled:
+        yield "remove_s", pc.less_equal(filled["remove_s"], filled["add_s"]), "later than add_s"
+    yield from _map_rules(filled)
+
+
+def _map_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
+    if "labels" in filled:
+        yield "labels", _maps(filled["labels"], lambda name, value: value is None), "a text for every label"
+    if "extra_resources" in filled:
+        bad = _maps(filled["extra_resources"], lambda name, value: value is None or not 0 <= value <= _LIMIT)
+        yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
+        parts = _maps(filled["extra_resources"], lambda name, value: mig.resource_name(name).startswith(mig.PREFIX))
+        yield "extra_resources", parts, "no instances of GPUs; the column mig says how GPUs are partitioned"
+
+
+def _maps(column: Any, wrong: Callable[[str, Any], bool]) -> Any:
+    """Mask of the rows in whose map an entry is wrong or a key stands twice."""
+    rows = column.to_pylist()
+    return pa.array([
+        row is not None and (any(wrong(*entry) for entry in row) or len(dict(row)) < len(row)) for row in rows
+    ], pa.bool_())  # fmt: skip
+
+
+def _blank(names: Any) -> Any:
+    return pc.equal(pc.fill_null(names, _NO_NAME), _NO_NAME)
+
+
+def _unique_names(nodes: pa.Table, where: Where) -> None:
+    names = nodes["name"].to_pylist()
+    if len(set(names)) == len(names) and "" not in names:
+        return
+    seen: set[str] = {""}
+    for row, name in enumerate(names):
+        if name in seen:
+            raise InputError(f"{where(row)}: name", repr(name), "a unique name")
+        seen.add(name)
+
+
+def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
+    """A model outside the catalogue is fine only if the row brings its own watts."""
+    for column, known, own in (
+        ("gpu_model", catalog.gpu, ("gpu_idle_w", "gpu_peak_w")),
+        ("cpu_model", catalog.cpu, ("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket")),
+    ):
+        strange = pc.invert(pc.is_in(nodes[column], value_set=pa.array(sorted(known), pa.string())))
+        strange = pc.and_(strange, nodes[column].is_valid())
+        for name in own:
+            strange_here = pc.and_(strange, nodes[name].is_null())
+            if pc.any(strange_here).as_py():
+                row = int(pc.index(strange_here, True).as_py())
+                do = f"extend the catalogue or fill {', '.join(own)}"
+                models = ", ".join(sorted(filter(None, known)))
+                raise InputError(f"{where(row)}: {column}", repr(nodes[column][row].as_py()), f"one of: {models}", do)
+
+
+def _possible_layouts(nodes: pa.Table, where: Where) -> None:
+    """InputError unless every layout suits the GPUs of its node."""
+    texts = nodes["mig"].to_pylist() if nodes["mig"].null_count < len(nodes) else []
+    seen = set()
+    for row, text in enumerate(texts):
+        key = text, nodes["num_gpu"][row].as_py(), nodes["gpu_model"][row].as_py()
+        if text is not None and key not in seen:
+            mig.refuse(f"{where(row)}: mig", *key)
+            seen.add(key)
+
+
+def offered(nodes: pa.Table) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:
+    """The nodes as pods see them, and how many GPUs of each are partitioned.
+
+    A partitioned GPU is not among `num_gpu`; its instances are among the `extra_resources`.
+    """
+    rows = len(nodes)
+    if nodes["mig"].null_count == rows:
+        return nodes, np.zeros(rows, np.int32)
+    num_gpu = nodes["num_gpu"].to_pylist()
+    found = [mig.instances(text, count) for text, count in zip(nodes["mig"].to_pylist(), num_gpu, strict=True)]
+    parted = np.array([count for count, _ in found], np.int32)
+    own = nodes["extra_resources"].to_pylist()
+    amounts = [[*(amounts or ()), *more] or None for amounts, (_, more) in zip(own, found, strict=True)]
+    for name, values in (("num_gpu", np.array(num_gpu) - parted), ("extra_resources", amounts)):
+        field = NODE_SCHEMA.field(name)
+        nodes = nodes.set_column(NODE_SCHEMA.get_field_index(name), field, pa.array(values, field.type))
+    return nodes, parted
+
+
+def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:
+    """Watts per device and per socket of each node, overrides applied; devices of a node without GPUs draw 0.
+
+    Columns gpu_idle_w, gpu_peak_w, cpu_idle_w, cpu_peak_w (float64) and cpu_cores_per_socket (int32), no nulls.
+    """
+    gpu = _looked_up(nodes["gpu_model"].to_pylist(), catalog.gpu, ("idle_w", "peak_w"))
+    cpu_names = [name or "" for name in nodes["cpu_model"].to_pylist()]
+    cpu = _looked_up(cpu_names, catalog.cpu, ("idle_w", "peak_w", "cores_per_socket"))
+    found = dict(zip(("gpu_idle_w", "gpu_peak_w"), gpu, strict=True))
+    found |= dict(zip(("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"), cpu, strict=True))
+    columns = {
+        name: pc.coalesce(nodes[name].combine_chunks(), pa.array(values, NODE_SCHEMA.field(name).type))
+        for name, values in found.items()
+    }
+    return pa.table(columns)
+
+
+def _looked_up(names: list[str | None], known: Any, fields: tuple[str, ...]) -> list[list[Any]]:
+    table = {
+        name: [getattr(known[name], field) for field in fields] if name in known else [0.0] * len(fields)
+        for name in dict.fromkeys(names)
+    }
+    return [[table[name][i] for name in names] for i in range(len(fields))]

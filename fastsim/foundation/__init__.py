@@ -1,0 +1,1 @@
+"""Files, folders, HTTP, Ctrl-C, random streams: knows nothing of clusters."""

@@ -1,0 +1,85 @@
+"""One thread that does what it is told, in order, so that the loop need not wait for files."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from fastsim.foundation import interrupts
+
+DEPTH = 2
+"""Tasks that may wait; whoever tells one more waits too, so memory stays bounded."""
+PATIENCE_S = 0.1
+"""How long to wait before looking for an error of the other side, and for Ctrl-C."""
+
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class Inline:
+    """Does everything at once, where it is told; the same face as :class:`Background`."""
+
+    def do(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Do it."""
+        work(*arguments)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def drop(self) -> None:
+        """Nothing is left to drop."""
+
+
+class Background:
+    """A second thread; its first error is raised at the next call, and nothing is done after it."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(DEPTH):
+            self._room.put(None)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="fastsim-background", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Have it done after everything that was told before."""
+        while True:
+            self._raise()
+            try:
+                self._room.get(timeout=PATIENCE_S)
+            except queue.Empty:
+                interrupts.check()
+                continue
+            return self._tasks.put((work, arguments))
+
+    def close(self) -> None:
+        """Wait until everything is done."""
+        self._raise()
+        self._tasks.put(None)
+        while self._thread.is_alive():  # a join without end would sleep through Ctrl-C
+            interrupts.check()
+            self._thread.join(PATIENCE_S)
+        self._raise()
+
+    def drop(self) -> None:
+        """End the thread without doing what still waits."""
+        self._error = self._error or InterruptedError("dropped")
+        self._tasks.put(None)
+        while self._thread.is_alive():
+            self._thread.join(PATIENCE_S)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._room.put(None)
+            if self._error is None:
+                try:
+                    task[0](*task[1])
+                except BaseException as error:
+                    self._error = error
+            del task  # what a task was told must not live until the next one comes

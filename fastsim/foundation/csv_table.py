@@ -1,0 +1,148 @@
+"""CSV read strictly: a stray field, a bad number or an unknown column is named by file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from fastsim.errors import InputError
+from fastsim.foundation import interrupts
+from fastsim.foundation.parquet import one_line
+
+interrupts.quieten_arrow()
+
+FAULT_ROWS = 4096
+"""Rows that are looked at together while the first fault of a file is searched."""
+
+
+def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
+    """The columns of `types` that a CSV file (plain or .gz) has; an empty field is null, a map is `a=1;b=2`.
+
+    An unreadable file is an InputError naming file, line, column, what was found and what was expected.
+    """
+    header = _header(path, types, set(required))
+    convert = pa.csv.ConvertOptions(
+        column_types={name: pa.string() if pa.types.is_map(types[name]) else types[name] for name in header},
+        null_values=[""], strings_can_be_null=True,
+    )  # fmt: skip
+    read = pa.csv.ReadOptions(use_threads=False)
+    try:
+        table = pa.csv.read_csv(path, read_options=read, convert_options=convert)
+        for index, name in enumerate(header):
+            if pa.types.is_map(types[name]):
+                maps = [_map(text, types[name]) for text in table[name].to_pylist()]
+                table = table.set_column(index, pa.field(name, types[name]), pa.array(maps, types[name]))
+        return table
+    except (OSError, ValueError, pa.ArrowException) as error:
+        _raise_csv_fault(path, header, types)
+        raise InputError(str(path), one_line(error), "a readable CSV file") from error
+
+
+def csv_line(path: str | os.PathLike[str], row: int) -> int:
+    """Line number in the file (from 1, header included) of data row `row` (from 0, blank lines not counted)."""
+    with _opened(path) as text:
+        seen = -1
+        for number, line in enumerate(text, start=1):
+            seen += bool(line.strip())
+            if seen == row + 1:
+                return number
+    return row + 2
+
+
+def map_text(pairs: Iterable[tuple[str, object]] | None) -> str | None:
+    """A map as one CSV field, `a=1;b=2`; null stays null."""
+    return None if pairs is None else ";".join(f"{key}={value}" for key, value in pairs)
+
+
+def _map(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None:
+    if text is None:
+        return None
+    pairs = [item.partition("=") for item in text.split(";")]
+    if not all(key and sign for key, sign, _ in pairs):
+        raise ValueError(text)
+    whole = pa.types.is_integer(kind.item_type)
+    return [(key, int(value) if whole else value) for key, _, value in pairs]
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[str]:
+    if str(path).endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return open(path, encoding="utf-8", newline="")
+
+
+def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:
+    try:
+        with _opened(path) as text:
+            header = next(csv.reader(text), [])
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a CSV file") from error
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(str(path), one_line(error), "a CSV file, plain or gzipped") from error
+    where, known = f"{path}:1", ", ".join(types)
+    for name in header:
+        if name not in types:
+            raise InputError(f"{where}: {name}", "an unknown column", f"columns from: {known}")
+    if len(set(header)) != len(header) or not required <= set(header):
+        raise InputError(where, f"columns {', '.join(header) or '(none)'}", f"at least: {', '.join(sorted(required))}")
+    return header
+
+
+def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType]) -> None:
+    """Reads again, slowly, to name the first field that does not belong."""
+    try:
+        with _opened(path) as text:
+            reader = csv.reader(text)
+            next(reader)
+            rows = ((reader.line_num, fields) for fields in reader if fields)
+            while part := list(islice(rows, FAULT_ROWS)):
+                if not _sound([fields for _, fields in part], header, types):
+                    _raise_row_fault(path, part, header, types)
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(str(path), one_line(error), "a complete CSV file") from error
+
+
+def _sound(rows: list[list[str]], header: list[str], types: Mapping[str, pa.DataType]) -> bool:
+    """Whether rows have all their fields, and numbers in the fields for numbers; maps are looked at one by one."""
+    if any(len(fields) != len(header) for fields in rows) or any(pa.types.is_map(types[name]) for name in header):
+        return False
+    try:
+        for name, column in zip(header, zip(*rows, strict=True), strict=True):
+            if not pa.types.is_string(types[name]):
+                pa.array([field for field in column if field], pa.string()).cast(types[name])
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _raise_row_fault(
+    path: str | os.PathLike[str], rows: list[tuple[int, list[str]]], header: list[str], types: Mapping[str, pa.DataType]
+) -> None:
+    for line, fields in rows:
+        where = f"{path}:{line}"
+        if len(fields) != len(header):
+            raise InputError(where, f"{len(fields)} fields", f"{len(header)} fields: {','.join(header)}")
+        for name, field in zip(header, fields, strict=True):
+            _raise_field_fault(f"{where}: {name}", field, types[name])
+
+
+def _raise_field_fault(where: str, field: str, kind: pa.DataType) -> None:
+    if field == "" or pa.types.is_string(kind):
+        return
+    if pa.types.is_map(kind):
+        try:
+            _map(field, kind)
+        except ValueError:
+            raise InputError(where, repr(field), "name=value, more of them after ;") from None
+        return
+    try:
+        pa.array([field]).cast(kind)
+    except pa.ArrowException as error:
+        name = "an integer" if pa.types.is_integer(kind) else "a number"
+        raise InputError(where, repr(field), f"{name} ({kind})") from error

@@ -1,0 +1,276 @@
+"""A small HTTP service for programs that ask often: bounded requests, bounded time, bounded connections.
+
+It listens on this machine only unless told, answers each path by one function, and never shows a traceback. Whoever
+needs passwords or encryption puts a proxy in front of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.foundation import interrupts
+
+LOOPBACK = "127.0.0.1"
+"""Where a service listens unless told: only programs of this machine reach it."""
+PLAIN, JSON = "text/plain; charset=utf-8", "application/json"
+HEAD_BYTES = 1 << 16
+"""Longest request without its body."""
+BREATH_S = 0.1
+"""How long the service waits before it looks whether it should end."""
+
+
+class Request(NamedTuple):
+    """What was asked: the query's values by name, the Host header and the body."""
+
+    query: Mapping[str, str]
+    host: str = ""
+    body: bytes = b""
+
+
+class Reply(NamedTuple):
+    """What is answered."""
+
+    body: bytes
+    type: str = PLAIN
+    status: int = 200
+
+
+Answer = Callable[[Request], Reply]
+"""Answers one path; a FastsimError becomes a reply with status 400."""
+
+
+def json_reply(value: object, status: int = 200) -> Reply:
+    """A reply in JSON."""
+    return Reply(json.dumps(value).encode(), JSON, status)
+
+
+class Limits(NamedTuple):
+    """Bytes of a body, seconds for a whole request or for its answer to be taken, connections at a time."""
+
+    body_bytes: int = 1 << 20
+    timeout_s: float = 10.0
+    connections: int = 64
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``, ``[::1]:PORT``, ``:PORT`` or ``PORT``; without a host it is this machine only."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16) or (":" in host and not host.startswith("[")):
+        raise ScenarioError("--listen", repr(text), f"HOST:PORT, such as {LOOPBACK}:9400")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+@dataclass
+class Service:
+    """Answers ``routes``, functions by method and path, at an address; port 0 is any that is free."""
+
+    routes: Mapping[tuple[str, str], Answer]
+    host: str = LOOPBACK
+    port: int = 0
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        try:
+            self._server = _Server(self)
+        except OSError as error:
+            # A name that means nothing is told apart from an address that is taken.
+            if isinstance(error, socket.gaierror):
+                raise ScenarioError("--listen", repr(self.host), "the name or number of this machine") from None
+            found = "a port in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+            raise ScenarioError(f"--listen {self.host}:{self.port}", found, "a free one", "choose another") from None
+        self.port = int(self._server.server_address[1])
+        self.answered = 0
+        self._open, self._counting = 0, threading.Lock()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def run(self, over: Callable[[], bool] = lambda: False) -> None:
+        """Answer until `over` says so, and what is asked then to its end; Ctrl-C cuts it off."""
+        self._server.timeout = BREATH_S
+        try:
+            while not (over() or interrupts.pending()):
+                self._server.handle_request()
+            self._finish()
+            interrupts.check()
+        finally:
+            self._server.server_close()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Inside, a request is answered."""
+        with self._counting:
+            self._open += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._open -= 1
+
+    def _finish(self) -> None:
+        """Wait for requests that are being answered, as long as one may take."""
+        latest_s = time.monotonic() + self.limits.timeout_s
+        time.sleep(BREATH_S)  # a request that was just let in is read meanwhile
+        while self._open and time.monotonic() < latest_s:
+            time.sleep(BREATH_S / 10)
+
+    def answer(self, method: str, target: str, host: str, body: bytes) -> Reply:
+        """The reply to one request."""
+        parts = urlsplit(target)
+        found = self.routes.get((method, parts.path))
+        if found is None:
+            known = {path for _, path in self.routes}
+            if parts.path in known:
+                return Reply(b"no such method here\n", status=405)
+            return Reply(f"no such path; there is {', '.join(sorted(known))}\n".encode(), status=404)
+        try:
+            query = {name: values[-1] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
+            reply = found(Request(query, host, body))
+        except (FastsimError, ValueError) as error:
+            return Reply(f"{error}\n".encode(), status=400)
+        self.answered += 1
+        return reply
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.room = threading.BoundedSemaphore(service.limits.connections)
+        self.address_family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
+        super().__init__((service.host, service.port), _Handler)
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's own, which asks the name service for this machine's full name.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.service.host, int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self.room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        except interrupts.STOPPED:  # a long answer saw that the end has come
+            self.shutdown_request(request)
+        finally:
+            self.room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who goes away in the middle of an answer is nobody's fault."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            print(f"fastsim: {client_address[0]}: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+class _TooMuch(TimeoutError):
+    """A request that is too long; the handler closes the connection, as it does for one that takes too long."""
+
+
+class _Bounded(io.RawIOBase):
+    """What a connection sends: so many bytes, until so late."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.bytes_left, self.until_s = connection, 0, 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def renew(self, byte_count: int, seconds: float) -> None:
+        """Begin a request."""
+        self.bytes_left, self.until_s = byte_count, time.monotonic() + seconds
+
+    def readinto(self, buffer: Any) -> int:
+        seconds = self.until_s - time.monotonic()
+        if self.bytes_left <= 0 or seconds <= 0:
+            raise _TooMuch
+        self.connection.settimeout(seconds)
+        count = self.connection.recv_into(memoryview(buffer)[: self.bytes_left])
+        self.bytes_left -= count
+        return count
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "fastsim", ""
+    wbufsize, disable_nagle_algorithm = -1, True
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.bounded = _Bounded(self.connection)
+        self.rfile = io.BufferedReader(self.bounded)
+
+    def handle_one_request(self) -> None:
+        limits = self.server.service.limits
+        self.bounded.renew(HEAD_BYTES + limits.body_bytes, limits.timeout_s)
+        super().handle_one_request()
+
+    def answer(self) -> None:
+        """One request."""
+        with self.server.service.at_work():
+            self._answer()
+
+    def _answer(self) -> None:
+        body = self._body()
+        if body is None:
+            return
+        reply = self.server.service.answer(self.command, self.path, self.headers.get("Host", ""), body)
+        self.connection.settimeout(self.server.service.limits.timeout_s)
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.type)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body)
+
+    do_GET = do_POST = answer
+
+    def _body(self) -> bytes | None:
+        """The body; None if it was refused."""
+        length, most = self.headers.get("Content-Length", "0"), self.server.service.limits.body_bytes
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            self._refuse(411, "a body needs its Content-Length")
+        elif int(length) > most:
+            self._refuse(413, f"a body of {int(length):,} bytes, at most {most:,}")
+        else:
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):
+                return body
+            self.close_connection = True
+        return None
+
+    def _refuse(self, status: int, text: str) -> None:
+        self.close_connection = True
+        self.connection.settimeout(self.server.service.limits.timeout_s)
+        self.send_error(status, text)
+        self.wfile.flush()
+        # Who is hung up on while it still sends may never see the reply.
+        self.connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            while self.rfile.read1():
+                pass
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: scrapes come every second."""

@@ -1,0 +1,277 @@
+"""Tables on disk: Parquet that is complete or absent and the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fastsim.errors import InputError, ResultError
+from fastsim.foundation import interrupts
+
+ROW_GROUP = 122_880
+"""Rows of a Parquet row group; a multiple of 2,048, about 1.4 MB compressed for pods."""
+ZSTD_LEVEL = 3
+"""Compression level of a Parquet file that is written once and read often."""
+QUICK_LEVEL = -1
+"""The same of tables that a run writes while it goes on: as small for times and ids, in two thirds of the time."""
+
+FEW_WORDS = 16
+"""Words of a dictionary that are so few that looking for each of them is cheaper than numbering all cells."""
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary file beside `path` that takes its name on success and vanishes on any failure."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary folder that takes the name `path` on success and vanishes on any failure.
+
+    A folder that has the name already is moved aside until then, and comes back if the change of names fails.
+    """
+    target = Path(path)
+    partial, former = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("partial", "former"))
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        if target.exists():
+            os.replace(f"{target}{os.sep}", former)  # the separator refuses anything that is no folder
+        os.replace(partial, target)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if former.exists() and not target.exists():
+            os.replace(former, target)
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
+
+
+def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of exactly `rows` (the last may be shorter; empty batches vanish)."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        interrupts.check()
+        while batch.num_rows:
+            piece = batch.slice(0, rows - count)
+            batch = batch.slice(piece.num_rows)
+            held.append(piece)
+            count += piece.num_rows
+            if count == rows:
+                yield _joined(held)
+                held, count = [], 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def write_parquet(
+    path: str | os.PathLike[str],
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    metadata: Mapping[str, str] | None = None,
+    sorted_by: Sequence[str] = (),
+) -> int:
+    """Writes the rows and returns their number; the bytes depend only on the rows, never on how they were batched."""
+    with replacing(path) as partial, TableWriter(partial, schema, metadata, sorted_by) as writer:
+        for batch in batches:
+            interrupts.check()
+            writer.add(batch)
+        return writer.close()
+
+
+class TableWriter:
+    """A Parquet file that grows by whole row groups of `ROW_GROUP` rows while batches of any size come in.
+
+    At most one row group is held in memory; the bytes depend only on the rows, never on how they were batched.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        metadata: Mapping[str, str] | None = None,
+        sorted_by: Sequence[str] = (),
+        level: int = ZSTD_LEVEL,
+        coded: Mapping[str, pa.DataType] | None = None,
+        extremes: Sequence[str] | None = None,
+    ) -> None:
+        """Columns of text may be ``coded``: written from these dictionaries, and read as what ``schema`` says.
+
+        Row groups keep their least and largest value of all columns, or of the ``extremes``.
+        """
+        self.rows = 0
+        self._stamp = {**(metadata or {}), "fastsim.sorted_by": ",".join(sorted_by)}
+        self._held: list[pa.RecordBatch] = []
+        self._count = 0
+        layout = _layout(schema, sorted_by, level)
+        if extremes is not None:
+            layout["write_statistics"] = [name for name in extremes if name in schema.names]
+        if coded:
+            self._stamp["ARROW:schema"] = base64.b64encode(schema.serialize()).decode()
+            schema = pa.schema([f.with_type(coded.get(f.name, f.type)) for f in schema])
+        self.schema = schema
+        self._file = pq.ParquetWriter(path, schema, store_schema=not coded, **layout)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows with the columns of the schema; full row groups go to the file."""
+        while batch.num_rows:
+            piece = batch.slice(0, ROW_GROUP - self._count)
+            batch = batch.slice(piece.num_rows)
+            self._held.append(piece)
+            self._count += piece.num_rows
+            if self._count == ROW_GROUP:
+                self._write()
+
+    def group(self, batch: pa.RecordBatch) -> None:
+        """Take rows that are a row group; their dictionaries are as `add` would leave them."""
+        if self._count or batch.num_rows > ROW_GROUP:
+            raise ValueError(f"{batch.num_rows} rows after {self._count} are no row group")
+        self._file.write_batch(batch, row_group_size=ROW_GROUP)
+        self.rows += batch.num_rows
+
+    def close(self) -> int:
+        """Write what is left and the footer; the number of rows."""
+        if self._count:
+            self._write()
+        stamped = self._stamp | {"fastsim.row_count": str(self.rows)}
+        self._file.add_key_value_metadata(dict(sorted(stamped.items())))
+        self._file.close()
+        return self.rows
+
+    def _write(self) -> None:
+        whole = _joined(self._held)
+        self._held, self._count = [], 0
+        self._file.write_batch(_tidy(whole, self.schema), row_group_size=ROW_GROUP)
+        self.rows += whole.num_rows
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
+        if kind is not None:
+            self.drop()
+
+    def drop(self) -> None:
+        """Let go of a file that will never be complete."""
+        with suppress(OSError, pa.ArrowException):  # a full disk has no room for the footer either
+            self._file.close()
+
+
+def _layout(schema: pa.Schema, sorted_by: Sequence[str], level: int) -> dict[str, Any]:
+    """Writer options: deltas for ids, split streams for times, dictionaries for everything else."""
+    deltas = [f.name for f in schema if pa.types.is_int64(f.type) and f.name.endswith("_id")]
+    splits = [f.name for f in schema if pa.types.is_float64(f.type)]
+    encodings = dict.fromkeys(deltas, "DELTA_BINARY_PACKED") | dict.fromkeys(splits, "BYTE_STREAM_SPLIT")
+    dictionaries = [f.name for f in schema if f.name not in encodings and not pa.types.is_nested(f.type)]
+    dictionaries += [f"{f.name}.list.element" for f in schema if f.type == pa.list_(pa.string())]
+    return {
+        "compression": "zstd",
+        "compression_level": level,
+        "use_dictionary": dictionaries,
+        "column_encoding": encodings or None,
+        "version": "2.6",
+        "sorting_columns": [pq.SortingColumn(schema.get_field_index(name)) for name in sorted_by] or None,
+    }
+
+
+def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike.
+
+    Ordered ones stay as they are: their words and the order of them are part of what the column means.
+    """
+    columns = [batch.column(f.name) for f in schema]
+    columns = [c if _ordered(c.type) and c.type == f.type else fresh_dictionary(c, f.type)
+               for c, f in zip(columns, schema, strict=True)]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _ordered(kind: pa.DataType) -> bool:
+    return pa.types.is_dictionary(kind) and bool(kind.ordered)
+
+
+def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The column as `kind`; a dictionary column gets only the values it uses, in order of first appearance."""
+    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # how libraries without maps hand one over
+        rows = [row and [(pair["key"], pair["value"]) for pair in row] for row in column.to_pylist()]
+        return pa.array(rows, kind)
+    if not pa.types.is_dictionary(kind):
+        return column if column.type == kind else column.cast(kind)
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).dictionary_encode().cast(kind)
+    words = column.dictionary.cast(pa.string())
+    if words.null_count or pc.count_distinct(words).as_py() < len(words):
+        return words.take(column.indices).dictionary_encode().cast(kind)
+    if not column.null_count and _by_appearance(column.indices, len(words)):
+        return pa.DictionaryArray.from_arrays(column.indices, words).cast(kind)
+    used = column.indices.dictionary_encode()  # numbers the numbers, so no text is looked at
+    return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
+
+
+def _by_appearance(codes: pa.Array, words: int) -> bool:
+    """Whether the codes use all words, first the first, then the second and so on; False if words are many."""
+    if words > FEW_WORDS or not len(codes):
+        return False
+    numbers = codes.to_numpy()
+    places = [int((numbers == code).argmax()) for code in range(words)]
+    return places == sorted(places) and numbers[places].tolist() == list(range(words))
+
+
+def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
+    """The opened file; InputError if it is missing, cut short or no Parquet at all."""
+    try:
+        return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a Parquet file") from error
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+
+
+def parquet_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Record batches of the named columns in constant memory; a damaged page is an InputError."""
+    with open_parquet(path) as file:
+        try:
+            for batch in file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False):
+                interrupts.check()
+                yield batch
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+
+
+def parquet_table(path: str | os.PathLike[str]) -> pa.Table:
+    """A whole small Parquet file."""
+    with open_parquet(path) as file:
+        try:
+            return file.read(use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The text of a foreign error on one line."""
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,104 @@
+"""GPU models by the names that labels of nodes and annotations of pods give them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.hardware import mig
+from fastsim.hardware.model_catalog import TABLES, Catalog, GpuModel
+
+UNLABELLED = "unlabelled"
+"""Model of devices that no label names."""
+_SUFFIX = re.compile(r"(-SHARED|-MIG-\d+g\.\d+gb(\.me)?)+$")
+_PART = re.compile(r"(.+)/([1-9]\d{0,5})")
+
+
+class Product(NamedTuple):
+    """A catalogue name, MiB of a device if they are known, and the model whose watts it draws ("" = unknown)."""
+
+    gpu_model: str
+    memory_mib: int | None = None
+    watts_of: str = ""
+
+
+def product(name: str) -> Product:
+    """What a label's name of a product stands for; a name nobody knows is the model's own."""
+    plain = _SUFFIX.sub("", name)
+    return _products().get(plain.lower(), Product(plain))
+
+
+def part_of(model: str, parts: int) -> str:
+    """The model of a part of a GPU that draws its part of the watts: ``T4/4``."""
+    return f"{model}/{parts}"
+
+
+def with_parts(names: Iterable[str], there: Iterable[str]) -> list[str]:
+    """These models, and those of parts of them that are there."""
+    wanted = list(names)
+    return wanted + [model for model in there if model not in wanted and whole_of(model)[0] in wanted]
+
+
+def whole_of(model: str) -> tuple[str, int]:
+    """The model of the GPU that a part is of, and how many such parts it has; 1 for a whole one."""
+    found = _PART.fullmatch(model)
+    return (found[1], int(found[2])) if found else (model, 1)
+
+
+@cache
+def _products() -> Mapping[str, Product]:
+    with open(TABLES / "gpu_products.csv", encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    return {
+        row["product"].lower(): Product(
+            row["gpu_model"], int(row["memory_mib"]) if row["memory_mib"] else None, row["watts_of"]
+        )
+        for row in rows
+    }
+
+
+def with_products(catalog: Catalog, names: Iterable[str]) -> tuple[Catalog, list[str]]:
+    """The catalogue with all these models, and those whose watts nobody knows: they count 0 W."""
+    more, unknown = {}, []
+    for name in dict.fromkeys(names):
+        if name in catalog.gpu:
+            continue
+        whole, parts = whole_of(name)
+        found = product(whole)
+        like = catalog.gpu.get(whole) or catalog.gpu.get(found.watts_of)
+        if like is None:
+            unknown.append(name)
+        idle_w, peak_w = (like.idle_w, like.peak_w) if like else (0.0, 0.0)
+        memory = found.memory_mib if found.memory_mib is None else found.memory_mib // parts
+        more[name] = GpuModel(idle_w / parts, peak_w / parts, memory)
+    return (catalog.extended(gpu=more) if more else catalog), unknown
+
+
+def layouts(where: str, model: str, counts: Mapping[str, int]) -> list[str]:
+    """Layouts of as few GPUs as a simple packing needs to offer so many instances by name of the resource.
+
+    A node only tells how many instances of a profile it has, not on which of its GPUs they are.
+    """
+    known = mig.profiles().get(model)
+    if known is None:
+        raise InputError(
+            where, f"instances on {model}", f"a model that can be partitioned: {', '.join(mig.profiles())}"
+        )
+    by_resource = {profile.resource: profile for profile in known.values()}
+    wanted = []
+    for name, count in counts.items():
+        if name not in by_resource or not 0 <= count <= mig.MOST:
+            raise InputError(f"{where}: {name}", f"{count} on {model}", f"instances of: {', '.join(by_resource)}")
+        wanted += [by_resource[name].name] * count
+    gpus: list[Counter[str]] = []
+    for name in sorted(wanted, key=lambda name: (-known[name].memory_slices, name)):
+        home = next((gpu for gpu in gpus if mig.fit(gpu + Counter([name]), known)), None)
+        if home is None:
+            gpus.append(home := Counter())
+        home[name] += 1
+    return ["+".join(f"{count}*{name}" if count > 1 else name for name, count in gpu.items()) for gpu in gpus]

@@ -1,0 +1,119 @@
+"""What a pod may ask of its node besides CPU, memory and devices: labels, a name, device memory, further resources.
+
+Node-label expressions mean what they mean in Kubernetes' node affinity: all of them must hold; ``In`` and ``Gt`` need
+the label, ``NotIn`` and ``DoesNotExist`` are content without it. The label ``name`` is the node's name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastsim.hardware import mig
+
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+"""How a constraint compares a node's label with its values."""
+
+
+class Constraint(NamedTuple):
+    """One node-label expression: key, operator of :data:`OPERATORS`, values."""
+
+    key: str
+    op: str
+    values: tuple[str, ...] = ()
+
+
+class Conditions(NamedTuple):
+    """Further requests of one pod: MiB of memory on each device, amounts of named resources, which nodes may host it.
+
+    ``max_per_node`` counts the pods of ``group`` on a node, this one included; both are None without a limit.
+    """
+
+    gpu_memory_mib: int = 0
+    extra_resources: tuple[tuple[str, int], ...] = ()
+    pinned_node: str | None = None
+    constraints: tuple[Constraint, ...] = ()
+    group: str | None = None
+    max_per_node: int | None = None
+
+
+NONE = Conditions()
+"""A pod that asks for nothing further."""
+COLUMNS = ("gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node")
+"""The pod columns that conditions are made of."""
+
+
+def conditions_of(row: Mapping[str, Any]) -> Conditions:
+    """The conditions in a row of a pod table; amounts of zero ask for nothing."""
+    limit = row.get("max_per_node") if row.get("group") is not None else None
+    return Conditions(
+        gpu_memory_mib=(row.get("gpu_memory_mib") or 0) if row["num_gpu"] else 0,
+        extra_resources=further(row.get("extra_resources"), row.get("mig")),
+        pinned_node=row.get("pinned_node"),
+        constraints=tuple(
+            Constraint(item["key"], item["op"], tuple(item["values"] or ())) for item in row.get("constraints") or ()
+        ),
+        group=row["group"] if limit is not None else None,
+        max_per_node=limit,
+    )
+
+
+def further(amounts: Any, instances: str | None) -> tuple[tuple[str, int], ...]:
+    """Amounts of resources and a text of MIG instances as one list by name; instances go by their short names."""
+    sums: Counter[str] = Counter()
+    for name, amount in [*(amounts or ()), *(mig.request(instances) if instances else ())]:
+        sums[mig.resource_name(name)] += amount
+    return tuple(sorted((name, amount) for name, amount in sums.items() if amount))
+
+
+def node_labels(row: Mapping[str, Any]) -> dict[str, str]:
+    """The labels in a row of a node table, its name among them."""
+    return {**dict(row.get("labels") or ()), "name": row["name"]}
+
+
+def eligible(conditions: Conditions, labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels is one the pod may use at all."""
+    if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
+        return False
+    return all(holds(constraint, labels.get(constraint.key)) for constraint in conditions.constraints)
+
+
+def holds(constraint: Constraint, label: str | None) -> bool:
+    """Whether one expression is true of a label's value; None if the node has no such label."""
+    if constraint.op == "Exists":
+        return label is not None
+    if constraint.op == "DoesNotExist":
+        return label is None
+    if constraint.op == "NotIn":
+        return label is None or label not in constraint.values
+    if label is None:
+        return False
+    if constraint.op == "In":
+        return label in constraint.values
+    number, bound = whole_number(label), whole_number(constraint.values[0])
+    if number is None or bound is None:
+        return False
+    return number > bound if constraint.op == "Gt" else number < bound
+
+
+def whole_number(text: str) -> int | None:
+    """The integer a text spells; None if it spells none."""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() else None
+
+
+def constraint_fault(constraint: Mapping[str, Any]) -> str | None:
+    """What a constraint should have been, or None if it means something."""
+    if not constraint["key"]:
+        return "a key"
+    if constraint["op"] not in OPERATORS:
+        return f"an operator of {', '.join(OPERATORS)}"
+    values = constraint["values"] or []
+    if any(value is None for value in values):
+        return "values that are texts"
+    if constraint["op"] in ("In", "NotIn") and not values:
+        return f"one value or more for {constraint['op']}"
+    if constraint["op"] in ("Gt", "Lt") and (len(values) != 1 or whole_number(values[0]) is None):
+        return f"one whole number for {constraint['op']}"
+    return None

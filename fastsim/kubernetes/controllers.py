@@ -1,0 +1,214 @@
+"""The pods that workloads of Kubernetes stand for: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob.
+
+A workload whose pods, or whose own workloads, are among the objects is not expanded again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.pod_rules.namespace_limits import Range, default_amounts, with_defaults
+from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, Places, allowed, constraints
+
+REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+"""Kinds with a number of equal pods."""
+WORKLOADS = (*REPLICATED, "DaemonSet", "Job", "CronJob")
+"""Kinds that are expanded."""
+GROUPS = ("", "apps", "batch", "extensions")
+"""API groups of the kinds that are expanded; the first is of objects that tell none."""
+VOLCANO = "batch.volcano.sh"
+"""API group of Volcano, whose Job has tasks with pods that start together."""
+COPIED_DOWN = ("alibabacloud.com/", "gpu-")
+"""Beginnings of annotations that pods have from their workload if their template lacks them."""
+QUEUE = "volcano.sh/queue-name"
+"""Annotation that names a pod's queue."""
+MOST = 1_000_000
+"""Most pods of one workload."""
+
+
+class PodManifest(NamedTuple):
+    """One pod, written out or expanded: where it was found, its parts, and the workload it belongs to ("" = none).
+
+    `together` is how many pods of the workload start together, if it says so.
+    """
+
+    where: str
+    name: str
+    namespace: str
+    labels: Mapping[str, Any]
+    annotations: Mapping[str, Any]
+    created: str | None
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+    owner: str = ""
+    node: str | None = None
+    together: int | None = None
+
+
+def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
+    """Every pod in the order of the objects; what cannot be expanded is counted in `notices`."""
+    owners = {owner for item in objects for owner in _owners(item)}
+    ranges = default_amounts(objects)
+    written = {_namespace(item.part("metadata")) for item in objects if ranges and item.kind == "Pod"}
+    if ignored := sum(len(ranges.get(namespace, ())) for namespace in written):
+        notices["LimitRange: rules that are ignored for Pods, to which admission applied them"] = ignored
+    for item in objects:
+        if item.kind == "Pod":
+            yield _written(item)
+        elif item.kind in WORKLOADS and _identity(item) not in owners:
+            yield from _expanded(item, ranges, places, notices)
+
+
+def without_pods(objects: Sequence[Manifest]) -> str:
+    """What stands among objects of which no pod came, and why: suspended Jobs, Deployments scaled to 0, and so on."""
+    counts = Counter(_podless(item) for item in objects)
+    listed = [f"{count:,} {one if count == 1 else many}" for (one, many), count in sorted(counts.items())]
+    return f"{', '.join(listed)} and no pods that ask for anything"
+
+
+def _podless(item: Manifest) -> tuple[str, str]:
+    """An object that stands for no pod, as one and as several."""
+    kind, body = item.kind, item
+    if kind == "Pod":
+        held = bool(item.part("spec").get("schedulingGates")) and not item.part("spec").get("nodeName")
+        return ("gated pod", "gated pods") if held else ("pod that is over", "pods that are over")
+    if kind not in WORKLOADS:
+        return f"object of kind {kind}", f"objects of kind {kind}"
+    if item.part("spec").get("suspend"):
+        return f"suspended {kind}", f"suspended {kind}s"
+    if kind == "DaemonSet":
+        return "DaemonSet without nodes for it", "DaemonSets without nodes for them"
+    if kind == "CronJob":
+        body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
+        if body.part("spec").get("suspend"):
+            return f"{kind} of suspended Jobs", f"{kind}s of suspended Jobs"
+    why = "scaled to 0" if not _numbers(body.kind, body)[0] else "whose pods left no trace"
+    return f"{kind} {why}", f"{kind}s {why}"
+
+
+def pod_spec(item: Manifest) -> Mapping[str, Any]:
+    """The ``spec`` of a pod, or of the pods that a workload makes."""
+    if item.kind == "Pod":
+        return item.part("spec")
+    above = ("spec", "jobTemplate") if item.kind == "CronJob" else ()
+    return item.part(*above, "spec", "template", "spec")
+
+
+def _written(item: Manifest) -> PodManifest:
+    metadata = item.part("metadata")
+    owner = next(iter(_owners(item)), None)
+    spec = item.part("spec")
+    return PodManifest(
+        item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
+        mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,
+        item.part("status"), "/".join(owner) if owner else "", _text(spec.get("nodeName")),
+    )  # fmt: skip
+
+
+def _expanded(
+    item: Manifest, ranges: Mapping[str, Sequence[Range]], places: Places, notices: Counter[str]
+) -> Iterator[PodManifest]:
+    body, group = item, str(item.body.get("apiVersion") or "").rpartition("/")[0]
+    if group == VOLCANO and item.kind == "Job":
+        yield from _of_tasks(item, ranges)
+        return
+    if group not in GROUPS:
+        notices[f"objects of kind {item.kind} of {group}"] += 1
+        return
+    if item.kind == "CronJob":
+        notices["workloads: a CronJob runs once"] += 1
+        body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
+        if item.part("spec").get("suspend"):
+            return
+    template = _template(item, body, ranges)
+    if item.kind == "DaemonSet":
+        yield from _one_on_each_node(template, places, notices)
+        return
+    count, together = _numbers(item.kind, body)
+    if together < count:
+        notices["workloads: all pods of a Job arrive at once, whatever its parallelism"] += 1
+    for number in range(count):
+        yield template._replace(name=f"{template.name}-{number}")
+
+
+def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator[PodManifest]:
+    """The pods of a Job of Volcano, of which all start together unless it tells the least number."""
+    spec = item.part("spec")
+    tasks = sequence(spec, "tasks", item.where)
+    counts = [_count(task, "replicas", 1, item.where) for task in tasks]
+    shared = {"priorityClassName": spec["priorityClassName"]} if spec.get("priorityClassName") else {}
+    queue = {QUEUE: spec["queue"]} if spec.get("queue") else {}
+    least = _count(spec, "minAvailable", sum(counts), item.where)
+    for place, (task, count) in enumerate(zip(tasks, counts, strict=True)):
+        made = _template(item, Manifest(item.where, {"spec": task}), ranges)
+        made = made._replace(spec={**shared, **made.spec}, annotations={**queue, **made.annotations}, together=least)
+        for number in range(count):
+            yield made._replace(name=f"{made.name}-{task.get('name') or f'default{place}'}-{number}")
+
+
+def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Range]]) -> PodManifest:
+    """The pod that a workload makes, still under the workload's name."""
+    own, part = item.part("metadata"), body.part("spec", "template")
+    metadata = mapping(part, "metadata", item.where)
+    above = mapping(own, "annotations", item.where)
+    copied = {key: value for key, value in above.items() if str(key).startswith(COPIED_DOWN)}
+    return PodManifest(
+        item.where, item.name, _namespace(own), mapping(metadata, "labels", item.where),
+        {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
+        with_defaults(mapping(part, "spec", item.where), ranges.get(_namespace(own), ()), item.where), {},
+        "/".join(_identity(item)),
+    )  # fmt: skip
+
+
+def _numbers(kind: str, body: Manifest) -> tuple[int, int]:
+    """How many pods there will be, and how many at the same time."""
+    spec = body.part("spec")
+    if kind in REPLICATED:
+        count = _count(spec, "replicas", 1, body.where)
+        return count, count
+    parallel = _count(spec, "parallelism", 1, body.where)
+    count = _count(spec, "completions", parallel, body.where)
+    if spec.get("suspend"):
+        return 0, 0
+    return count, min(parallel, count)
+
+
+def _one_on_each_node(template: PodManifest, places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
+    if not places.nodes:
+        notices["workloads: a DaemonSet without nodes has no pods"] += 1
+    tolerations = [{"key": key, "operator": "Exists"} for key in DAEMON_TOLERATES]
+    spec = {**template.spec, "tolerations": [*sequence(template.spec, "tolerations", template.where), *tolerations]}
+    for name in allowed(constraints(spec, template.where, places, Counter()), places.nodes):
+        yield template._replace(name=f"{template.name}-{name}", spec=spec, node=name)
+
+
+def _count(spec: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    value = spec.get(key, default)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise InputError(f"{where}: spec: {key}", repr(value), f"a whole number, 0 to {MOST:,}")
+    return value
+
+
+def _identity(item: Manifest) -> tuple[str, str, str]:
+    return item.kind, _namespace(item.part("metadata")), item.name
+
+
+def _owners(item: Manifest) -> list[tuple[str, str, str]]:
+    metadata = item.part("metadata")
+    given = sequence(metadata, "ownerReferences", item.where)
+    first = sorted(given, key=lambda owner: not owner.get("controller"))
+    return [(str(owner.get("kind")), _namespace(metadata), str(owner.get("name"))) for owner in first]
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    return str(metadata.get("namespace") or "default")
+
+
+def _text(value: object) -> str | None:
+    return None if value in (None, "") else str(value)

@@ -1,0 +1,1 @@
+"""Devices of Kubernetes' nodes: names of resources, slots, boards."""

@@ -1,0 +1,165 @@
+"""Devices of Kubernetes' nodes, in every dialect: how many, of which model, MiB of each, how they are partitioned.
+
+The first that tells of devices counts: boards that HAMi or Volcano registered, then what NVIDIA's plugin and those of
+Alibaba offer, then other makers' resources. A node has devices of one kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastsim.cluster.node_table import MAX_GPUS
+from fastsim.errors import InputError
+from fastsim.hardware import mig
+from fastsim.hardware.gpu_products import UNLABELLED, layouts, part_of, product
+from fastsim.kubernetes.devices import hami
+from fastsim.kubernetes.devices.device_resources import (
+    ALIBABA,
+    COUNTS,
+    GPU_MEM,
+    MILLI,
+    OTHERS,
+    VGPU,
+    VGPU_CORES,
+    VGPU_MEMORY,
+    counted_other,
+    is_instance,
+    offers,
+    unseen,
+)  # fmt: skip
+from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, label_number, model_label, slots
+from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.quantity import mib_there, quantity, whole
+
+BYTES_FROM = 1 << 20
+"""MiB from which the label of a device's memory means bytes: no device has a TiB."""
+MEMORY_UNITS = {"GiB": 1024, "MiB": 1}
+"""What one of ``aliyun.com/gpu-mem`` may be, in MiB; the plugin is told by a flag, not by the objects."""
+
+
+class Devices(NamedTuple):
+    """A node's GPUs: how many, of which model, MiB of each, and how they are partitioned."""
+
+    num_gpu: int
+    gpu_model: str | None
+    gpu_memory_mib: int | None = None
+    mig: str | None = None
+
+
+def devices(
+    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, alike: Mapping[str, Slots], notices: Counter[str]
+) -> Devices:
+    """The node's devices; `alike` says for which resources all nodes divide GPUs in one way, see ``gpu_slots``."""
+    where = f"{node.where}: status: allocatable"
+    registered = hami.boards(node)
+    for name in unseen(allocatable, where):
+        notices[f"nodes: {name} beside other devices, which alone are seen"] += 1
+    if registered:
+        return _registered(registered, notices)
+    other = counted_other(allocatable, where)
+    if other:
+        return _of_other(node, other, whole(allocatable[other], f"{where}: {other}"), notices)
+    return _of_nvidia(node, allocatable, memory_unit, alike, notices)
+
+
+def offered(node: Manifest) -> frozenset[str]:
+    """The names under which pods get this node's devices."""
+    allocatable = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
+    return offers(allocatable, f"{node.where}: status: allocatable", bool(hami.boards(node)))
+
+
+def _registered(boards: list[hami.Board], notices: Counter[str]) -> Devices:
+    notices["nodes: how many pods share a registered board is limited by memory and cores alone"] += 1
+    named = Counter(board.product for board in boards)
+    if len(named) > 1 or len({board.memory_mib for board in boards}) > 1:
+        notices["nodes: boards of several kinds on one node count as the most frequent, with the least memory"] += 1
+    model = product(named.most_common(1)[0][0] or UNLABELLED)
+    return Devices(len(boards), model.gpu_model, min(board.memory_mib for board in boards) or model.memory_mib)
+
+
+def _of_other(node: Manifest, name: str, count: int, notices: Counter[str]) -> Devices:
+    """Devices of a maker whose nodes only tell their number; without a label the resource names the model."""
+    labels = node.part("metadata", "labels")
+    model = product(next((str(labels[key]) for key in OTHERS[name] if labels.get(key)), name))
+    if model.memory_mib is None:
+        notices["nodes: GPUs of unknown memory, which is not limited"] += 1
+    return Devices(count, model.gpu_model, model.memory_mib)
+
+
+def _of_nvidia(
+    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, alike: Mapping[str, Slots], notices: Counter[str]
+) -> Devices:
+    where, named, how = f"{node.where}: status: allocatable", model_label(node), slots(node)
+    model = product(named or UNLABELLED)
+    counted = {name: whole(given, f"{where}: {name}") for name, given in allocatable.items() if is_instance(name)}
+    instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
+    resource, count = _count(where, allocatable)
+    if count and how != WHOLE and alike.get(resource) != how:
+        return _parts(f"{where}: {resource}", node, model.gpu_model, how, count, notices)
+    if count and how.profile:
+        instances[mig.PREFIX + how.profile.replace("+", ".")] = count
+        count = 0
+    elif how.replicas > 1 and count:
+        count = label_number(node, "nvidia.com/gpu.count") or -(-count // how.replicas)
+    parted = layouts(where, model.gpu_model, instances) if instances else []
+    count += len(parted)
+    if not count:
+        return Devices(0, None)
+    if named is None:
+        notices["nodes: GPUs without a label of their model"] += 1
+    memory = (None if how.profile else _memory_mib(node, allocatable, count, memory_unit)) or model.memory_mib
+    if memory is None:
+        notices["nodes: GPUs of unknown memory, which is not limited"] += 1
+    text = ";".join([""] * (count - len(parted)) + parted) if parted else None
+    return Devices(count, model.gpu_model, memory, text)
+
+
+def _parts(where: str, node: Manifest, model: str, how: Slots, count: int, notices: Counter[str]) -> Devices:
+    """Each slot as a device of its own, with its part of the watts and the memory."""
+    if count > MAX_GPUS:
+        do = "divide the GPUs of all nodes alike, or leave the others out"
+        raise InputError(where, f"{count} slots", f"at most {MAX_GPUS} where nodes divide their GPUs differently", do)
+    per_gpu = how.on(model)
+    notices["nodes: a slot on a divided GPU counts as a device with its part of the watts, because nodes differ"] += 1
+    if per_gpu is None:
+        return Devices(count, f"{model}/{how.profile}", label_number(node, "nvidia.com/gpu.memory"))
+    known = mig.profiles()[model][how.profile].memory_mib if how.profile else None
+    memory = known or _labelled_mib(node) or product(model).memory_mib
+    if memory is None:
+        notices["nodes: GPUs of unknown memory, which is not limited"] += 1
+    return Devices(count, part_of(model, per_gpu), memory and memory // how.replicas)
+
+
+def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
+    """The first resource that counts devices, and how many they are; milli-GPUs count as thousandths."""
+    for name in COUNTS:
+        if name in allocatable and (count := whole(allocatable[name], f"{where}: {name}")):
+            return name, count
+    if MILLI in allocatable:
+        return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}") // 1000
+    if VGPU in allocatable:
+        # Without a list of boards their cores tell how many they are.
+        cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}")
+        return VGPU, -(-cores // 100) or whole(allocatable[VGPU], f"{where}: {VGPU}")
+    return GPU_MEM, int(GPU_MEM in allocatable)
+
+
+def _labelled_mib(node: Manifest) -> int | None:
+    label = label_number(node, "nvidia.com/gpu.memory")
+    return label if not label or label < BYTES_FROM else label // BYTES_FROM
+
+
+def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memory_unit: str) -> int | None:
+    """MiB of each device; null if nothing tells."""
+    label = _labelled_mib(node)
+    if label:
+        return label
+    where = f"{node.where}: status: allocatable"
+    for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
+        if name in allocatable:
+            given = f"{where}: {name}"
+            there = int(quantity(allocatable[name], given) * unit) if unit else mib_there(allocatable[name], given)
+            return there // count
+    return None

@@ -1,0 +1,122 @@
+"""Nodes of Kubernetes as rows of a node table: capacities, devices in every dialect, labels and taints.
+
+What is allocatable counts; what only stands under capacity counts as well. Further resources keep their names: bytes
+(``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint that keeps pods away is a label
+``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must not find; a label called ``name`` is ``label:name``,
+because ``name`` is the node's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.kubernetes.devices.device_resources import ALIBABA, is_device
+from fastsim.kubernetes.devices.gpu_slots import Slots, alike
+from fastsim.kubernetes.devices.node_devices import devices
+from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
+from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.quantity import milli, quantity, whole
+
+CPU, MEMORY, PODS = "cpu", "memory", "pods"
+IN_BYTES = ("ephemeral-storage", "hugepages-", "storage")
+"""Beginnings of the names of further resources that are bytes."""
+TAINT = "taint:"
+"""Beginning of the labels that stand for taints."""
+KEPT_AWAY = ("NoSchedule", "NoExecute")
+"""Effects of a taint that keep pods away."""
+CPU_MODEL = f"{ALIBABA}cpu-model"
+"""Label with the model of a node's CPU."""
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+"""Key of the taint that a cordoned node has."""
+
+
+class Taint(NamedTuple):
+    """What keeps pods away that do not tolerate it."""
+
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def label(self) -> str:
+        """The label that stands for it."""
+        return f"{TAINT}{self.key}={self.value}:{self.effect}"
+
+
+def node_row(
+    node: Manifest, memory_unit: str, notices: Counter[str], divided: Mapping[str, Slots] | None = None,
+    steps: Mapping[str, MemoryStep] = MappingProxyType({}),
+) -> dict[str, Any]:  # fmt: skip
+    """The node as columns of a node table; what is not honoured is counted in `notices`.
+
+    `divided` says how all nodes divide their GPUs, as :func:`fastsim.kubernetes.devices.gpu_slots.alike` does; None is
+    a node alone. `steps` are those of amounts in bytes, by resource, where they are not MiB.
+    """
+    if not node.name:
+        raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
+    told = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
+    for name in (CPU, MEMORY):
+        if name not in told:
+            raise InputError(f"{node.where}: status: allocatable: {name}", "nothing", "a quantity")
+    where = f"{node.where}: status: allocatable"
+    divided = alike([node]) if divided is None else divided
+    labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
+    labels |= {taint.label: "" for taint in taints(node, notices)}
+    return {
+        "name": node.name,
+        "cpu_milli": milli(told[CPU], f"{where}: {CPU}"),
+        "memory_mib": steps.get(MEMORY, IN_MIB).there(quantity(told[MEMORY], f"{where}: {MEMORY}")),
+        **devices(node, told, memory_unit, divided, notices)._asdict(),
+        "cpu_model": _known_cpu(node),
+        "max_pods": whole(told[PODS], f"{where}: {PODS}") if PODS in told else None,
+        "labels": sorted(labels.items()),
+        "extra_resources": sorted(_further(where, told, steps).items()) or None,
+    }
+
+
+def label_key(key: str) -> str:
+    """The key of a node's label as constraints of a pod table name it."""
+    return f"label:{key}" if key == "name" else key
+
+
+def taints(node: Manifest, notices: Counter[str]) -> list[Taint]:
+    """The taints that keep pods away, that of a cordoned node among them."""
+    found = []
+    for number, given in enumerate(sequence(node.part("spec"), "taints", node.where), start=1):
+        taint = Taint(str(given.get("key") or ""), str(given.get("value") or ""), str(given.get("effect") or ""))
+        if taint.effect == "PreferNoSchedule":
+            notices["nodes: taints with effect PreferNoSchedule"] += 1
+        elif taint.effect not in KEPT_AWAY or not taint.key:
+            expected = f"a key, and an effect of {', '.join(KEPT_AWAY)}, PreferNoSchedule"
+            raise InputError(f"{node.where}: spec: taint {number}", repr(dict(given)), expected)
+        else:
+            found.append(taint)
+    cordon = Taint(UNSCHEDULABLE, "", "NoSchedule")
+    return [*found, cordon] if node.part("spec").get("unschedulable") and cordon not in found else found
+
+
+def further_amount(name: str, given: object, where: str, rounded: Callable[[Fraction], int]) -> int:
+    """An amount of a further resource; `rounded` makes MiB of bytes."""
+    return rounded(quantity(given, where)) if name.startswith(IN_BYTES) else whole(given, where)
+
+
+def _further(where: str, told: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:
+    amounts = {
+        name: further_amount(name, given, f"{where}: {name}", steps.get(name, IN_MIB).there)
+        for name, given in told.items()
+        if name not in (CPU, MEMORY, PODS) and not is_device(name) and not name.startswith("attachable-volumes-")
+    }
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _known_cpu(node: Manifest) -> str | None:
+    """The CPU model, if a label tells one that the default catalogue has."""
+    from fastsim.hardware.model_catalog import Catalog
+
+    name = mapping(node.part("metadata"), "labels", node.where).get(CPU_MODEL)
+    return str(name) if name in Catalog.default().cpu else None

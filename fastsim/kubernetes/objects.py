@@ -1,0 +1,181 @@
+"""Kubernetes objects from YAML and JSON: files with one document or several, lists, folders with all that is in them.
+
+Lists (``List``, ``NodeList``, ``PodList``, ...) are taken apart. A KAI snapshot, the ZIP with ``snapshot.json``, holds
+its objects under ``rawObjects``. YAML needs the package PyYAML (extra ``k8s``); texts that look like dates stay texts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.parquet import one_line
+
+ENDINGS = (".yaml", ".yml", ".json", ".zip", ".gzip")
+"""Files of a folder that are read; any other is left alone."""
+SNAPSHOT = "snapshot.json"
+"""The one file in a KAI snapshot."""
+DEEPEST = 8
+"""Most lists inside lists."""
+
+
+class Manifest(NamedTuple):
+    """One object as it was written, and where."""
+
+    where: str
+    body: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Node, Pod, Job, ..."""
+        return str(self.body.get("kind") or "")
+
+    @property
+    def name(self) -> str:
+        """Its name, "" if it has none."""
+        return str(mapping(self.body, "metadata", self.where).get("name") or "")
+
+    def part(self, *keys: str) -> Mapping[str, Any]:
+        """The mapping under keys, one in the other; empty if there is none."""
+        found, where = self.body, self.where
+        for key in keys:
+            found, where = mapping(found, key, where), f"{where}: {key}"
+        return found
+
+
+def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
+    """Every object of a file, or of all files in a folder and its folders, in order of their paths.
+
+    Several of them stand in one text with commas between, unless something has that very name.
+    """
+    root = Path(path)
+    if "," in str(path) and not root.exists():
+        return [item for part in str(path).split(",") for item in manifests(part.strip())]
+    if not root.exists():
+        raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
+    files = sorted(found for found in root.rglob("*") if found.suffix in ENDINGS) if root.is_dir() else [root]
+    found = [item for file in files if file.is_file() for item in _read(file)]
+    if not found:
+        raise InputError(str(path), "no objects", f"Kubernetes objects in files that end in {', '.join(ENDINGS)}")
+    return found
+
+
+def manifests_in(where: str, body: Any) -> list[Manifest]:
+    """The object that stands there, or the objects of a list."""
+    return list(_apart(where, body, 0))
+
+
+def mapping(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    """The mapping under a key; absent and null are empty, anything else is an InputError."""
+    value = parent.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: {key}", _short(value), "a mapping of names to values")
+    return value
+
+
+def sequence(parent: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
+    """The list of mappings under a key; absent and null are empty, anything else is an InputError."""
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise InputError(f"{where}: {key}", _short(value), "a list of mappings")
+    return value
+
+
+def _read(path: Path) -> Iterator[Manifest]:
+    try:
+        if zipfile.is_zipfile(path):
+            yield from _snapshot(path)
+            return
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), one_line(error), "a text file in UTF-8") from None
+    documents = [_json(str(path), text)] if path.suffix == ".json" else _yaml(str(path), text)
+    for number, document in enumerate(documents, start=1):
+        where = str(path) if len(documents) == 1 else f"{path}: document {number}"
+        if document is not None:
+            yield from _apart(where, document, 0)
+
+
+def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
+    """The object, or the objects of a list."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("kind"), str):
+        raise InputError(where, _short(body), "a Kubernetes object: a mapping with kind and metadata")
+    kind = body["kind"]
+    if not kind.endswith("List"):
+        named = Manifest(where, body)
+        yield named._replace(where=f"{where}: {kind} {named.name}".rstrip())
+        return
+    if depth == DEEPEST:
+        raise InputError(where, "lists in lists", f"at most {DEEPEST} deep")
+    for number, item in enumerate(sequence(body, "items", where), start=1):
+        # The items of a typed list need not say again what they are.
+        told = item if item.get("kind") else {**item, "kind": kind.removesuffix("List") or None}
+        yield from _apart(f"{where}: item {number}", told, depth + 1)
+
+
+def _snapshot(path: Path) -> Iterator[Manifest]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = _json(f"{path}: {SNAPSHOT}", archive.read(SNAPSHOT).decode("utf-8"))
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, NotImplementedError, RuntimeError) as error:
+        raise InputError(str(path), one_line(error), f"a KAI snapshot: a ZIP with {SNAPSHOT}") from None
+    where = f"{path}: rawObjects"
+    groups = mapping(document if isinstance(document, Mapping) else {}, "rawObjects", str(path))
+    if not groups:
+        raise InputError(str(path), "no rawObjects", "a KAI snapshot with its objects")
+    for group in groups:
+        if groups[group] is None:
+            continue
+        kind = KAI_KINDS.get(group, group)
+        for number, item in enumerate(sequence(groups, group, where), start=1):
+            yield from _apart(f"{where}: {group} {number}", {**item, "kind": item.get("kind") or kind}, 0)
+
+
+KAI_KINDS = {"nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "PodGroup"}
+"""What the groups of a KAI snapshot hold; a group of another name holds a kind of that name."""
+
+
+def _json(where: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, one_line(error), "JSON") from None
+
+
+def _yaml(where: str, text: str) -> list[Any]:
+    try:
+        import yaml
+    except ImportError:
+        raise ScenarioError(where, "no PyYAML", "a reader of YAML", "pip install 'fastsim-gpu[k8s]'") from None
+    try:
+        return list(yaml.load_all(text, _loader()))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(where, one_line(error), "YAML") from None
+
+
+def _loader() -> Any:
+    """The safe loader without dates: times are texts, as they are in JSON."""
+    import yaml
+
+    class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass
+
+    Plain.yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in known if tag != "tag:yaml.org,2002:timestamp"]
+        for first, known in Plain.yaml_implicit_resolvers.items()
+    }
+    return Plain
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,1 @@
+"""Rules that pods of Kubernetes bring: affinity, gangs, limits, priorities, volumes."""

@@ -1,0 +1,78 @@
+"""What namespaces of Kubernetes limit: defaults of containers (LimitRange) and sums (ResourceQuota).
+
+Admission gives a pod its defaults when it is made, so a Pod among the objects has them already; pods that are made of
+templates here get them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastsim.kubernetes.devices.device_resources import GPU
+from fastsim.kubernetes.nodes import CPU, MEMORY
+from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.quantity import mib_there, milli
+from fastsim.scenario.run_rules import quotas_text
+
+QUOTAS = "objects of kind ResourceQuota"
+"""What quotas are counted as."""
+SUMS = {
+    "cpu_milli": ("requests.cpu", CPU, milli),
+    "memory_mib": ("requests.memory", MEMORY, mib_there),
+    "gpu_milli": (f"requests.{GPU}", "", milli),
+}
+"""Limits of a tenant, their two names in a quota, and what makes a number of a quantity."""
+
+Range = tuple[dict[str, Any], dict[str, Any]]
+"""Limits and requests of a container that tells none."""
+
+
+def default_amounts(objects: Iterable[Manifest]) -> dict[str, list[Range]]:
+    """Defaults of containers by namespace; what is missing follows from what is there, as in Kubernetes."""
+    found: dict[str, list[Range]] = {}
+    for item in objects:
+        if item.kind != "LimitRange":
+            continue
+        namespace = str(item.part("metadata").get("namespace") or "default")
+        for rule in sequence(item.part("spec"), "limits", item.where):
+            if rule.get("type") == "Container":
+                told = {name: mapping(rule, name, item.where) for name in ("min", "max", "default", "defaultRequest")}
+                limits = {**told["max"], **told["default"]}
+                found.setdefault(namespace, []).append((limits, {**told["min"], **limits, **told["defaultRequest"]}))
+    return found
+
+
+def with_defaults(spec: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:
+    """The spec of a pod whose containers ask for the defaults where they ask for nothing."""
+    if not ranges:
+        return spec
+    kinds = [name for name in ("initContainers", "containers") if spec.get(name)]
+    return {**spec, **{name: [_filled(each, ranges, where) for each in sequence(spec, name, where)] for name in kinds}}
+
+
+def quota_notice(quotas: Sequence[Manifest]) -> str:
+    """What is said of objects of kind ResourceQuota: how the rule of a run says the same, as far as it can."""
+    least: dict[str, dict[str, int]] = {}
+    for item in quotas:
+        spec = item.part("spec")
+        if spec.get("scopes") or spec.get("scopeSelector"):
+            continue  # about some pods of the namespace only
+        hard, where = mapping(spec, "hard", item.where), f"{item.where}: spec: hard"
+        limits = least.setdefault(str(item.part("metadata").get("namespace") or "default"), {})
+        for limit, (name, short, number) in SUMS.items():
+            key = name if name in hard else short
+            if key in hard:
+                amount = number(hard[key], f"{where}: {key}")
+                limits[limit] = min(amount, limits.get(limit, amount))
+    told = quotas_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
+    return f"{QUOTAS}; --quotas '{told}' honours what they say of CPU, memory and GPUs" if told else QUOTAS
+
+
+def _filled(container: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:
+    resources = mapping(container, "resources", where)
+    limits, requests = dict(mapping(resources, "limits", where)), dict(mapping(resources, "requests", where))
+    requests = {**limits, **requests}
+    for more, least in ranges:
+        limits, requests = {**more, **limits}, {**least, **requests}
+    return {**container, "resources": {**resources, "limits": limits, "requests": requests}}

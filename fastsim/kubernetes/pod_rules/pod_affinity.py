@@ -1,0 +1,291 @@
+"""Required affinity and anti-affinity between pods of Kubernetes, as node expressions and groups of a pod table.
+
+Pods that are on nodes decide where pods that wait may go: not beside those that either of the two keeps apart from,
+only beside those it needs. Pods that keep apart from their own, node by node, are a group. Any other rule among pods
+that wait is counted as not honoured, because where those will be is not known beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import Conditions, Constraint, eligible
+from fastsim.kubernetes.controllers import PodManifest
+from fastsim.kubernetes.nodes import label_key
+from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, OVER, SOFT, Labels, expression
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label with its name that every namespace has."""
+NOWHERE = Constraint("name", "In", ("",))
+"""An expression that holds on no node."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What rules between pods see of a pod: pods of one kind are alike to them. `where` names one of them."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    rules: str
+    where: str = field(default="", compare=False)
+
+    def terms(self, name: str, strength: str = HARD) -> list[Mapping[str, Any]]:
+        """The terms of ``podAffinity`` or ``podAntiAffinity``."""
+        given: Mapping[str, Any] = json.loads(self.rules) if self.rules else {}
+        return sequence(mapping(given, name, self.where), strength, self.where)
+
+
+class Term(NamedTuple):
+    """One term of one kind of pods: whom it selects, in which namespaces, and the label that tells places apart."""
+
+    selector: Mapping[str, Any] | None
+    namespaces: tuple[str, ...]
+    namespace_selector: Mapping[str, Any] | None
+    topology: str
+    where: str
+
+    def selects(self, kind: Kind, namespaces: Mapping[str, Labels]) -> bool:
+        """Whether pods of a kind are meant, given the labels of namespaces."""
+        if self.selector is None:
+            return False
+        inside = kind.namespace in self.namespaces
+        if not inside and self.namespace_selector is not None:
+            labels = {**namespaces.get(kind.namespace, {}), NAMESPACE_NAME: kind.namespace}
+            inside = selects(self.namespace_selector, labels, self.where)
+        return inside and selects(self.selector, dict(kind.labels), self.where)
+
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """A label that all pods have whom it selects; None if it names none."""
+        first = next(iter(mapping(self.selector or {}, "matchLabels", self.where).items()), None)
+        return None if first is None else (str(first[0]), str(first[1]))
+
+    @property
+    def group(self) -> str:
+        """What tells the pods that keep apart by this term from others."""
+        scope: Any = self.namespaces[0] if len(self.namespaces) == 1 else self.namespaces
+        told = [scope, self.selector, *([] if self.namespace_selector is None else [self.namespace_selector])]
+        return json.dumps(told, sort_keys=True, default=str)
+
+
+class Rules(NamedTuple):
+    """What rules between pods mean for one kind that waits: its group, node expressions, what is not honoured."""
+
+    group: str | None = None
+    constraints: tuple[Constraint, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class Pods:
+    """Pods that are on nodes, or that wait, by kind, with the nodes and the number of each kind; found by a label."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Kind, set[str]] = {}
+        self.count: Counter[Kind] = Counter()
+        self._labelled: dict[tuple[str, str], list[Kind]] = {}
+
+    def take(self, pod: PodManifest) -> None:
+        """One pod more."""
+        kind = kind_of(pod)
+        if kind not in self.count:
+            for label in kind.labels:
+                self._labelled.setdefault(label, []).append(kind)
+        self.count[kind] += 1
+        if pod.node:
+            self.nodes.setdefault(kind, set()).add(pod.node)
+
+    def candidates(self, term: Term) -> Iterable[Kind]:
+        """Kinds among which are all that the term selects."""
+        return self.count if term.label is None else self._labelled.get(term.label, ())
+
+
+class Peers:
+    """The pods of a cluster and its namespaces' labels; answers what rules between pods mean for one pod."""
+
+    def __init__(
+        self, pods: Iterable[PodManifest] = (), nodes: Iterable[Labels] = (),
+        namespaces: Mapping[str, Labels] | None = None,
+    ) -> None:  # fmt: skip
+        self._pods, self._namespaces = pods, namespaces or {}
+        self._nodes = {node["name"]: node for node in nodes}
+        self._known: dict[Kind, Rules] = {}
+        self._groups: dict[Kind, str | None] = {}
+
+    def rules(self, pod: PodManifest) -> Rules:
+        """What the rules of this pod, and those of others about it, mean for it; one on a node has its group only."""
+        kind = kind_of(pod)
+        if pod.node or not (kind.rules or self._keepers):
+            return Rules(self._group(kind) if kind.rules else None)
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = self._rules(kind)
+        return found
+
+    @cached_property
+    def _split(self) -> tuple[Pods, Pods]:
+        """Pods that are on nodes, and pods that wait."""
+        there, waiting = Pods(), Pods()
+        for pod in self._pods:
+            if pod.status.get("phase") not in OVER and (pod.node or not pod.spec.get("schedulingGates")):
+                (there if pod.node else waiting).take(pod)
+        return there, waiting
+
+    @cached_property
+    def _keepers(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
+        """Terms of pods on nodes that keep others away, by a label of those."""
+        found: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
+        for kind in self._split[0].count:
+            for term in _terms(kind, "podAntiAffinity"):
+                found.setdefault(term.label, []).append((kind, term))
+        return found
+
+    def _rules(self, kind: Kind) -> Rules:
+        notices = [
+            f"pods: preferred {text}"
+            for name, text in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity to other pods"))
+            if kind.terms(name, SOFT)
+        ]
+        found = [*self._forbidden(kind, notices), *self._needed(kind, notices)]
+        terms = [*kind.terms("podAffinity"), *kind.terms("podAntiAffinity")]
+        if not self._namespaces and any(term.get("namespaceSelector") for term in terms):
+            notices.append("pods: a namespaceSelector without objects of namespaces")
+        return Rules(self._group(kind), tuple(found), tuple(dict.fromkeys(notices)))
+
+    def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
+        """Places of pods that either of the two keeps apart from, unless both are of one group."""
+        there, waiting = self._split
+        away: dict[str, set[str]] = {}
+        for term in _terms(kind, "podAntiAffinity"):
+            meant = partial(self._apart, term, self._own(kind, term))
+            for other in filter(meant, there.candidates(term)):
+                self._take(away, term.topology, there.nodes[other], notices)
+            if _others(kind, filter(meant, waiting.candidates(term)), waiting):
+                notices.append("pods: anti-affinity to other pods that wait")
+        for label in (None, *kind.labels):
+            for other, term in self._keepers.get(label, ()):
+                if self._apart(term, self._own(other, term), kind):
+                    self._take(away, term.topology, there.nodes[other], notices)
+        return [Constraint(_key(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()]
+
+    def _own(self, kind: Kind, term: Term) -> str | None:
+        """The group of the kind, if it is by this term."""
+        group = self._group(kind)
+        return group if term.topology == HOSTNAME and term.group == group else None
+
+    def _apart(self, term: Term, own: str | None, other: Kind) -> bool:
+        """Whether a term is about other pods, and not by the group that they share."""
+        return self._meant(term, other) and (own is None or self._group(other) != own)
+
+    def _needed(self, kind: Kind, notices: list[str]) -> list[Constraint]:
+        """Places beside the pods that are needed; the first of pods that need each other may go anywhere."""
+        terms = _terms(kind, "podAffinity")
+        if not terms:
+            return []
+
+        def wanted(other: Kind) -> bool:
+            return all(self._meant(term, other) for term in terms)
+
+        there, waiting = self._split
+        nodes = {node for other in filter(wanted, there.candidates(terms[0])) for node in there.nodes[other]}
+        found: dict[str, set[str]] = {}
+        for term in terms:
+            self._take(found, term.topology, nodes, notices)
+        own = wanted(kind)
+        others = filter(wanted, waiting.candidates(terms[0]))
+        if _others(kind, (other for other in others if not (found and own and other == kind)), waiting):
+            notices.append("pods: affinity to other pods that wait")
+            if not found and not own:
+                return []
+        if not found and own:
+            keys = dict.fromkeys(term.topology for term in terms if term.topology != HOSTNAME)
+            return [Constraint(_key(key), "Exists") for key in keys]
+        beside = [Constraint(_key(topology), "In", tuple(sorted(values))) for topology, values in found.items()]
+        return beside if len(found) == len({term.topology for term in terms}) else [NOWHERE]
+
+    def _group(self, kind: Kind) -> str | None:
+        """The group of pods of which only one may be on a node; None if there is no such rule."""
+        if kind not in self._groups:
+            terms = _terms(kind, "podAntiAffinity")
+            own = (term.group for term in terms if term.topology == HOSTNAME and self._meant(term, kind))
+            self._groups[kind] = next(own, None)
+        return self._groups[kind]
+
+    def _meant(self, term: Term, kind: Kind) -> bool:
+        return term.selects(kind, self._namespaces)
+
+    def _take(self, found: dict[str, set[str]], topology: str, nodes: Iterable[str], notices: list[str]) -> None:
+        """Adds the places of nodes; a node without the label is in none."""
+        for name in nodes:
+            if topology != HOSTNAME and name not in self._nodes:
+                notices.append("pods: rules about pods on nodes that are not among the objects")
+                continue
+            place = name if topology == HOSTNAME else self._nodes[name].get(_key(topology))
+            if place is not None:
+                found.setdefault(topology, set()).add(place)
+
+
+def kind_of(pod: PodManifest) -> Kind:
+    """What rules between pods see of the pod."""
+    affinity = mapping(pod.spec, "affinity", pod.where)
+    rules = {name: affinity[name] for name in ("podAffinity", "podAntiAffinity") if affinity.get(name)}
+    labels = tuple(sorted((str(key), str(value)) for key, value in pod.labels.items()))
+    return Kind(pod.namespace, labels, json.dumps(rules, sort_keys=True, default=str) if rules else "", pod.where)
+
+
+def selects(selector: Mapping[str, Any], labels: Mapping[str, Any], where: str) -> bool:
+    """Whether a label selector matches these labels; an empty one matches all of them."""
+    wanted = mapping(selector, "matchLabels", where)
+    if any(str(labels.get(key)) != str(value) for key, value in wanted.items()):
+        return False
+    found = {"name": "", **{f"label:{key}": str(value) for key, value in labels.items()}}
+    items = sequence(selector, "matchExpressions", where)
+    asked = tuple(expression(item, where, lambda key: f"label:{key}") for item in items)
+    return eligible(Conditions(constraints=asked), found)
+
+
+def _others(kind: Kind, found: Iterable[Kind], waiting: Pods) -> bool:
+    """Whether some pod of the kinds, other than one of this kind, waits."""
+    return any(other != kind or waiting.count[other] > 1 for other in found)
+
+
+def _terms(kind: Kind, name: str) -> list[Term]:
+    return [_term(kind, given) for given in kind.terms(name)] if kind.rules else []
+
+
+def _term(kind: Kind, given: Mapping[str, Any]) -> Term:
+    """A term with what it takes over from its own pod: the namespace, and the values of labels it names."""
+    selector = None if given.get("labelSelector") is None else mapping(given, "labelSelector", kind.where)
+    scope = None if given.get("namespaceSelector") is None else mapping(given, "namespaceSelector", kind.where)
+    labels = dict(kind.labels)
+    further = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in _texts(given, name, kind.where) if key in labels
+    ]  # fmt: skip
+    if further and selector is not None:
+        stated = sequence(selector, "matchExpressions", kind.where)
+        selector = {**selector, "matchExpressions": [*stated, *(item for item in further if item not in stated)]}
+    named = tuple(sorted(_texts(given, "namespaces", kind.where)))
+    return Term(
+        selector, named or (() if scope is not None else (kind.namespace,)), scope,
+        str(given.get("topologyKey") or ""), kind.where,
+    )  # fmt: skip
+
+
+def _texts(given: Mapping[str, Any], name: str, where: str) -> list[str]:
+    """A list of texts under a name; absent and null are empty."""
+    value = given.get(name)
+    if value is not None and not isinstance(value, list):
+        raise InputError(f"{where}: {name}", repr(value), "a list of texts")
+    return [str(text) for text in value or ()]
+
+
+def _key(topology: str) -> str:
+    return "name" if topology == HOSTNAME else label_key(topology)

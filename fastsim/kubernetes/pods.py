@@ -1,0 +1,171 @@
+"""Pods of Kubernetes as rows of a pod table: what they ask for, where they may go, when they came and went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import Constraint
+from fastsim.kubernetes.controllers import QUEUE, PodManifest
+from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.pod_rules.gangs import gang_of
+from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints, spread_notices
+from fastsim.kubernetes.pod_rules.pod_affinity import Peers
+from fastsim.kubernetes.pod_rules.priorities import Priorities
+from fastsim.kubernetes.pod_rules.volumes import Volumes
+from fastsim.kubernetes.requests import Surroundings, devices_asked, pod_amounts, request_columns
+
+HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
+"""Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
+CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-time"
+"""Annotations that tell when a pod of a trace came and went."""
+QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
+"""Labels that name the tenant; without one, and without a queue of Volcano, it is the namespace."""
+HONOURED = (
+    "affinity", "containers", "initContainers", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority",
+    "priorityClassName", "resources", "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
+)  # fmt: skip
+"""Fields of a pod that are looked at."""
+HARMLESS = (
+    "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
+    "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
+    "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
+    "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
+)  # fmt: skip
+"""Fields that say nothing about how much a pod needs or where it goes."""
+
+
+class PodTimes(NamedTuple):
+    """Unix seconds of a pod's arrival, start and end; None if nothing tells."""
+
+    created: float | None = None
+    started: float | None = None
+    ended: float | None = None
+
+
+class Facts(NamedTuple):
+    """What the row of a pod depends on besides the pod."""
+
+    places: Places
+    surroundings: Surroundings
+    priorities: Priorities
+    peers: Peers
+    volumes: Volumes
+
+
+def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
+    """The pod as columns of a pod table, its times under `times`; None if it waits to be released or left no trace."""
+    times, phase = pod_times(pod), str(pod.status.get("phase") or "")
+    if pod.spec.get("schedulingGates") and not pod.node:
+        notices["pods: left out, because scheduling gates hold them"] += 1
+        return None
+    if phase in OVER and (times.started is None or times.ended is None):
+        notices["pods: left out, because they are over and do not tell how long they ran"] += 1
+        return None
+    for name in pod.spec:
+        if name not in HONOURED and name not in HARMLESS:
+            notices[f"pods: spec.{name}"] += 1
+    rules, amounts = facts.peers.rules(pod), pod_amounts(pod.spec, pod.where)
+    asked = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    bound = _optional(pod.spec, "nodeName") or None
+    # A pod that has a node stays there, whatever keeps others away from it; what it says counts if it has to move.
+    found: list[Constraint] = []
+    if bound:
+        found = constraints(pod.spec, pod.where, facts.places, Counter())
+    elif not pod.node:
+        found = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
+        found += facts.volumes.constraints(pod, facts.places, notices)
+        notices.update([*rules.notices, *spread_notices(pod.spec, pod.where)])
+    if asked["num_gpu"] or facts.surroundings.instance:
+        found += device_constraints(devices_asked(amounts, pod.labels, pod.annotations), pod.node, facts.places)
+    return {
+        "times": times,
+        **asked,
+        "owner": pod.owner,
+        "gang": gang_of(pod),
+        "gang_size": None,
+        "priority": facts.priorities.of(pod, notices),
+        "qos": _optional(pod.status, "qosClass"),
+        "tenant": _tenant(pod),
+        "group": rules.group,
+        "max_per_node": None if rules.group is None else 1,
+        "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in found] or None,
+        "pinned_node": None if bound else pod.node,
+        "bound_node": bound,
+        "bound_gpus": held_devices(pod, asked["num_gpu"], notices),
+        "orig_status": phase or None,
+        "native_id": f"{pod.namespace}/{pod.name}",
+    }
+
+
+def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[int] | None:
+    """Numbers of the devices that a running pod holds, as an annotation tells them; None if none does, or it waits."""
+    numbers = next((str(pod.annotations[name]) for name in HELD if pod.annotations.get(name)), None)
+    if numbers is None or not count:
+        return None
+    if not pod.spec.get("nodeName"):
+        notices["pods: devices chosen beforehand (gpu-index)"] += 1
+        return None
+    parts = numbers.replace(",", "-").split("-")
+    gpus = sorted({int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 3})
+    if not len(gpus) == len(parts) == count:
+        notices["pods: numbers of devices that do not go with what they ask for"] += 1
+        return None
+    return gpus
+
+
+def as_trace(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a pod that comes at its own time, and then may use no other node than the one it ran on."""
+    if row["bound_node"] is None:
+        return row
+    return row | {"pinned_node": row["bound_node"], "bound_node": None, "bound_gpus": None, "constraints": None}
+
+
+def pod_times(pod: PodManifest) -> PodTimes:
+    """When the pod came, started and ended, as its annotations, its status and its containers tell."""
+    created = unix_s(pod.annotations.get(CREATED) or pod.created, f"{pod.where}: creation time")
+    ended = unix_s(pod.annotations.get(DELETED), f"{pod.where}: {DELETED}")
+    started = unix_s(pod.status.get("startTime"), f"{pod.where}: status: startTime")
+    ends = list(_container_ends(pod))
+    if ended is None and ends and None not in ends and pod.status.get("phase") in OVER:
+        ended = max(end for end in ends if end is not None)
+    if ended is not None and started is None and DELETED in pod.annotations:
+        started = created
+    if started is not None and ended is not None and ended < started:
+        raise InputError(f"{pod.where}: end", f"{ended - started:g} s after the start", "0 s or more")
+    return PodTimes(created if created is not None else started, started, ended)
+
+
+def unix_s(given: object, where: str) -> float | None:
+    """Seconds of a time in UTC: a date such as 2024-01-01T00:00:00Z, or seconds; None stays None."""
+    if given is None:
+        return None
+    text = str(given)
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(where, repr(given), "a time such as 2024-01-01T00:00:00Z, or seconds") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _container_ends(pod: PodManifest) -> Iterable[float | None]:
+    """When each container ended; None for one that did not say."""
+    for status in sequence(pod.status, "containerStatuses", pod.where):
+        state = mapping(mapping(status, "state", pod.where), "terminated", pod.where)
+        yield unix_s(state.get("finishedAt"), f"{pod.where}: finishedAt")
+
+
+def _tenant(pod: PodManifest) -> str:
+    queues = [pod.labels.get(key) for key in QUEUE_LABELS] + [pod.annotations.get(QUEUE)]
+    return next((str(queue) for queue in queues if queue), pod.namespace)
+
+
+def _optional(parent: Mapping[str, Any], key: str) -> str | None:
+    return None if parent.get(key) is None else str(parent[key])

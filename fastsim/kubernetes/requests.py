@@ -1,0 +1,293 @@
+"""What pods of Kubernetes ask for: containers added up, and shares of GPUs in every dialect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import floor
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from fastsim.errors import InputError
+from fastsim.hardware import mig
+from fastsim.hardware.gpu_products import product, with_parts
+from fastsim.kubernetes.devices.device_resources import (
+    ALIBABA,
+    GPU,
+    GPU_MEM,
+    HAMI_CORES,
+    HAMI_MEMORY,
+    HAMI_PERCENT,
+    MILLI,
+    OTHERS,
+    PARTS_OF,
+    SHARED,
+    VGPU,
+    VGPU_CORES,
+    VGPU_MEMORY,
+    VGPU_PERCENT,
+    is_device,
+    is_instance,
+)  # fmt: skip
+from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS
+from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
+from fastsim.kubernetes.nodes import CPU, MEMORY, further_amount
+from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.quantity import mib_needed, milli, quantity, rounded_away, whole
+
+SEED_LABEL = "GPU_MEM_REQ"
+"""Label with MiB of the only GPU, as the monitoring thesis' scheduler reads it."""
+FRACTION, FRACTION_MEMORY, FRACTION_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+"""Annotations of KAI: share of a device, or MiB of it, and of how many."""
+HAMI = (
+    (GPU, HAMI_MEMORY, HAMI_PERCENT, HAMI_CORES, HAMI_MEMORY),
+    (VGPU, VGPU_MEMORY, VGPU_PERCENT, VGPU_CORES, VGPU),
+)  # fmt: skip
+"""Dialects of virtual GPUs: how many, MiB, percent of memory, percent of cores of each, and what a node must offer."""
+EACH = {name: names[0] for names in HAMI for name in names[1:4]}
+"""Amounts that are meant for each device of a container, and what counts those devices."""
+WHOLE = (GPU, SHARED, *OTHERS)
+"""Resources of which a pod asks for whole devices, or slots."""
+
+OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
+"""Beginnings of the names of resources that a pod may ask for as a whole."""
+
+Amounts = dict[str, Fraction]
+"""Quantities by name of the resource."""
+
+
+class Surroundings(NamedTuple):
+    """What requests depend on: MiB of the largest device if all are known, pods that share one in turns, a unit.
+
+    ``instance`` is the profile of the instances that ``nvidia.com/gpu`` stands for, ``gpu_models`` are those of the
+    nodes; ``shared_slots`` is the number of turns of ``nvidia.com/gpu.shared``; ``steps`` are those of amounts in bytes
+    that are not MiB, by resource.
+    """
+
+    gpu_memory_mib: int | None = None
+    slots_per_gpu: int = 1
+    memory_unit: str = "GiB"
+    shared_slots: int = 1
+    instance: str = ""
+    gpu_models: tuple[str, ...] = ()
+    memories_differ: bool = False
+    steps: Mapping[str, MemoryStep] = MappingProxyType({})
+
+
+class Share(NamedTuple):
+    """Devices a pod touches, thousandths and MiB of each."""
+
+    num_gpu: int = 0
+    gpu_milli: int = 0
+    gpu_memory_mib: int | None = None
+
+
+def pod_amounts(spec: Mapping[str, Any], where: str) -> Amounts:
+    """Requests of the whole pod: containers and side-cars together, or one that initialises if it needs more."""
+    running: Amounts = {}
+    most: Amounts = {}
+    for container in sequence(spec, "initContainers", where):
+        amounts = _container(container, where)
+        if container.get("restartPolicy") == "Always":
+            running = _sum(running, amounts)
+        most = _largest(most, _sum(running, amounts) if container.get("restartPolicy") != "Always" else running)
+    for container in sequence(spec, "containers", where):
+        running = _sum(running, _container(container, where))
+    asked = _whole_pod(spec, _largest(most, running), where)
+    return _sum(asked, _quantities(mapping(spec, "overhead", where), f"{where}: overhead"))
+
+
+def request_columns(
+    amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any], where: str,
+    surroundings: Surroundings, notices: Counter[str],
+) -> dict[str, Any]:  # fmt: skip
+    """The request as columns of a pod table."""
+    share, steps = _share(amounts, labels, annotations, where, surroundings, notices), surroundings.steps
+
+    def rounded(name: str) -> Callable[[Fraction], int]:
+        return steps.get(name, IN_MIB).needed
+
+    extra = Counter({
+        mig.resource_name(name): further_amount(name, str_of(amount), f"{where}: {name}", rounded(name))
+        for name, amount in amounts.items()
+        if name not in (CPU, MEMORY) and (not is_device(name) or is_instance(name))
+    })  # fmt: skip
+    for name in extra if not share.num_gpu else ():
+        if name.startswith(PARTS_OF):
+            notices[f"pods: {name} without devices is a further resource, so the devices draw nothing for it"] += 1
+    if surroundings.instance and share.num_gpu and devices_asked(amounts, labels, annotations)[0] == GPU:
+        extra[mig.PREFIX + surroundings.instance.replace("+", ".")] += share.num_gpu
+        share = Share()
+    models = str(annotations.get(f"{ALIBABA}gpu-card-model") or "").replace(",", "|").split("|")
+    named = [product(model.strip()).gpu_model for model in models if model.strip()]
+    return {
+        "cpu_milli": milli(str_of(amounts.get(CPU, Fraction(0))), where),
+        "memory_mib": rounded(MEMORY)(amounts.get(MEMORY, Fraction(0))),
+        **share._asdict(),
+        "gpu_models": with_parts(named, surroundings.gpu_models) or None,
+        "extra_resources": sorted((name, amount) for name, amount in extra.items() if amount) or None,
+    }
+
+
+def str_of(amount: Fraction) -> str:
+    """An amount as a quantity again."""
+    return f"{rounded_away(amount * 10**9)}n"
+
+
+def _share(
+    amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any], where: str,
+    surroundings: Surroundings, notices: Counter[str],
+) -> Share:  # fmt: skip
+    """The first dialect that the pod speaks says what it asks of devices."""
+    told = f"{where}: metadata: annotations"
+    named = MILLI
+    if named in annotations:
+        count = _number(annotations.get(f"{ALIBABA}gpu-count", "1"), f"{told}: {ALIBABA}gpu-count")
+        return _parts(count, _number(annotations[named], f"{told}: {named}"), None, notices)
+    named = f"{ALIBABA}gpu-mem"
+    if named in annotations:
+        # Without a count, or with 0, nothing is allocated there.
+        count = _number(annotations.get(f"{ALIBABA}gpu-count", "0"), f"{told}: {ALIBABA}gpu-count")
+        return _of_memory(count, mib_needed(annotations[named], f"{told}: {named}"), surroundings, notices)
+    if FRACTION in annotations or FRACTION_MEMORY in annotations:
+        return _kai(annotations, told, surroundings, notices)
+    if amounts.get(GPU_MEM):
+        mib = rounded_away(amounts[GPU_MEM] * MEMORY_UNITS[surroundings.memory_unit])
+        return _of_memory(1, mib, surroundings, notices)
+    if SEED_LABEL in labels:
+        return _of_memory(1, _number(labels[SEED_LABEL], f"{where}: labels: {SEED_LABEL}"), surroundings, notices)
+    for names in HAMI:
+        if any(amounts.get(name) for name in names[1:4]) or (names[0] == VGPU and amounts.get(VGPU)):
+            return _virtual(amounts, names, where, surroundings, notices)
+    name = next((name for name in WHOLE if amounts.get(name)), GPU)
+    count = _whole_devices(amounts.get(name, Fraction(0)), f"{where}: {name}")
+    slots = {GPU: surroundings.slots_per_gpu, SHARED: surroundings.shared_slots}.get(name, 1)
+    return _slots(count, slots, notices) if slots > 1 else _parts(count, 1000, None, notices)
+
+
+def devices_asked(amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> list[str]:
+    """What a pod's node must offer, the dialect that counts first: names as ``device_resources.offers`` gives them."""
+    if any(name in annotations for name in (MILLI, f"{ALIBABA}gpu-mem", FRACTION, FRACTION_MEMORY)):
+        return [MILLI]
+    if amounts.get(GPU_MEM):
+        return [GPU_MEM]
+    if SEED_LABEL in labels:
+        return [MILLI]
+    for names in HAMI:
+        if any(amounts.get(name) for name in names[1:4]) or (names[0] == VGPU and amounts.get(VGPU)):
+            return [names[4]]
+    return [name for name in WHOLE if amounts.get(name)] or [""]
+
+
+def _slots(count: int, slots: int, notices: Counter[str]) -> Share:
+    """Slots on GPUs that all nodes divide alike; those of one pod stand on one GPU if they fit there."""
+    if count > 1:
+        notices["pods: several slots of time-sliced GPUs stand on one GPU, or are whole GPUs if they are too many"] += 1
+    if count <= slots:
+        return _parts(min(count, 1), max(1, 1000 // slots) * count, None, notices)
+    return _parts(-(-count // slots), 1000, None, notices)
+
+
+def _virtual(
+    amounts: Amounts, names: tuple[str, ...], where: str, surroundings: Surroundings, notices: Counter[str]
+) -> Share:
+    """Virtual GPUs: parts of boards in MiB, or percent of the memory, and percent of the cores.
+
+    Without memory a pod has all of a board's, so the board is its alone. Without cores its part is that of the memory.
+    """
+    counts, memory, percent, cores, _ = names
+    count = _whole_devices(amounts.get(counts, Fraction(0)), f"{where}: {counts}") or 1
+    each = {name: amounts.get(name, Fraction(0)) / count for name in (memory, percent, cores)}
+    mib, largest = rounded_away(each[memory]), surroundings.gpu_memory_mib
+    part = min(1000, rounded_away(10 * each[cores]))
+    if not mib and 0 < each[percent] < 100:
+        if largest is None:
+            notices["pods: a percentage of a device's memory, where memories are unknown, is a part of the device"] += 1
+            return _parts(count, max(part, rounded_away(10 * each[percent])), None, notices)
+        if surroundings.memories_differ:
+            notices["pods: a percentage of a device's memory is that of the largest device"] += 1
+        mib = floor(largest * each[percent] / 100)
+    if not mib:
+        return _parts(count, 1000, None, notices)
+    return _parts(count, part, mib, notices) if part else _of_memory(count, mib, surroundings, notices)
+
+
+def _kai(annotations: Mapping[str, Any], told: str, surroundings: Surroundings, notices: Counter[str]) -> Share:
+    count = _number(annotations.get(FRACTION_DEVICES, "1"), f"{told}: {FRACTION_DEVICES}")
+    if FRACTION_MEMORY in annotations:
+        mib = _number(annotations[FRACTION_MEMORY], f"{told}: {FRACTION_MEMORY}")
+        return _of_memory(count, mib, surroundings, notices)
+    part = quantity(annotations[FRACTION], f"{told}: {FRACTION}")
+    if not 0 < part <= 1:
+        raise InputError(f"{told}: {FRACTION}", repr(annotations[FRACTION]), "more than 0, at most 1")
+    return _parts(count, rounded_away(1000 * part), None, notices)
+
+
+def _of_memory(count: int, mib: int, surroundings: Surroundings, notices: Counter[str]) -> Share:
+    """A share that is told in MiB: its part of the largest device, cut, so that memory alone decides what fits."""
+    if not count or not mib:
+        return Share()
+    largest = surroundings.gpu_memory_mib
+    part = min(1000, max(1, 1000 * mib // largest)) if largest else 1
+    return _parts(count, part, mib, notices)
+
+
+def _parts(count: int, gpu_milli: int, mib: int | None, notices: Counter[str]) -> Share:
+    if not count or not gpu_milli:
+        return Share()
+    if count > 1 and gpu_milli < 1000:
+        notices["pods: shares of several GPUs count as whole ones"] += 1
+    return Share(count, 1000 if count > 1 else min(gpu_milli, 1000), mib)
+
+
+def _whole_pod(spec: Mapping[str, Any], containers: Amounts, where: str) -> Amounts:
+    """What the pod asks for as a whole, in place of its containers; its limit counts where those ask for nothing."""
+    told = f"{where}: resources"
+    resources = mapping(spec, "resources", where)
+    limits = _quantities(mapping(resources, "limits", told), told)
+    found = {name: amount for name, amount in limits.items() if name not in containers}
+    found |= _quantities(mapping(resources, "requests", told), told)
+    return {**containers, **{name: amount for name, amount in found.items() if name.startswith(OF_WHOLE_PODS)}}
+
+
+def _container(container: Mapping[str, Any], where: str) -> Amounts:
+    """Requests of a container; what only has a limit asks for that."""
+    told = f"{where}: container {container.get('name') or ''}".rstrip()
+    resources = mapping(container, "resources", told)
+    limits, requests = mapping(resources, "limits", told), mapping(resources, "requests", told)
+    amounts = _quantities({**limits, **requests}, told)
+    for name, count in EACH.items():
+        if amounts.get(name):
+            amounts.setdefault(count, Fraction(1))
+    # Amounts for each device are sums for the container, so that those of several containers add up.
+    return {name: amount * max(amounts.get(EACH.get(name, ""), 1), 1) for name, amount in amounts.items()}
+
+
+def _quantities(given: Mapping[str, Any], where: str) -> Amounts:
+    amounts = {str(name): quantity(amount, f"{where}: {name}") for name, amount in given.items()}
+    for name, amount in amounts.items():
+        if amount < 0:
+            raise InputError(f"{where}: {name}", repr(given[name]), "0 or more")
+    return amounts
+
+
+def _sum(first: Amounts, second: Amounts) -> Amounts:
+    return {name: first.get(name, Fraction(0)) + second.get(name, Fraction(0)) for name in [*first, *second]}
+
+
+def _largest(first: Amounts, second: Amounts) -> Amounts:
+    return {name: max(first.get(name, Fraction(0)), second.get(name, Fraction(0))) for name in [*first, *second]}
+
+
+def _whole_devices(amount: Fraction, where: str) -> int:
+    if amount.denominator != 1:
+        raise InputError(where, f"{float(amount):g}", "a whole number of devices")
+    return floor(amount)
+
+
+def _number(given: object, where: str) -> int:
+    found = whole(given, where)
+    if found < 0:
+        raise InputError(where, repr(given), "0 or more")
+    return found

@@ -1,0 +1,1 @@
+"""How fast jobs run: rates, sensitivities, goodput."""

@@ -1,0 +1,149 @@
+"""One application and families of them: what training jobs really do on each GPU model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.performance.applications.step_times import StepTimes
+from fastsim.performance.applications.training_curve import TrainingCurve
+
+TOLERANCE = 1e-8
+"""How far above a whole number is still that number."""
+
+
+class Split(NamedTuple):
+    """Samples a GPU takes at once, and turns before the one that updates."""
+
+    atomic: int
+    accum: int
+
+
+@dataclass(frozen=True, eq=False)
+class Application:
+    """One kind of training job.
+
+    ``restart_s`` is what a checkpoint and a restart take, ``believed_restart_s`` what a scheduler reckons with; jobs
+    run ``slowdown`` times slower than their measured steps say.
+    """
+
+    name: str
+    curve: TrainingCurve
+    steps: Mapping[str, StepTimes]
+    restart_s: float = 30.0
+    believed_restart_s: float = 30.0
+    slowdown: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise InputError(f"application {self.name}", "no GPU model", "step times on one or more")
+        for field in ("restart_s", "believed_restart_s", "slowdown"):
+            value = getattr(self, field)
+            if not (0 <= value < math.inf) or (field == "slowdown" and not value):
+                raise InputError(f"application {self.name}: {field}", value, "0 or more (slowdown: above 0)")
+
+    @property
+    def init_batch(self) -> int:
+        """Batch size a user would start with, samples."""
+        return self.curve.init_batch
+
+    @property
+    def max_batch(self) -> int:
+        """Largest batch size with which training still works, samples."""
+        return self.curve.max_batch
+
+    def on(self, gpu_model: str) -> StepTimes:
+        """Step times on one GPU model; InputError where it was not measured."""
+        if gpu_model not in self.steps:
+            raise InputError(f"application {self.name}: GPU model", repr(gpu_model), f"one of {', '.join(self.steps)}")
+        return self.steps[gpu_model]
+
+    def rate_ratio(self, gpu_model: str, other: str) -> float:
+        """How many times faster one GPU of a model is than one of another, each with its largest batch."""
+        return self.on(gpu_model).one_gpu_rate / self.on(other).one_gpu_rate
+
+    def split(self, gpu_model: str, placement: Sequence[int], batch: int) -> Split:
+        """A fixed batch size in as few turns as fit; one GPU takes two, to learn the noise, above the initial size."""
+        gpus, high = sum(placement), self.on(gpu_model).largest(placement)
+        least = 1 if gpus == 1 and batch > self.init_batch else 0
+        return fixed_split(batch, gpus, high, self.max_batch, least)
+
+    def steps_per_s(self, gpu_model: str, placement: Sequence[int], batch: int) -> float:
+        """Updates per second of a fixed batch size."""
+        atomic, accum = self.split(gpu_model, placement, batch)
+        found = self.on(gpu_model).seconds(placement, atomic)
+        return 1.0 / (found.step_s + found.turn_s * accum)
+
+
+def fixed_split(batch: int, gpus: int, high: int, max_batch: int, least_accum: int = 0) -> Split:
+    """A batch size in as few equal turns of at most ``high`` samples on each GPU as possible."""
+    local = math.ceil(batch / gpus - TOLERANCE)
+    accum = max(math.ceil(local / high - TOLERANCE) - 1, least_accum)
+    return Split(min(math.ceil(local / (accum + 1) - TOLERANCE), max_batch // (gpus * (accum + 1))), accum)
+
+
+@dataclass(frozen=True, eq=False)
+class Applications(Mapping[str, Application]):
+    """A family of applications by name."""
+
+    known: Mapping[str, Application]
+    name: str = "applications"
+
+    def __getitem__(self, name: str) -> Application:
+        if name not in self.known:
+            raise InputError(f"{self.name}: application", repr(name), f"one of {', '.join(self.known)}")
+        return self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known
+
+    @cached_property
+    def gpu_models(self) -> tuple[str, ...]:
+        """GPU models on which any of them was measured, sorted by name."""
+        return tuple(sorted({model for app in self.known.values() for model in app.steps}))
+
+    @classmethod
+    def from_table(cls, table: pa.Table, name: str = "applications") -> Applications:
+        """The applications of a table with the columns of `app_table.APP_SCHEMA`."""
+        from fastsim.performance.applications.application_table import applications
+
+        return cls(applications(table, name), name)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> Applications:
+        """The applications of a canonical Parquet file."""
+        from fastsim.foundation.parquet import parquet_table
+
+        return cls.from_table(parquet_table(path), str(path))
+
+    @classmethod
+    def default(cls) -> Applications:
+        """The family that ships with fastsim: a model of training, not measurements."""
+        from fastsim.performance.applications.default_applications import model_applications
+
+        return model_applications()
+
+    def table(self) -> pa.Table:
+        """The applications as rows of `app_table.APP_SCHEMA`."""
+        from fastsim.performance.applications.application_table import application_rows
+
+        return application_rows(self.known)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Writes canonical Parquet, complete or not at all, and returns the number of applications."""
+        from fastsim.performance.applications.application_table import write_applications
+
+        return write_applications(self.table(), path)

@@ -1,0 +1,117 @@
+"""Importer of Gavel's throughput files: nested JSON of steps per second by worker type, job and companion.
+
+``{"v100": {"('LM (batch size 5)', 1)": {"null": 48.4, "('A3C', 1)": [30.2, 2.1]}}}``: a job key names the workload and
+its number of GPUs; ``null`` is the job alone, any other key the two rates while both share every GPU. Worker types that
+end in ``_unconsolidated`` are the same GPU model with the GPUs spread over nodes; their rows have consolidated = false.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import one_line
+from fastsim.performance.rate_table import RATE_SCHEMA, rate_table
+
+SPREAD = "_unconsolidated"
+"""End of a worker type's name if its GPUs are spread over nodes."""
+ALONE = "null"
+"""Key of the rate without a companion."""
+
+_JOB = re.compile(r"\('(.*)', (\d+)\)")
+_LAYOUT = "an object of worker type, job, companion and steps/s"
+
+
+def import_rates(path: str | os.PathLike[str]) -> pa.Table:
+    """All rates of one file (.json or .json.gz), steps/s, in canonical order; see `rate_table.RATE_SCHEMA`."""
+    columns: dict[str, list[Any]] = {name: [] for name in RATE_SCHEMA.names}
+    for row in _rows(str(path), _document(path)):
+        for name, value in zip(RATE_SCHEMA.names, row, strict=True):
+            columns[name].append(value)
+    return rate_table(columns)
+
+
+def _document(path: str | os.PathLike[str]) -> Any:
+    opener = gzip.open if str(path).endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8") as text:
+            return json.load(text, object_pairs_hook=_object, parse_constant=_refused)
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a JSON file of rates") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}", f"{error.msg} at column {error.colno}", "JSON") from None
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(str(path), one_line(error), "a JSON file of rates, plain or gzipped") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} twice in one object")
+    return found
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"the constant {constant}")
+
+
+def _rows(where: str, document: Any) -> Iterator[tuple[Any, ...]]:
+    for worker, jobs in _items(where, document):
+        model, spread = worker.removesuffix(SPREAD), worker.endswith(SPREAD)
+        for key, companions in _items(f"{where}: {worker}", jobs):
+            at = f"{where}: {worker}: {key}"
+            workload, num_gpu = _job(at, key)
+            for other, rates in _items(at, companions):
+                partner = None if other == ALONE else _partner(at, other, num_gpu)
+                mine, theirs = _rates(f"{at}: {other}", rates, partner is not None)
+                yield workload, model, num_gpu, None, not spread, partner, mine, theirs
+
+
+def _items(where: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        raise InputError(where, _shown(value), _LAYOUT)
+    yield from value.items()
+
+
+@cache
+def _matched(key: str) -> tuple[str, int] | None:
+    match = _JOB.fullmatch(key)
+    return (match[1], int(match[2])) if match and int(match[2]) > 0 else None
+
+
+def _job(where: str, key: str) -> tuple[str, int]:
+    job = _matched(key)
+    if job is None:
+        raise InputError(where, repr(key), "a job such as ('LM (batch size 5)', 1)")
+    return job
+
+
+def _partner(where: str, key: str, num_gpu: int) -> str:
+    workload, others = _job(f"{where}: {key}", key)
+    if others != num_gpu:
+        raise InputError(f"{where}: {key}", f"{others} GPUs", f"{num_gpu}, as many as the other job")
+    return workload
+
+
+def _rates(where: str, value: Any, paired: bool) -> tuple[float, float | None]:
+    rates = value if paired else [value]
+    if not isinstance(rates, list) or len(rates) != 1 + paired or not all(map(_is_rate, rates)):
+        raise InputError(where, _shown(value), "two rates of 0 or more steps/s" if paired else "0 or more steps/s")
+    return float(rates[0]), float(rates[1]) if paired else None
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value)[:60]

@@ -1,0 +1,1 @@
+"""Everything that decides a run, as values and texts."""

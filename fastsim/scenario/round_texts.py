@@ -1,0 +1,152 @@
+"""What a run in rounds is described with: rates, prices, windows and servers as texts.
+
+=========  ======================================================================================================
+rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
+           ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
+           policy knows better; none: ``default`` for a workload that names what its jobs run, else a step a second
+prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
+window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
+=========  ======================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import ScenarioError
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.performance.oracle import Oracle
+    from fastsim.performance.sensitivity import Sensitivity
+    from fastsim.scenario.prices import Prices
+    from fastsim.workload import Workload
+
+SYNERGY = "synergy"
+"""Sensitivities of Synergy's models, as measured with as many CPUs for each GPU as the servers have."""
+MEASURED = (3.0, 4.0, 5.0, 6.0)
+"""CPUs for each GPU that they were measured with; others take the first."""
+
+
+def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
+    """The rates a text or an object stands for, at least on these GPU models."""
+    from fastsim.job_batches import pod_oracle
+    from fastsim.performance.oracle import Oracle
+    from fastsim.performance.sensitivity import Sensitivity
+
+    if isinstance(what, Oracle):
+        return what
+    if isinstance(what, Sensitivity):
+        return what.oracle(gpu_models, gang_sizes(workload))
+    if what is None:
+        named = s.WORKLOAD in workload.columns
+        return Oracle.default() if named else pod_oracle(workload, tuple(gpu_models))
+    check_rates(what)
+    if what == "default":
+        return Oracle.default()
+    return Oracle.from_parquet(what) if str(what).endswith(".parquet") else Oracle.from_json(what)
+
+
+def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
+    """The sensitivities a text or an object stands for, on servers such as these; None if it stands for rates."""
+    from fastsim.performance.sensitivity import Sensitivity
+
+    if isinstance(what, Sensitivity):
+        return what
+    if what != SYNERGY and not str(what).endswith(".csv"):
+        return None
+    nodes = [n for n in cluster.offered.select(["num_gpu", "cpu_milli"]).to_pylist() if n["num_gpu"]]
+    ratios = {node["cpu_milli"] / 1000 / node["num_gpu"] for node in nodes}
+    ratio = ratios.pop() if len(ratios) == 1 else None
+    if what == SYNERGY:
+        return Sensitivity.default(ratio) if ratio in MEASURED else Sensitivity.default()
+    check_rates(what)
+    return Sensitivity.from_file(what)
+
+
+def gang_sizes(workload: Workload) -> list[int]:
+    """Numbers of GPUs that jobs of the workload may have."""
+    import pyarrow.compute as pc
+
+    from fastsim.performance.sensitivity import SIZES
+
+    if workload.endless() is not None:
+        return list(SIZES)
+    found = {int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()}
+    return sorted(found - {0} | set(SIZES))
+
+
+def check_rates(what: Any) -> None:
+    """Refuse what names no rates; files are read later."""
+    if what is None or what in ("default", SYNERGY) or not isinstance(what, str | Path):
+        return
+    if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not Path(what).is_file():
+        expected = "'default', 'synergy', or an existing .json, .json.gz, .parquet or .csv file"
+        raise ScenarioError("rates", repr(str(what)), expected)
+
+
+def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = False) -> Prices | None:
+    """The prices of these GPU models that a text or an object stands for."""
+    from fastsim.scenario.prices import CLOUDS, Prices
+
+    if what is None:
+        return None
+    if isinstance(what, Prices):
+        return what.restricted(gpu_models)
+    head, _, tail = str(what).partition("?")
+    options = _options(tail)
+    if head == "fixed":
+        return Prices.fixed({model: _price(model, text) for model, text in options.items()}).restricted(gpu_models)
+    clouds = options.pop("clouds", ",".join(CLOUDS)).split(",")
+    if options or not Path(head).is_dir():
+        raise ScenarioError("prices", repr(str(what)), "fixed?MODEL=PRICE&..., or a folder, with ?clouds=aws,gcp,azure")
+    return Prices.from_folder(head, clouds, gpu_models, azure_last_zone)
+
+
+def _options(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split("&") if part]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _price(model: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(f"prices: {model}", repr(text), "$/h") from None
+
+
+def window_from(what: Any) -> tuple[int, int] | None:
+    """Ids ``(first, last)`` of the jobs that count, from a text such as ``4000:5000`` or a pair."""
+    if what is None:
+        return None
+    try:
+        first, last = (int(part) for part in (what.split(":") if isinstance(what, str) else what))
+    except (TypeError, ValueError):
+        raise ScenarioError("window", repr(what), "FIRST:LAST, such as 4000:5000") from None
+    if not 0 <= first < last:
+        raise ScenarioError("window", repr(what), "0 <= FIRST < LAST")
+    return first, last
+
+
+def refuse_beyond(window: tuple[int, int] | None, workload: Workload) -> None:
+    """ScenarioError if jobs of the window are not among those of the workload, whatever could be generated."""
+    if window is None:
+        return
+    count = sum(batch.num_rows for batch in workload.batches()) if workload.rows is None else workload.rows
+    if window[1] > count:
+        expected = f"FIRST:LAST with LAST at most {count}, the jobs of {workload.name}"
+        raise ScenarioError("window", f"{window[0]}:{window[1]}", expected)
+
+
+def lasting(cluster: Cluster, policy: object) -> Cluster:
+    """The cluster, whose nodes must be there from the beginning to the end; others are a ScenarioError."""
+    for node in cluster.nodes.select(["name", "add_s", "remove_s"]).to_pylist():
+        for name, what in (("add_s", "joins"), ("remove_s", "leaves")):
+            if node[name] is not None:
+                found = f"node {node['name']} that {what} at {node[name]:g} s"
+                expected = f"nodes that stay: policy {policy} is for rounds"
+                raise ScenarioError("cluster", found, expected, "policies that place pods let nodes come and go")
+    return cluster

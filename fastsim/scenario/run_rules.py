@@ -1,0 +1,168 @@
+"""What users ask of a scheduler beyond placing single pods: quotas, shares, preemption, failures, in one value.
+
+Everything is off in ``Regime()``. Texts are how scenarios and the command line spell the tables:
+``"alice:gpu_milli=8000,cpu_milli=64000;*:gpu_milli=4000"`` for quotas, ``"alice=2,bob=1"`` for weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from fastsim.errors import ScenarioError
+from fastsim.scenario.outages import NO_OUTAGES, Outages, failures_from, maintenance_from
+from fastsim.scenario.sort_keys import SERVED
+
+RESOURCES = ("cpu_milli", "memory_mib", "gpu_milli")
+"""What a quota may limit and a dominant share looks at: milli-CPU, MiB and milli-GPU."""
+PREEMPT = ("none", "priority")
+"""Whom a pod that fits nowhere may stop: nobody, or running pods of lower priority."""
+NODE_LOSS = ("lost", "requeue")
+"""What becomes of the pods of a node that goes: they are lost, or they wait again."""
+EVERYBODY_ELSE = "*"
+"""The tenant of a quota that holds for each tenant without its own."""
+
+Quotas = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Rules of a run that hold for every policy.
+
+    ``preempt`` one of :data:`PREEMPT` · ``on_node_loss`` one of :data:`NODE_LOSS` · ``checkpoint_every_s`` seconds of
+    work after which a stopped pod may go on (None: it begins again, 0: nothing is lost) · ``restart_s`` seconds that
+    every restart adds · ``quotas`` most of a resource that a tenant's running pods may hold · ``weights`` of tenants
+    for the queue rule ``drf`` (1 unless given) · ``outages`` when nodes fail and are maintained.
+    """
+
+    preempt: str = "none"
+    on_node_loss: str = "lost"
+    checkpoint_every_s: float | None = None
+    restart_s: float = 0.0
+    quotas: Quotas = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    outages: Outages = NO_OUTAGES
+
+    def limits(self, tenant: str | None) -> tuple[float, float, float]:
+        """Most milli-CPU, MiB and milli-GPU the tenant's pods may hold at once; infinite without a quota."""
+        quota = self.quotas.get(tenant or "", self.quotas.get(EVERYBODY_ELSE, {}))
+        cpu, memory, gpu = (quota.get(name, math.inf) for name in RESOURCES)
+        return cpu, memory, gpu
+
+    def weight(self, tenant: str | None) -> float:
+        """How much of the cluster the tenant deserves, relative to others."""
+        return self.weights.get(tenant or "", 1.0)
+
+    def kept_s(self, worked_s: float) -> float:
+        """Seconds of an interrupted interval's work that need not be done again."""
+        if self.checkpoint_every_s is None:
+            return 0.0
+        if self.checkpoint_every_s == 0:
+            return worked_s
+        return math.floor(worked_s / self.checkpoint_every_s) * self.checkpoint_every_s
+
+    def refuse(self, queue: str, columns: Any, deschedules: bool = False) -> None:
+        """ScenarioError if these rules have no meaning together, or with a queue rule or a pod column."""
+        backfills, gangs = queue in ("easy", "conservative"), "gang_size" in columns
+        if backfills and self.preempt != "none":
+            raise ScenarioError("preempt", f"{self.preempt!r} with queue={queue!r}", "another queue rule",
+                                "a reservation has no meaning for pods that may be stopped")  # fmt: skip
+        if backfills and gangs:
+            raise ScenarioError("queue", f"{queue!r} with a gang_size column", "another queue rule",
+                                "reservations are for single pods; drop the column to place pods singly")  # fmt: skip
+        served = queue.removesuffix("_skip") in SERVED
+        if served and self.preempt == "none" and self.on_node_loss == "lost":
+            raise ScenarioError("queue", f"{queue!r}, where no pod that ran waits again",
+                                "preempt='priority' or on_node_loss='requeue' with it",
+                                "without them nobody has had anything: it is the rule fifo")  # fmt: skip
+        if deschedules and gangs:
+            raise ScenarioError("deschedule", "a workload with a gang_size column", "no descheduling of gangs",
+                                "drop the column to place pods singly")  # fmt: skip
+        if self.on_node_loss == "requeue" and queue == "drop":
+            raise ScenarioError("on_node_loss", "'requeue' with queue='drop'", "a queue rule that lets pods wait")
+
+
+OFF = Regime()
+"""Nothing beyond placing single pods."""
+
+
+def regime_from(given: Any) -> Regime:
+    """The rules in a scenario's fields, whose names are those of :class:`Regime`, ``failures`` and ``maintenance``."""
+    mtbf_s, mttr_s = failures_from(given.failures)
+    return Regime(
+        given.preempt, given.on_node_loss, given.checkpoint_every_s, given.restart_s, quotas_from(given.quotas),
+        weights_from(given.weights), Outages(mtbf_s, mttr_s, maintenance_from(given.maintenance)),
+    )  # fmt: skip
+
+
+def quotas_from(given: Quotas | str) -> dict[str, dict[str, int]]:
+    """Quotas by tenant from a mapping or a text."""
+    rows: Mapping[str, Any] = _split(given, "quotas") if isinstance(given, str) else given
+    if not isinstance(rows, Mapping):
+        raise ScenarioError("quotas", type(given).__name__, "a table of tenants")
+    return {str(tenant): _amounts(str(tenant), amounts) for tenant, amounts in rows.items()}
+
+
+def _split(text: str, where: str) -> dict[str, str]:
+    parts = [part.partition(":") for part in text.split(";") if part.strip()]
+    if not all(sign for _, sign, _ in parts):
+        raise ScenarioError(where, repr(text), "a text such as 'alice:gpu_milli=8000;*:gpu_milli=4000'")
+    return {unquote(tenant.strip()): rest for tenant, _, rest in parts}
+
+
+def _amounts(tenant: str, given: Any) -> dict[str, int]:
+    where = f"quotas: {tenant}"
+    pairs = _pairs(given, where)
+    for name, amount in pairs.items():
+        if name not in RESOURCES:
+            raise ScenarioError(where, f"a limit of {name!r}", f"limits of {', '.join(RESOURCES)}")
+        whole = isinstance(amount, int) and not isinstance(amount, bool)
+        if not (whole or (isinstance(amount, float) and amount.is_integer())) or not 0 <= amount < 2**53:
+            raise ScenarioError(f"{where}: {name}", repr(amount), "a whole number of 0 or more")
+    return {name: int(pairs[name]) for name in RESOURCES if name in pairs}
+
+
+def _pairs(given: Any, where: str) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not isinstance(given, str):
+        raise ScenarioError(where, repr(given), "names and numbers")
+    found: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in given.split(","))):
+        name, _, number = item.partition("=")
+        try:
+            found[unquote(name.strip())] = float(number)
+        except ValueError:
+            raise ScenarioError(where, repr(item), "name=number") from None
+    return found
+
+
+def weights_from(given: Mapping[str, float] | str) -> dict[str, float]:
+    """Weights by tenant from a mapping or a text such as ``"alice=2,bob=1"``."""
+    weights = {str(tenant): weight for tenant, weight in _pairs(given, "weights").items()}
+    for tenant, weight in weights.items():
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not 0 < weight < math.inf:
+            raise ScenarioError(f"weights: {tenant}", repr(weight), "a number above 0")
+    return {tenant: float(weight) for tenant, weight in weights.items()}
+
+
+def quotas_text(quotas: Quotas) -> str:
+    """Quotas as the text that :func:`quotas_from` reads."""
+    return ";".join(f"{_quoted(tenant)}:{_numbers(amounts)}" for tenant, amounts in quotas.items())
+
+
+def weights_text(weights: Mapping[str, float]) -> str:
+    """Weights as the text that :func:`weights_from` reads."""
+    return _numbers(weights)
+
+
+def _numbers(pairs: Mapping[str, float]) -> str:
+    return ",".join(f"{_quoted(name)}={number:.17g}" for name, number in pairs.items())
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="* /@.")

@@ -1,0 +1,325 @@
+"""A scenario: everything that decides a run, as one frozen value that can be written down.
+
+Nothing here knows how to run anything. What a cluster, workload or policy text means is checked by
+:data:`CHECKS`, which the floors above fill in when they are loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
+from fastsim.spelling import suggestion
+
+RECORDS = ("none", "summary", "timeline", "placements", "all")
+
+UNDECIDED = ("name", "out", "log")
+"""Fields that no result depends on."""
+
+CHECKS: dict[str, Callable[[Any], object]] = {}
+"""For each field, a function that raises a :class:`FastsimError` if its value means nothing."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: where in the scenario it is, and what is wrong."""
+
+    path: str
+    text: str
+    error: FastsimError | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text if self.text.startswith(self.path) else f"{self.path}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Cluster, workload, policy, options and seed of one run.
+
+    ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.workload.texts``) or objects.
+    Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
+    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
+    in :class:`fastsim.scenario.run_rules.Regime` and ``fastsim.scenario.outages``; tables of quotas and weights are
+    kept as texts. From ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`,
+    ``fastsim.scenario.round_texts`` and ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing
+    that is measured, with ``references`` workloads (None = all of them); with less than all, policies for pairs see
+    estimates. ``telemetry`` is explained in :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an
+    object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what Gavel's
+    simulator would print of a run in rounds; none of them decides anything.
+    """
+
+    cluster: Any = "openb"
+    workload: Any = ""
+    policy: Any = "fgd"
+    seed: int = 0
+    typical: Any = None
+    queue: str = "drop"
+    gpu_pick: str | None = None
+    sample_s: float | None = None
+    until_s: float | None = None
+    record: str = "all"
+    deschedule: tuple[str, ...] = ()
+    inflation: float | None = None
+    retarget: Any = None
+    preempt: str = "none"
+    on_node_loss: str = "lost"
+    checkpoint_every_s: float | None = None
+    restart_s: float = 0.0
+    quotas: Any = ""
+    weights: Any = ""
+    failures: str = ""
+    maintenance: Any = None
+    compat: str = ""
+    round_s: float | None = None
+    realloc_s: float | None = None
+    begin_s: float | None = None
+    window: str | None = None
+    rates: Any = None
+    prices: Any = None
+    global_queue: bool = False
+    profiling: float = 1.0
+    references: int | None = None
+    ideal: bool = False
+    telemetry: Any = None
+    name: str = ""
+    out: str | None = None
+    log: str | None = None
+
+    def __post_init__(self) -> None:
+        """Names of queues may be spelled with a hyphen, a folder may be a path, and texts stand for tables."""
+        for name, text in (("quotas", _quotas), ("weights", _weights)):
+            if isinstance(getattr(self, name), Mapping):
+                object.__setattr__(self, name, text(getattr(self, name)))
+        if isinstance(self.window, Sequence) and not isinstance(self.window, str):
+            object.__setattr__(self, "window", ":".join(map(str, self.window)))
+        for name in ("out", "log"):
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        if isinstance(self.queue, str):
+            object.__setattr__(self, "queue", self.queue.replace("-", "_"))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "scenario") -> Scenario:
+        """The scenario with these fields; unknown ones are an error that names them all."""
+        known = [item.name for item in fields(cls)]
+        unknown = [str(key) for key in values if key not in known]
+        if unknown:
+            found, expected = f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}"
+            raise ScenarioError(where, found, expected, suggestion(unknown[0], known))
+        given = dict(values)
+        if isinstance(given.get("deschedule"), list):
+            given["deschedule"] = tuple(given["deschedule"])
+        return cls(**given)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """The scenario in a TOML file."""
+        import tomllib
+
+        text = _text(path)
+        try:
+            return cls.from_dict(tomllib.loads(text), str(path))
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(str(path), str(error), "a TOML file") from None
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "scenario") -> Scenario:
+        """The scenario in a JSON text."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ScenarioError(where, str(error), "a JSON object") from None
+        if not isinstance(values, dict):
+            raise ScenarioError(where, type(values).__name__, "a JSON object")
+        return cls.from_dict(values, where)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, and cluster, workload and policy in any case."""
+        return {name: _plain(name, value) for name, value in self._given()}
+
+    def written(self) -> dict[str, Any]:
+        """``fields`` that can be written down, and the names of the ``objects`` that cannot."""
+        plain: dict[str, Any] = {}
+        objects = []
+        for name, value in self._given():
+            if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
+                objects.append(name)
+                continue
+            try:
+                plain[name] = _plain(name, value)
+            except ScenarioError:
+                objects.append(name)
+        return {"fields": plain, "objects": objects}
+
+    def to_json(self) -> str:
+        """This scenario as a JSON text; :meth:`from_json` reads it."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_toml(self) -> str:
+        """This scenario as a TOML text; :meth:`from_toml` reads it."""
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.to_dict().items())
+
+    @property
+    def id(self) -> str:
+        """Sixteen hex digits that depend on what is run, not on ``UNDECIDED`` or on how the file was written."""
+        values = {name: _identity(value) for name, value in self._given() if name not in UNDECIDED}
+        canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def problems(self, known: dict[tuple[str, str], FastsimError | None] | None = None) -> list[Problem]:
+        """Every mistake in this scenario; an empty list if it can be run.
+
+        Who asks of many scenarios gives the same ``known`` each time: what was found of a value is noted there.
+        """
+        found = list(self._malformed())
+        wrong = {problem.path for problem in found}
+        for name in CHECKS:
+            error = None if name in wrong else self._mistake(name, {} if known is None else known)
+            if error is not None:
+                found.append(Problem(name, str(error), error))
+        return found
+
+    def _mistake(self, name: str, known: dict[tuple[str, str], FastsimError | None]) -> FastsimError | None:
+        """What is wrong with the value of a field."""
+        value = getattr(self, name)
+        key = (name, repr(value)) if value is None or isinstance(value, str | int | float | tuple) else None
+        if key is None or key not in known:
+            error: FastsimError | None = None
+            try:
+                CHECKS[name](value)
+            except FastsimError as raised:
+                error = raised
+            if key is None:
+                return error
+            known[key] = error
+        return known[key]
+
+    def check(self) -> None:
+        """Raise if there are mistakes: the one mistake itself, or one :class:`ScenarioError` that lists them."""
+        found = self.problems()
+        if len(found) == 1 and found[0].error is not None:
+            raise found[0].error
+        if found:
+            raise ScenarioError("scenario", _counted(len(found)), "none", "; ".join(map(str, found)))
+
+    def with_(self, **changes: Any) -> Scenario:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in ("cluster", "workload", "policy") or not _same(value, item.default):
+                yield item.name, value
+
+    def _malformed(self) -> Iterator[Problem]:
+        if isinstance(self.workload, str) and not self.workload:
+            yield _problem("workload", "nothing", "a file, or for example 'synth:openb?pods=1000'")
+        if not _is_number(self.seed, int) or not 0 <= self.seed < 2**64:
+            yield _problem("seed", repr(self.seed), "a whole number from 0 to 2**64 - 1")
+        if self.record not in RECORDS:
+            yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
+        if self.sample_s is not None and not (_is_number(self.sample_s) and 0 < self.sample_s < math.inf):
+            yield _problem("sample_s", repr(self.sample_s), "seconds above 0")
+        if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
+            yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
+        for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0), ("begin_s", 0)):
+            value = getattr(self, name)
+            if value is not None and not (_is_span(value) and value >= least):
+                yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")
+        if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
+            yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
+        if self.references is not None and not (_is_number(self.references, int) and self.references >= 1):
+            yield _problem("references", repr(self.references), "a whole number of 1 or more")
+        for name in ("global_queue", "ideal"):
+            if not isinstance(getattr(self, name), bool):
+                yield _problem(name, repr(getattr(self, name)), "true or false")
+        if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
+            yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
+        if self.checkpoint_every_s is not None and not _is_span(self.checkpoint_every_s):
+            yield _problem("checkpoint_every_s", repr(self.checkpoint_every_s), "seconds of 0 or more")
+        if not _is_span(self.restart_s):
+            yield _problem("restart_s", repr(self.restart_s), "seconds of 0 or more")
+        if not isinstance(self.deschedule, tuple):
+            yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
+        for name, what in (("out", "a folder"), ("log", "a file")):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value):
+                yield _problem(name, repr(value), what)
+        for name in ("name", "compat", "queue", "quotas", "weights", "failures"):
+            if not isinstance(getattr(self, name), str):
+                yield _problem(name, repr(getattr(self, name)), "a text")
+
+
+def _problem(path: str, found: str, expected: str) -> Problem:
+    error = ScenarioError(path, found, expected)
+    return Problem(path, str(error), error)
+
+
+def _quotas(table: Any) -> str:
+    return quotas_text(quotas_from(table))
+
+
+def _weights(table: Any) -> str:
+    return weights_text(weights_from(table))
+
+
+def _is_span(value: object) -> bool:
+    return _is_number(value) and 0 <= value < math.inf  # type: ignore[operator]
+
+
+def _counted(mistakes: int) -> str:
+    return "1 mistake" if mistakes == 1 else f"{mistakes} mistakes"
+
+
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _same(value: object, default: object) -> bool:
+    # Tables compare element by element, so only plain values are compared at all.
+    return value is default or (
+        type(value) is type(default) and isinstance(value, str | int | float | tuple | bool) and value == default
+    )
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, tuple):
+        return [str(item) for item in value]
+    if name == "policy":
+        return str(value)
+    found = f"an object in memory ({type(value).__name__})"
+    raise ScenarioError(name, found, "a text that can be written down", "save it to a file and give its path")
+
+
+def _toml(value: Any) -> str:
+    # JSON and TOML spell values alike, but for two kinds of characters: TOML knows no surrogate pairs, and DEL
+    # must be escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _identity(value: Any) -> Any:
+    checksum = getattr(value, "checksum", None)
+    if callable(checksum):
+        return f"sha256:{checksum()}"
+    if value is None or isinstance(value, str | int | float | bool):
+        return value.strip() if isinstance(value, str) else value
+    return [_identity(item) for item in value] if isinstance(value, tuple) else str(value)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
+        raise ScenarioError(str(path), reason or str(error), "a readable file") from None

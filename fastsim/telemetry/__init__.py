@@ -1,0 +1,1 @@
+"""Readings of GPUs: model, table, files, Prometheus, exporter."""

@@ -1,0 +1,182 @@
+"""Readings of GPUs as a live exporter tells them: a record played at the pace of the clock, or N times as fast.
+
+Prometheus drops samples whose time is far from its own clock, and says that the target is up all the same. So the text
+has no times: a scrape sees what the exporter knows at that moment. A reading is told until the next one of its device,
+and no longer than ``hold_s`` of recorded time; pods that are gone are not told beside their successors. Two readings
+with equal labels would make the server drop the whole answer, so one of them is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.http import Answer, Reply, Request, json_reply
+from fastsim.telemetry.metric_names import LABELS, Metric, metrics
+from fastsim.telemetry.openmetrics import label_text
+from fastsim.telemetry.readings_table import KEYS, lazily, looked, ordered_rows
+from fastsim.telemetry.sample_and_hold import STALE_S
+
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+"""Type of the text that every Prometheus reads."""
+AT_END = ("stop", "hold", "repeat")
+"""What comes after the last reading: nothing, the last one for ever, or the first one again."""
+MOST_GAPS = 1_000_000
+"""Readings whose distances tell how far they usually are apart."""
+DEVICE = ("metric", "node", "gpu_uuid", "gpu_index")
+"""What tells the readings of one device from those of another."""
+
+
+@dataclass
+class Pace:
+    """Where in a record of `length_s` seconds the clock stands, `speed` recorded seconds after each of its own."""
+
+    length_s: float
+    speed: float = 1.0
+    at_end: str = "stop"
+    clock: Callable[[], float] = time.monotonic
+    started_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed < math.inf:
+            raise ScenarioError("monitor: speed", f"{self.speed:g}", "more than 0 recorded seconds for each second")
+        if self.at_end not in AT_END:
+            raise ScenarioError("monitor: at_end", repr(self.at_end), f"one of {', '.join(AT_END)}")
+        self.started_s = self.clock()
+
+    @property
+    def place_s(self) -> float:
+        """Seconds of the record that have been played."""
+        gone = (self.clock() - self.started_s) * self.speed
+        return gone % self.length_s if self.at_end == "repeat" and self.length_s > 0 else min(gone, self.length_s)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing comes any more."""
+        return self.at_end == "stop" and (self.clock() - self.started_s) * self.speed > self.length_s
+
+
+class Record:
+    """A table of readings, ready to be asked what is known at a second after its first."""
+
+    def __init__(
+        self, table: pa.Table | pl.LazyFrame, *, profile: str = "dcgm2", names: str | os.PathLike[str] | None = None,
+        hold_s: float | None = None,
+    ) -> None:  # fmt: skip
+        source = lazily(table)
+        ms = pl.col("ts").dt.epoch("ms")
+        span = looked(source.select(low=ms.min(), high=ms.max())).row(0)
+        if span[0] is None:
+            raise InputError("telemetry", "no readings", "one at least")
+        self.begin_ms, self.end_ms = (int(end) for end in span)
+        self._span = self.end_ms - self.begin_ms + 1
+        known = {metric.quantity: metric for metric in metrics(profile, names)}
+        kinds = sorted(looked(source.select(pl.col("metric").unique())).to_series().to_list())
+        left_out = sorted(set(kinds) - known.keys())
+        if left_out:
+            raise InputError("telemetry: metric", repr(left_out[0]), f"one of {', '.join(known)}")
+        self._names: list[Metric] = []
+        self._labels: list[str] = []
+        self._nodes: list[str | None] = []
+        self._devices = 0
+        # One quantity at a time is held as a table; of all of them numbers are kept, 20 bytes of a reading.
+        parts = [self._part(source.filter(pl.col("metric") == kind), known[kind], profile) for kind in kinds]
+        self._keys, self._series, self._values = (np.concatenate(column) for column in zip(*parts, strict=True))
+        self.hold_s = max(STALE_S, 2 * self._usual_gap_s()) if hold_s is None else hold_s
+
+    def _part(self, source: pl.LazyFrame, metric: Metric, profile: str) -> tuple[Any, Any, Any]:
+        """Places in the record (devices one after another), series and values of one quantity, in this order."""
+        rows = ordered_rows(looked(source)).with_columns(
+            ms=pl.col("ts").dt.epoch("ms") - self.begin_ms, device=pl.struct(DEVICE).rle_id() + self._devices,
+            series=pl.struct(KEYS).rle_id() + len(self._names),
+        )  # fmt: skip
+        self._devices = int(rows["device"].max()) + 1  # type: ignore[arg-type]
+        for row in rows.unique("series", keep="first", maintain_order=True).iter_rows(named=True):
+            self._names.append(metric)
+            self._labels.append(label_text(row, LABELS[profile]))
+            self._nodes.append(row["node"])
+        rows = rows.select("device", "ms", "series", "value").sort("device", "ms", "series")
+        keys = rows["device"].to_numpy().astype(np.int64) * self._span + rows["ms"].to_numpy()
+        return keys, rows["series"].to_numpy().astype(np.int32), rows["value"].to_numpy()
+
+    @property
+    def length_s(self) -> float:
+        """Seconds from the first reading to the last."""
+        return (self.end_ms - self.begin_ms) / 1000
+
+    @property
+    def series(self) -> int:
+        """Series that are told at some time."""
+        return len({*zip(self._names, self._labels, strict=True)})
+
+    def text(self, place_s: float, node: str | None = None) -> str:
+        """What an exporter tells `place_s` seconds after the first reading, of all nodes or of one."""
+        lines, before, told = [], None, set()
+        for row in self._rows(round(1000 * place_s)).tolist():
+            number = int(self._series[row])
+            metric, labels = self._names[number], self._labels[number]
+            if (node is not None and self._nodes[number] != node) or (metric.name, labels) in told:
+                continue
+            told.add((metric.name, labels))
+            if metric is not before:
+                before = metric
+                lines += [f"# HELP {metric.name} {metric.quantity}", f"# TYPE {metric.name} {metric.type}"]
+            lines.append(f"{metric.name}{{{labels}}} {metric.theirs(float(self._values[row]))!r}")
+        return "\n".join(lines) + "\n" if lines else ""
+
+    def nodes(self) -> list[str]:
+        """Names of the nodes that devices are on."""
+        return sorted({node for node in self._nodes if node is not None})
+
+    def _rows(self, place_ms: int) -> Any:
+        """Of every device the newest readings until then, unless they are too old; by metric."""
+        place = min(max(place_ms, 0), self._span - 1)
+        starts = np.arange(self._devices, dtype=np.int64) * self._span
+        last = np.searchsorted(self._keys, starts + place, side="right")
+        first = np.searchsorted(self._keys, np.where(last > 0, self._keys[last - 1], 0), side="left")
+        good = (last > 0) & (self._keys[last - 1] >= starts)
+        good &= starts + place - self._keys[last - 1] <= 1000 * self.hold_s
+        if not good.any():
+            return np.zeros(0, np.int64)
+        return np.concatenate([np.arange(a, b) for a, b in zip(first[good], last[good], strict=True)])
+
+    def _usual_gap_s(self) -> float:
+        gaps = np.diff(self._keys[:MOST_GAPS])
+        gaps = gaps[(gaps > 0) & (gaps < self._span)]
+        return float(np.median(gaps)) / 1000 if len(gaps) else 0.0
+
+
+def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Answer]:
+    """Paths of the live endpoint: ``/metrics``, ``/metrics?node=NAME``, and ``/targets``, which tells the nodes.
+
+    Prometheus takes ``/targets`` (HTTP service discovery) if every node is to be a target of its own.
+    """
+
+    def scrape(request: Request) -> Reply:
+        place_s, node = pace.place_s, request.query.get("node")
+        own = (
+            "# HELP fastsim_record_seconds Where the record that is played stands.\n"
+            f"# TYPE fastsim_record_seconds gauge\nfastsim_record_seconds {place_s!r}\n"
+        )
+        return Reply((record.text(place_s, node) + own).encode(), EXPOSITION)
+
+    def targets(request: Request) -> Reply:
+        if not request.host:
+            raise InputError("/targets", "no Host header", "one")
+        return json_reply([
+            {"targets": [request.host], "labels": {"__param_node": node, "instance": node}} for node in record.nodes()
+        ])  # fmt: skip
+
+    def front(_: Request) -> Reply:
+        return Reply(b"fastsim: readings of GPUs at /metrics, nodes at /targets\n")
+
+    return {("GET", "/metrics"): scrape, ("GET", "/targets"): targets, ("GET", "/"): front}

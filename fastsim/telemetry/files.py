@@ -1,0 +1,128 @@
+"""Readings of GPUs in files: Parquet, what Prometheus told, and one small CSV file for each series.
+
+=====================  ========================================================================
+``*.parquet``          a table of readings (see ``fastsim.telemetry.readings_table``)
+a folder               that of a run which recorded them
+``*.json``             the answer to a query of Prometheus, saved
+anything else          OpenMetrics text, what an exporter serves, or what ``promtool tsdb dump`` printed
+=====================  ========================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import one_line, open_parquet, parquet_table
+from fastsim.telemetry.metric_names import by_name
+from fastsim.telemetry.openmetrics import file_samples, read_files
+from fastsim.telemetry.prometheus import saved_samples
+from fastsim.telemetry.readings_table import (
+    KEYS,
+    SCHEMA,
+    Gathered,
+    gathered,
+    lazily,
+    looked,
+    ordered,
+    ordered_rows,
+    table_of,
+)
+
+OF_A_RUN = "telemetry.parquet"
+"""Readings in the folder of a run."""
+
+
+def readings_of(
+    paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
+    unknown: Counter[str] | None = None,
+) -> pa.Table:  # fmt: skip
+    """All readings of these files; what stands in several of them counts once."""
+    return ordered(pa.concat_tables([_readings(Path(path), names, unknown) for path in paths]))
+
+
+def collected(
+    paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
+    unknown: Counter[str] | None = None,
+) -> pa.Table | Gathered:  # fmt: skip
+    """The same, as numbers while that is all that is needed: text tells one reading after another."""
+    if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
+        return readings_of(paths, names, unknown)
+    return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
+
+
+def scanned(
+    paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
+    unknown: Counter[str] | None = None,
+) -> pl.LazyFrame:  # fmt: skip
+    """The same, not in order and not read before they are looked at, if they are Parquet tables of readings."""
+    return pl.concat([_scanned(Path(path), names, unknown) for path in paths])
+
+
+def _scanned(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pl.LazyFrame:
+    file = path / OF_A_RUN if path.is_dir() else path
+    if file.suffix == ".parquet" and file.is_file():
+        with open_parquet(file) as found:
+            if found.schema_arrow.remove_metadata().equals(SCHEMA):
+                return pl.scan_parquet(file)
+    return lazily(_readings(path, names, unknown))
+
+
+def _readings(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pa.Table:
+    if path.is_dir():
+        if not (path / OF_A_RUN).is_file():
+            raise InputError(str(path), f"no {OF_A_RUN}", "the folder of a run that recorded telemetry")
+        return _parquet(path / OF_A_RUN)
+    if path.suffix == ".parquet":
+        return _parquet(path)
+    if path.suffix == ".json":
+        return table_of(saved_samples(path), by_name(names), unknown, str(path))
+    return read_files(path, names=names, unknown=unknown)
+
+
+def _parquet(path: Path) -> pa.Table:
+    table = parquet_table(path)
+    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise InputError(str(path), f"no column {missing[0]}", f"the columns {', '.join(SCHEMA.names)}")
+    try:
+        return table.select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowException, ValueError) as error:
+        raise InputError(str(path), one_line(error), "columns of the types of a table of readings") from None
+
+
+def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[str]) -> list[Path]:
+    """One file for each series, ``t_rel`` (seconds after the first reading of all) and ``value``; the paths.
+
+    Names are made of node, device, pod and metric.
+    """
+    moved = lazily(table).with_columns(ms=pl.col("ts").dt.epoch("ms"))
+    first = looked(moved.select(pl.col("ms").min())).item()
+    kinds = looked(moved.select(pl.col("metric").unique())).to_series().sort().to_list()
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    taken: Counter[str] = Counter()
+    for kind in kinds:  # one quantity at a time is held in memory
+        rows = ordered_rows(looked(moved.filter(pl.col("metric") == kind)))
+        rows = rows.with_columns(t_rel=(pl.col("ms") - first) / 1000)
+        for series in rows.partition_by(list(KEYS), maintain_order=True):
+            name = _series_name(series.row(0, named=True))
+            taken[name] += 1
+            path = Path(folder) / f"{name}{'' if taken[name] == 1 else f'-{taken[name]}'}.csv"
+            series.select("t_rel", "value").write_csv(path)
+            written.append(path)
+    return written
+
+
+def _series_name(row: dict[str, Any]) -> str:
+    parts = (row["node"], row["gpu_uuid"] if row["gpu_index"] is None else row["gpu_index"], row["pod"])
+    told = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
+    return "-".join(told)

@@ -1,0 +1,112 @@
+"""What exporters call the readings of a GPU: three generations of names, units and labels.
+
+`dcgm1` are the names of the first exporter, `dcgm2` those of 2.x to 4.8, `dcgm4.9` those since 4.9. Of the last only
+temperature, utilisation and power were seen in use; the other names follow the rule that a name ends in its unit, and a
+table of one's own, in the form of `telemetry/tables/metric_names.csv`, replaces them.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from fastsim.errors import InputError, ScenarioError
+
+TABLES = Path(__file__).parent / "tables"
+
+PROFILES = ("dcgm1", "dcgm2", "dcgm4.9")
+"""Generations of names."""
+
+
+class Metric(NamedTuple):
+    """A reading's name and type there, and what one unit of ours is in units of that."""
+
+    quantity: str
+    name: str
+    type: str
+    per: float
+
+    def theirs(self, value: float) -> float:
+        """Our value in their unit."""
+        return value * self.per
+
+    def ours(self, value: float) -> float:
+        """Their value in our unit: the number of 12 digits that is theirs again, if there is one.
+
+        So a reading with no more digits does not change there and back, whatever the unit.
+        """
+        if self.per == 1.0:
+            return value
+        plain = value / self.per
+        if not math.isfinite(plain):
+            return plain
+        near = (float(f"{plain:.12g}"), plain, math.nextafter(plain, math.inf), math.nextafter(plain, -math.inf))
+        return next((number for number in near if self.theirs(number) == value), plain)
+
+
+class Labels(NamedTuple):
+    """What the labels of a device are called; "" is left out."""
+
+    gpu_index: str = "gpu"
+    gpu_uuid: str = "UUID"
+    model: str = "modelName"
+    node: str = "Hostname"
+    namespace: str = "namespace"
+    pod: str = "pod"
+    container: str = "container"
+
+
+LABELS = {
+    "dcgm1": Labels(gpu_uuid="uuid", model="", namespace="", pod="", container=""),
+    "dcgm2": Labels(),
+    "dcgm4.9": Labels(node="hostname"),
+}
+"""Labels by generation. The first told no node: there it is the target's, here a label all the same."""
+FOUND_AS: Mapping[str, tuple[str, ...]] = {
+    "gpu_index": ("gpu",),
+    "gpu_uuid": ("UUID", "uuid"),
+    "model": ("modelName", "model"),
+    "node": ("Hostname", "hostname", "node", "kubernetes_node", "instance"),
+    "namespace": ("exported_namespace", "namespace"),
+    "pod": ("exported_pod", "pod"),
+    "container": ("exported_container", "container"),
+}
+"""Labels in which a column may be found, the first first: a target with labels of its own renames the exporter's."""
+
+
+def metrics(profile: str, table: str | os.PathLike[str] | None = None) -> list[Metric]:
+    """The readings of a generation, from the built-in table or one's own."""
+    if profile not in PROFILES:
+        raise ScenarioError("metric names: profile", repr(profile), f"one of {', '.join(PROFILES)}")
+    path = TABLES / "metric_names.csv" if table is None else table
+    return [metric for metric in _read(str(path), profile) if metric.name]
+
+
+def by_name(table: str | os.PathLike[str] | None = None) -> dict[str, Metric]:
+    """Every name that any generation uses, and what it stands for."""
+    return {metric.name: metric for profile in PROFILES for metric in metrics(profile, table)}
+
+
+@cache
+def _read(path: str, profile: str) -> list[Metric]:
+    try:
+        with open(path, encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, " ".join(str(error).split()), "a table of metric names (CSV)") from None
+    found = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            metric = Metric(row["quantity"], row[profile], row["type"], float(row[f"{profile}_per"] or 1))
+        except (KeyError, TypeError, ValueError):
+            expected = f"columns quantity, type, {profile} and {profile}_per, which is a number"
+            raise InputError(f"{path}:{line}", row, expected) from None
+        if metric.type not in ("gauge", "counter") or not metric.per > 0:
+            raise InputError(f"{path}:{line}", row, "a gauge or counter, and units of more than 0")
+        found.append(metric)
+    return found

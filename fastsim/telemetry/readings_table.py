@@ -1,0 +1,198 @@
+"""Readings of GPUs as one long table: a row for each reading of each device, whoever told it.
+
+Columns: ``ts`` (milliseconds, UTC), ``node``, ``gpu_uuid``, ``gpu_index``, ``model``, ``namespace``, ``pod``,
+``container``, ``metric`` (a quantity with its unit, such as ``power_w``) and ``value``. Rows are sorted by metric,
+node, device and pod, then by time; what nobody read has no row.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import write_parquet
+from fastsim.telemetry.metric_names import FOUND_AS, Metric
+
+KEYS = ("metric", "node", "gpu_uuid", "gpu_index", "pod", "namespace", "container", "model")
+"""What tells one series from another, in the order of sorting."""
+SCHEMA = pa.schema([
+    pa.field("ts", pa.timestamp("ms", "UTC"), nullable=False), pa.field("node", pa.string()),
+    pa.field("gpu_uuid", pa.string()), pa.field("gpu_index", pa.int32()), pa.field("model", pa.string()),
+    pa.field("namespace", pa.string()), pa.field("pod", pa.string()), pa.field("container", pa.string()),
+    pa.field("metric", pa.string(), nullable=False), pa.field("value", pa.float64(), nullable=False),
+])  # fmt: skip
+"""The table's columns."""
+PIECE_ROWS = 1 << 17
+"""Rows that are made of numbers at a time."""
+BLANK_FROM = 2.0**47
+"""Values from which DCGM means that there is no reading; no reading in any unit is as large."""
+
+
+class Sample(NamedTuple):
+    """One reading as it was told: name, labels, milliseconds, value."""
+
+    name: str
+    labels: Mapping[str, str]
+    ts_ms: int
+    value: float
+
+
+class NoNumber(UserWarning):
+    """Samples that are no numbers were left out."""
+
+
+def table_of(
+    samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
+    where: str = "telemetry",
+) -> pa.Table:  # fmt: skip
+    """The readings as a table; samples of unknown names are counted, those that tell nothing are left out.
+
+    One device's reading at one time stands there once; two that contradict each other are an InputError.
+    """
+    return pa.Table.from_batches(gathered(samples, names, unknown, where).batches(), SCHEMA)
+
+
+class Gathered:
+    """Readings that came one by one, as numbers: a table of texts would take many times the memory.
+
+    A reading takes 20 bytes, and three times that while `batches` puts all of them in order.
+    """
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[object, ...], int] = {}
+        self._which, self._ms, self._values = array("i"), array("q"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def series(self, row: Mapping[str, object]) -> int:
+        """The number of the series with these values of `KEYS`."""
+        return self._series.setdefault(tuple(row[name] for name in KEYS), len(self._series))
+
+    def add(self, series: int, ms: int, value: float) -> None:
+        """One reading."""
+        self._which.append(series)
+        self._ms.append(ms)
+        self._values.append(value)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All of them in the table's order, each once; readings that contradict each other are an InputError."""
+        kinds = {name: pl.Int32 if name == "gpu_index" else pl.String for name in KEYS}
+        table = pl.DataFrame(list(self._series), schema=kinds, orient="row").with_row_index("number")
+        table = table.sort(KEYS, nulls_last=False)
+        rank = np.empty(len(table), np.int32)
+        rank[table["number"].to_numpy()] = np.arange(len(table))
+        which, ms, values = rank[np.array(self._which)], np.array(self._ms), np.array(self._values)
+        order = np.lexsort((values, ms, which))
+        which, ms, values = which[order], ms[order], values[order]
+        again = np.zeros(len(which), bool)
+        again[1:] = (which[1:] == which[:-1]) & (ms[1:] == ms[:-1])
+        for at in np.flatnonzero(again)[values[again] != values[np.flatnonzero(again) - 1]].tolist():
+            row = table.row(int(which[at]), named=True) | {"ts": f"{ms[at]} ms", "value": values[at]}
+            raise two_values(row, values[at - 1])
+        which, ms, values = which[~again], ms[~again], values[~again]
+        told = table.select(KEYS).to_arrow().combine_chunks()
+        for at in range(0, len(which), PIECE_ROWS):
+            rows = slice(at, at + PIECE_ROWS)
+            columns = {name: told[name].take(pa.array(which[rows])) for name in KEYS}
+            columns |= {"ts": pa.array(ms[rows], SCHEMA.field("ts").type), "value": pa.array(values[rows])}
+            piece = pa.table([columns[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA)
+            yield from piece.combine_chunks().to_batches()
+
+
+def gathered(
+    samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
+    where: str = "telemetry",
+) -> Gathered:  # fmt: skip
+    """The readings that samples tell, see `table_of`; a warning says how many of them are no numbers."""
+    found, numberless = Gathered(), 0
+    known: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+    name, labels, series, metric = "", None, 0, None
+    for sample in samples:
+        if sample.labels is not labels or sample.name != name:  # most come series by series
+            name, labels, metric = sample.name, sample.labels, names.get(sample.name)
+            if metric is not None:
+                key = name, frozenset(labels.items())
+                if key not in known:
+                    known[key] = found.series(device_columns(labels) | {"metric": metric.quantity})
+                series = known[key]
+        if metric is None:
+            if unknown is not None:
+                unknown[name] += 1
+        elif -BLANK_FROM < sample.value < BLANK_FROM:
+            found.add(series, sample.ts_ms, metric.ours(sample.value))
+        elif not isfinite(sample.value):
+            numberless += 1
+    if numberless:
+        told = f"{where}: samples that are NaN or infinite, which are left out: {numberless:,}"
+        warnings.warn(told, NoNumber, stacklevel=2)
+    return found
+
+
+def device_columns(labels: Mapping[str, str]) -> dict[str, object]:
+    """The columns of a device and its pod from the labels of a series; an empty label tells nothing."""
+    found: dict[str, object] = {
+        column: next((labels[name] for name in names if labels.get(name)), None) for column, names in FOUND_AS.items()
+    }
+    index = found["gpu_index"]
+    if index is not None and not (str(index).isascii() and str(index).isdigit() and len(str(index)) < 10):
+        raise InputError("telemetry: label gpu", repr(index), "the number of a device")
+    found["gpu_index"] = None if index is None else int(str(index))
+    if labels.get("instance") == found["node"] and found["node"] is not None:
+        found["node"] = str(found["node"]).rpartition(":")[0] or found["node"]
+    return found
+
+
+def ordered(table: pa.Table) -> pa.Table:
+    """The rows in the table's order, each once."""
+    return ordered_rows(pl.DataFrame(pl.from_arrow(table))).to_arrow().cast(SCHEMA)
+
+
+def lazily(rows: pa.Table | pl.LazyFrame) -> pl.LazyFrame:
+    """Rows of a table, or of a file that is not read before it is looked at."""
+    return rows if isinstance(rows, pl.LazyFrame) else pl.DataFrame(pl.from_arrow(rows)).lazy()
+
+
+def looked(rows: pl.LazyFrame) -> pl.DataFrame:
+    """What a question about rows finds; a file that cannot be read is an InputError."""
+    try:
+        return rows.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError("telemetry", " ".join(str(error).split())[:200], "complete Parquet files") from None
+
+
+def ordered_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same of a frame."""
+    frame = frame.sort([*KEYS, "ts", "value"], nulls_last=False)
+    # Rows of one series and moment are neighbours, so each is compared with the one before it only.
+    keys = pl.col(*KEYS, "ts")
+    again = frame.select(pl.all_horizontal(keys.eq_missing(keys.shift(1))) & (pl.int_range(pl.len()) > 0)).to_series()
+    if not again.any():
+        return frame
+    told = frame.with_columns(other=pl.col("value").shift(1)).filter(again)
+    for row in told.filter(pl.col("value") != pl.col("other")).rows(named=True):
+        raise two_values(row, row["other"])
+    return frame.filter(~again)
+
+
+def two_values(row: Mapping[str, object], other: float) -> InputError:
+    """Readings that contradict each other."""
+    where = f"telemetry: {row['metric']} of {row['gpu_uuid'] or row['gpu_index']} at {row['ts']}"
+    return InputError(where, f"{other:g} and {row['value']:g}", "one value")
+
+
+def write(table: pa.Table | Gathered, path: str | os.PathLike[str], sources: Sequence[str] = ()) -> int:
+    """Writes Parquet, complete or not at all; the number of rows."""
+    stamp = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": ", ".join(sources)}
+    batches = table.batches() if isinstance(table, Gathered) else ordered(table).to_batches()
+    return write_parquet(path, batches, SCHEMA, stamp, ())

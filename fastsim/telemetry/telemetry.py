@@ -1,0 +1,111 @@
+"""What a run shall report of its GPUs, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.telemetry.reading_model import V100, Device
+from fastsim.telemetry.sample_and_hold import refresh_gaps
+from fastsim.telemetry.usage_profile import PROFILES, Profile, profiles_from_csv
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+
+QUANTITIES = ("copy_pct", "energy_j", "memory_free_mib", "memory_used_mib", "power_w", "temperature_c", "util_pct")
+"""What is told of every GPU, in the order of the table."""
+RECORDED = {"V100M32": V100}
+"""Devices whose tables were published, by GPU model; all others follow the catalogue."""
+EXPECTED = "seconds such as 15, with options such as 15?refresh_s=6:8&epoch=2024-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """A sample of every GPU each ``every_s`` seconds, of what its exporter saw last.
+
+    ``profiles`` say by the workload's column ``workload`` what a pod does to its GPU; any other pod uses its share of
+    the device all the time, and ``gpu_memory_mib`` or that share of memory. ``devices`` replace by GPU model what
+    follows from the catalogue. The exporter looks each time a sample is taken, or after gaps of ``refresh_s`` seconds,
+    drawn of those given. Second 0 of the run is ``epoch`` (UTC) in the table.
+    """
+
+    every_s: float = 15.0
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    refresh_s: tuple[float, ...] = ()
+    epoch: str = "1970-01-01T00:00:00Z"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.every_s) and self.every_s > 0 and (1000 * self.every_s).is_integer()):
+            raise ScenarioError("telemetry: every_s", repr(self.every_s), "seconds above 0, in whole milliseconds")
+        object.__setattr__(self, "refresh_s", tuple(self.refresh_s))
+        if self.refresh_s and not (min(self.refresh_s) > 0 and math.isfinite(max(self.refresh_s))):
+            raise ScenarioError("telemetry: refresh_s", repr(self.refresh_s), "gaps above 0 s")
+        _ = self.epoch_ms
+
+    @property
+    def epoch_ms(self) -> int:
+        """Second 0 of the run, milliseconds since 1970."""
+        try:
+            moment = datetime.fromisoformat(self.epoch)
+        except (TypeError, ValueError):
+            raise ScenarioError("telemetry: epoch", repr(self.epoch), "a time such as 2024-01-01T00:00:00Z") from None
+        return round(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() * 1000)
+
+    def device(self, model: str, cluster: Cluster) -> Device:
+        """The device of a GPU model."""
+        if model in self.devices:
+            return self.devices[model]
+        known = cluster.catalog.gpu[model]
+        if not known.memory_mib:
+            expected = "its memory, for telemetry; a table of models (watts=FILE) can tell it"
+            raise InputError(f"GPU model {model}: memory_mib", "nothing", expected)
+        return Device(known.memory_mib, known.idle_w, known.peak_w)
+
+    def looks(self, begin_s: float, seed: int) -> Iterator[float]:
+        """Seconds at which the exporter looks, without end; nothing if it does so whenever a sample is taken."""
+        at = begin_s
+        for gap in refresh_gaps(self.refresh_s, seed):
+            yield at
+            at += gap
+
+
+def telemetry_from(source: Any) -> Telemetry | None:
+    """The telemetry that a number of seconds, a text or an object stands for; None is none."""
+    if source is None or isinstance(source, Telemetry):
+        return source
+    if isinstance(source, int | float) and not isinstance(source, bool):
+        return Telemetry(float(source))
+    if not isinstance(source, str):
+        raise ScenarioError("telemetry", type(source).__name__, EXPECTED)
+    head, _, query = source.strip().partition("?")
+    given: dict[str, Any] = {}
+    for word in filter(None, query.split("&")):
+        name, equals, value = word.partition("=")
+        if not equals or name in given or name not in ("refresh_s", "epoch", "profiles", "devices"):
+            raise ScenarioError(
+                f"telemetry {source!r}", f"option {word!r}", "refresh_s, epoch, profiles, devices; once"
+            )
+        given[name] = value
+    return Telemetry(_number(source, head), **{name: _option(source, name, text) for name, text in given.items()})
+
+
+def _option(source: str, name: str, text: str) -> Any:
+    if name == "refresh_s":
+        return tuple(_number(source, part) for part in text.split(":"))
+    if name == "profiles":
+        return {**PROFILES, **profiles_from_csv(text)}
+    if name == "devices" and text != "recorded":
+        raise ScenarioError(f"telemetry {source!r}: devices", repr(text), "'recorded'")
+    return RECORDED if name == "devices" else text
+
+
+def _number(source: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(f"telemetry {source!r}", repr(text), EXPECTED) from None

@@ -1,0 +1,1 @@
+"""Synthetic workloads: one recipe per file, and how they draw."""

@@ -1,0 +1,88 @@
+"""Arrival times: a Poisson process, flat or with the hours of the day and an hourly mood that outlasts the hour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from fastsim.foundation.random_streams import Floats, Ints, Stream
+
+_NANO = 1_000_000_000
+_BLOCK = 1024
+
+
+class PoissonClock:
+    """Arrivals at a constant rate (per hour); times are seconds, whole microseconds.
+
+    The time to the next arrival is counted in billionths of a mean gap, an integer, so sums are exact and the same
+    on every machine.
+    """
+
+    def __init__(self, seed: int, rate_per_hour: float, same_instant: float = 0.0) -> None:
+        self.rate_per_hour = rate_per_hour
+        self._stretch = _NANO / (1.0 - same_instant)
+        self._gaps = Stream(seed, "arrival.gap")
+        self._now = 0
+
+    def times(self, together: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
+        """The next arrivals, one per flag; a set flag means at the same instant as the one before."""
+        gaps = np.rint(self._gaps.exponential(len(together)) * self._stretch).astype(np.int64)
+        counted = self._now + np.cumsum(np.where(together, 0, gaps))
+        self._now = int(counted[-1]) if len(counted) else self._now
+        return _whole_microseconds(self._seconds(counted))
+
+    def _seconds(self, counted: Ints) -> Floats:
+        return counted / self.rate_per_hour * (3600.0 / _NANO)
+
+
+class SeasonalClock(PoissonClock):
+    """Arrivals whose rate follows the hour of the day times a lognormal AR(1) factor that changes every hour."""
+
+    def __init__(
+        self,
+        seed: int,
+        rate_per_hour: float,
+        table: Mapping[str, Any],
+        same_instant: float = 0.0,
+        clip: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__(seed, rate_per_hour, same_instant)
+        self._day = np.array(table["hour_factor"]) / np.mean(table["hour_factor"])
+        self._sd, self._memory = table["hour_log_sd"], table["hour_correlation"]
+        self._clip = clip
+        self._moods = Stream(seed, "arrival.hour")
+        self._mood = self._sd * float(self._moods.normal(1)[0])
+        self._knots: Ints = np.zeros(1, np.int64)
+
+    def _seconds(self, counted: Ints) -> Floats:
+        while len(counted) and self._knots[-1] <= counted[-1]:
+            self._add_hours()
+        hour = np.searchsorted(self._knots, counted, side="right") - 1
+        start, rate = self._knots[hour], np.diff(self._knots)[hour]
+        seconds: Floats = 3600.0 * hour + (counted - start) / rate * 3600.0
+        return seconds
+
+    def _add_hours(self) -> None:
+        first = len(self._knots) - 1
+        factor = np.exp(self._walk() - self._sd**2 / 2) * self._day[(first + np.arange(_BLOCK)) % 24]
+        if self._clip:
+            factor = np.clip(factor, *self._clip)
+        rates = np.maximum(np.rint(factor * self.rate_per_hour * _NANO), 1).astype(np.int64)
+        self._knots = np.concatenate((self._knots, self._knots[-1] + np.cumsum(rates)))
+
+    def _walk(self) -> Floats:
+        """The logarithm of the hourly factor: each hour remembers part of the one before."""
+        news = (self._sd * math.sqrt(1 - self._memory**2) * self._moods.normal(_BLOCK)).tolist()
+        memory = self._memory
+        moods = list(accumulate(news, lambda mood, step: memory * mood + step, initial=self._mood))[1:]
+        self._mood = moods[-1]
+        return np.array(moods)
+
+
+def _whole_microseconds(seconds: Floats) -> Floats:
+    exact: Floats = np.rint(seconds * 1e6) / 1e6
+    return exact

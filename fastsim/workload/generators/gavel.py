@@ -1,0 +1,177 @@
+"""Workloads of generated jobs: Gavel's simulator and its stand-alone trace generator, as one call each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from fastsim.errors import ScenarioError
+from fastsim.performance.oracle import Oracle
+from fastsim.workload.generators.gavel_jobs import (
+    GPU_MIX,
+    SLO_MIX,
+    WEIGHT_MIX,
+    Durations,
+    JobRecipe,
+    JobStream,
+    gavel_seconds,
+)
+from fastsim.workload.generators.gavel_script import ScriptRecipe, script_jobs
+from fastsim.workload.generators.weighted_choice import Given
+from fastsim.workload.workload import Held, Workload
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+
+DURATIONS = "gavel"
+"""Name of the durations of the published experiments."""
+
+
+class JobSource:
+    """Opens the stream of a recipe anew, `jobs` jobs long."""
+
+    def __init__(self, recipe: JobRecipe, jobs: int) -> None:
+        self.recipe, self.jobs = recipe, jobs
+
+    def __call__(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The jobs in batches of one good size: they do not depend on `rows`."""
+        return JobStream(self.recipe).batches(self.jobs)
+
+    def stream(self) -> JobStream:
+        """The endless stream that these jobs are the beginning of."""
+        return JobStream(self.recipe)
+
+
+def synth_gavel(
+    jobs: int,
+    seed: int = 0,
+    *,
+    rate_per_hour: float | None = None,
+    mean_gap_s: float | None = None,
+    rates: Oracle | str | os.PathLike[str] | None = None,
+    multi_gpu: bool = False,
+    priorities: bool = False,
+    slos: bool = False,
+    durations: float | str | Durations = DURATIONS,
+    gpu_mix: Given = GPU_MIX,
+    weight_mix: Given = WEIGHT_MIX,
+    slo_mix: Given = SLO_MIX,
+    warm_start: bool = False,
+    cluster: Cluster | str | None = None,
+) -> Workload:
+    """`jobs` jobs as Gavel's simulator draws them; the same seed means its very jobs, given the same rates.
+
+    rate_per_hour: mean arrivals per hour, or mean_gap_s: mean seconds between two; neither = all at 0 s. rates: an
+    `Oracle`, or a file of one (default: the model that ships with fastsim); a job's steps are its duration times its
+    rate on the fastest GPU model. multi_gpu: jobs have 1, 2, 4 or 8 GPUs. priorities: a fifth of the jobs has weight
+    5. slos: deadlines of 1.2, 2 or 10 durations. durations: `gavel` = those of the published experiments, a number =
+    seconds of every job, or a function of two uniform arrays. gpu_mix, weight_mix, slo_mix: own values and shares,
+    `{1: 0.5, 4: 0.5}` or `1:0.5,4:0.5`. warm_start: the first jobs come at 0 s, enough to fill each GPU model of
+    `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates know if they lack one of those.
+    """
+    flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
+    _check(jobs, seed, flags)
+    mixes = (("gpu_mix", gpu_mix, GPU_MIX), ("weight_mix", weight_mix, WEIGHT_MIX), ("slo_mix", slo_mix, SLO_MIX))
+    for (flag, on), (name, mix, usual) in zip(flags.items(), mixes, strict=False):
+        if mix != usual and not on:
+            raise ScenarioError(f"synth.{name}", f"{flag}=False", f"{flag}=True, which draws from it")
+    if durations != DURATIONS and not (callable(durations) or isinstance(durations, int | float)):
+        raise ScenarioError("synth.durations", repr(durations), f"{DURATIONS!r}, seconds, or a function")
+    lasting: Any = gavel_seconds if durations == DURATIONS else durations
+    gap_s, present = _gap_s(rate_per_hour, mean_gap_s), _gpus(cluster) if warm_start else ()
+    recipe = JobRecipe(
+        _oracle(rates), seed, gap_s, multi_gpu, priorities, slos, lasting, gpu_mix, weight_mix, slo_mix,
+        present_gpus=present,
+    )  # fmt: skip
+    told = {
+        "jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
+        "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
+        "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
+    }  # fmt: skip
+    metadata = _metadata("gavel", seed, told)
+    return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
+
+
+def synth_gavel_trace(
+    jobs: int,
+    seed: int = 0,
+    *,
+    rate_per_hour: float | None = None,
+    mean_gap_s: float | None = None,
+    rates: Oracle | str | os.PathLike[str] | None = None,
+    multi_gpu: bool = False,
+    priorities: bool = False,
+    min_h: float = 1.0,
+    max_h: float = 4.0,
+    lengths: int = 4,
+) -> Workload:
+    """`jobs` short jobs as Gavel's stand-alone trace generator draws them.
+
+    Durations are `lengths` equally likely ones from `min_h` to `max_h` hours; the other options as in `synth_gavel`.
+    """
+    _check(jobs, seed, {"multi_gpu": multi_gpu, "priorities": priorities})
+    gap_s = _gap_s(rate_per_hour, mean_gap_s)
+    recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
+    table = script_jobs(recipe, jobs)
+    told = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
+            "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
+    metadata = _metadata("gavel-trace", seed, told)
+    return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
+
+
+def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:
+    for name, value in (("jobs", jobs), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
+
+
+def _gap_s(rate_per_hour: float | None, mean_gap_s: float | None) -> float:
+    if rate_per_hour is None:
+        return mean_gap_s or 0.0
+    if mean_gap_s is not None:
+        raise ScenarioError("synth.rate_per_hour", "a mean_gap_s as well", "one of the two")
+    if not rate_per_hour > 0:
+        raise ScenarioError("synth.rate_per_hour", rate_per_hour, "a positive number")
+    return 3600 / rate_per_hour
+
+
+def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
+    if rates is None:
+        return Oracle.default()
+    if isinstance(rates, Oracle):
+        return rates
+    return Oracle.from_json(rates) if str(rates).endswith((".json", ".json.gz")) else Oracle.from_parquet(rates)
+
+
+def _gpus(cluster: Cluster | str | None) -> tuple[int, ...]:
+    """GPUs of each model of the cluster, models sorted by name."""
+    if cluster is None:
+        raise ScenarioError("synth.warm_start", "no cluster", "the cluster that the first jobs shall fill")
+    from fastsim.workload.texts import cluster_from
+
+    nodes = cluster_from(cluster).nodes.select(["gpu_model", "num_gpu"]).to_pylist()
+    models = sorted({node["gpu_model"] for node in nodes if node["num_gpu"]})
+    if not models:
+        raise ScenarioError("synth.warm_start", "a cluster without GPUs", "GPUs that the first jobs shall fill")
+    return tuple(sum(node["num_gpu"] for node in nodes if node["gpu_model"] == model) for model in models)
+
+
+def _name(value: Any) -> str:
+    return str(getattr(value, "__name__", value))
+
+
+def _metadata(kind: str, seed: int, told: dict[str, Any]) -> dict[str, str]:
+    return {
+        "fastsim.source": f"synth {kind}",
+        "fastsim.converter": f"fastsim synth {kind}",
+        "fastsim.work_unit": "steps",
+        "fastsim.seed": str(seed),
+        "fastsim.params": json.dumps(told, sort_keys=True),
+    }

@@ -1,0 +1,163 @@
+"""Requests drawn from a table: frequent ones as they are, the others from a fit per class; runs of equal pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.cluster.node_types import openb_types
+from fastsim.foundation.random_streams import Floats, Ints, Stream, normal_quantile
+from fastsim.workload import schema as s
+from fastsim.workload.generators.calibration import CLASSES, request_class
+
+Columns = dict[str, Ints]
+"""Equally long integer columns by name."""
+
+FREQUENT = (s.CPU_MILLI, s.MEMORY_MIB, s.NUM_GPU, s.GPU_MILLI)
+SET = "set"
+"""Which set of GPU models a pod names; -1 = none."""
+
+
+class RequestTable:
+    """The chance of each cell; a cell is one frequent request or one tail class, together with one QoS class."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.qos: list[str] = table["qos"]
+        self.fixed = np.array([row[:4] for row in table["frequent"]], np.int64)
+        self.tails: list[Mapping[str, Any]] = list(table["tail"].values())
+        share = [row[4] for row in table["frequent"]] + [tail["p"] for tail in self.tails]
+        mix = [row[5:] for row in table["frequent"]] + [tail["qos"] for tail in self.tails]
+        chance = np.array(share)[:, None] * np.array(mix)
+        self.chance: Floats = (chance / chance.sum()).ravel()
+        gpus = [row[2] * row[3] / 1000 for row in table["frequent"]] + [_mean_gpus(tail) for tail in self.tails]
+        self.gpus: Floats = np.repeat(np.array(gpus), len(self.qos))
+
+    def mean_gpus(self) -> float:
+        """Devices a pod asks for on average."""
+        return float(self.chance @ self.gpus)
+
+    def mean_gpu_seconds(self, mean_s: Sequence[float]) -> float:
+        """Devices times seconds a pod asks for on average, if each QoS class lasts `mean_s` seconds on average."""
+        return float(self.chance @ (self.gpus * np.tile(mean_s, len(self.chance) // len(self.qos))))
+
+    def mean_seconds(self, mean_s: Sequence[float]) -> float:
+        """Seconds a pod lasts on average."""
+        return float(self.chance @ np.tile(mean_s, len(self.chance) // len(self.qos)))
+
+    def resident_chance(self, mean_s: Sequence[float]) -> Floats:
+        """Chance of each cell among the pods found running at a random instant."""
+        weight = self.chance * np.tile(mean_s, len(self.chance) // len(self.qos))
+        chance: Floats = weight / weight.sum()
+        return chance
+
+
+def _mean_gpus(tail: Mapping[str, Any]) -> float:
+    devices = np.array(tail["devices"])
+    return float((devices[:, 0] * devices[:, 1] * devices[:, 2]).sum() / devices[:, 2].sum() / 1000)
+
+
+class Requests:
+    """An endless sequence of requests; drawing it in pieces of any size gives the same pods."""
+
+    def __init__(self, table: RequestTable, seed: int, *, chance: Floats | None = None, concern: str = "") -> None:
+        self._table = table
+        self._cells = np.cumsum(table.chance if chance is None else chance)[:-1]
+        self._pick = Stream(seed, f"{concern}request.cell")
+        self._tails = [Stream(seed, f"{concern}request.tail.{i}") for i in range(len(table.tails))]
+        self._models: ModelSets | None = None
+        self._before: Columns | None = None
+
+    def naming(self, models: ModelSets) -> Requests:
+        """The same requests, some of which name GPU models."""
+        self._models = models
+        return self
+
+    def take(self, repeats: np.ndarray[Any, np.dtype[np.bool_]]) -> Columns:
+        """The next requests, one per flag; a set flag repeats the request before."""
+        drawn = self._drawn(len(repeats))
+        if not len(repeats):
+            return drawn
+        if self._before is None:
+            self._before = {name: column[:1] for name, column in drawn.items()}
+            repeats = np.concatenate(([False], repeats[1:]))
+        held = {name: np.concatenate((self._before[name], column)) for name, column in drawn.items()}
+        place = np.arange(1, len(repeats) + 1)
+        source = np.maximum.accumulate(np.where(repeats, 0, place))
+        columns = {name: column[source] for name, column in held.items()}
+        self._before = {name: column[-1:] for name, column in columns.items()}
+        return columns
+
+    def _drawn(self, count: int) -> Columns:
+        cell = np.searchsorted(self._cells, self._pick.uniform(count), side="right")
+        kind, qos = np.divmod(cell, len(self._table.qos))
+        fixed = len(self._table.fixed)
+        values = self._table.fixed[np.minimum(kind, fixed - 1)]
+        for i, (tail, stream) in enumerate(zip(self._table.tails, self._tails, strict=True)):
+            rows = np.flatnonzero(kind == fixed + i)
+            values[rows] = _tail_requests(tail, stream, len(rows))
+        columns = {name: values[:, i] for i, name in enumerate(FREQUENT)}
+        columns[s.QOS] = qos
+        columns[SET] = self._models.take(columns) if self._models else np.full(count, -1)
+        return columns
+
+
+def _tail_requests(tail: Mapping[str, Any], stream: Stream, count: int) -> Ints:
+    # Three numbers per request, request by request, so that a piece never depends on where it was cut.
+    draws = stream.uniform(3 * count).reshape(count, 3)
+    first, second = normal_quantile(draws[:, 0]), normal_quantile(draws[:, 1])
+    (mu, sigma), (ratio_mu, ratio_sigma), rho = tail["ln_cpu_milli"], tail["ln_mib_per_milli"], tail["correlation"]
+    cpu = np.clip(np.rint(np.exp(mu + sigma * first) / 100) * 100, *tail["cpu_milli"])
+    lean = rho * first + np.sqrt(1 - rho * rho) * second
+    memory = np.rint(cpu * np.exp(ratio_mu + ratio_sigma * lean))
+    devices = np.array(tail["devices"])
+    edges = np.cumsum(devices[:, 2] / devices[:, 2].sum())[:-1]
+    which = np.searchsorted(edges, draws[:, 2], side="right")
+    drawn = np.column_stack((cpu, memory, devices[which, 0], devices[which, 1])).astype(np.int64)
+    return _within_a_node(drawn)
+
+
+def _within_a_node(requests: Ints) -> Ints:
+    """The requests cut to what some openb node could hold: the recorded pods all fit, but a fit has a longer tail."""
+    kinds = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in openb_types().values()])
+    devices = requests[:, 2][:, None] <= kinds[:, 2]
+    requests[:, 0] = np.minimum(requests[:, 0], np.where(devices, kinds[:, 0], 0).max(axis=1))
+    roomy = devices & (requests[:, 0][:, None] <= kinds[:, 0])
+    requests[:, 1] = np.minimum(requests[:, 1], np.where(roomy, kinds[:, 1], 0).max(axis=1))
+    return requests
+
+
+class ModelSets:
+    """Which pods name GPU models, and which sets: only sets with a node type that could hold the pod are named."""
+
+    def __init__(self, table: Mapping[str, Any], seed: int, share: float, *, concern: str = "") -> None:
+        self.lists: list[list[str]] = [models for models, _ in table["sets"]]
+        self._weight = np.array([weight for _, weight in table["sets"]])
+        by_class = [0.0 if name == "cpu" else table["share_by_class"][name] for name in CLASSES]
+        self._chance = np.minimum(np.array(by_class) * share / table["share"], 1.0)
+        self._has, self._which = Stream(seed, f"{concern}models.has"), Stream(seed, f"{concern}models.which")
+        kinds = [kind for kind in openb_types().values() if kind.num_gpu]
+        self._room = np.array([[kind.cpu_milli, kind.memory_mib, kind.num_gpu] for kind in kinds])
+        self._offers = np.array([[kind.gpu_model in models for models in self.lists] for kind in kinds])
+
+    def take(self, columns: Columns) -> Ints:
+        """For the next requests, which set each names; -1 = none."""
+        count = len(columns[s.NUM_GPU])
+        chance = self._chance[request_class(columns[s.NUM_GPU], columns[s.GPU_MILLI])]
+        chosen = np.full(count, -1)
+        has, which = self._has.uniform(count) < chance, self._which.uniform(count)
+        rows = np.flatnonzero(has)
+        need = np.column_stack([columns[name][rows] for name in FREQUENT[:3]])
+        fits = (need[:, None, :] <= self._room[None, :, :]).all(axis=2)
+        weight = self._weight * (fits @ self._offers)
+        edges = np.cumsum(weight, axis=1)
+        pick = (edges <= (which[rows] * edges[:, -1])[:, None]).sum(axis=1)
+        chosen[rows] = np.where(edges[:, -1] > 0, np.minimum(pick, len(self.lists) - 1), -1)
+        return chosen
+
+    def column(self, chosen: Ints) -> pa.Array:
+        """The `gpu_models` column for chosen sets."""
+        sets = pa.array(self.lists, pa.list_(pa.string()))
+        return sets.take(pa.array(chosen, mask=chosen < 0))

@@ -1,0 +1,126 @@
+"""Workloads of jobs made as Synergy's simulator makes them, as one call."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.errors import ScenarioError
+from fastsim.performance.sensitivity import Sensitivity
+from fastsim.workload import schema as s
+from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, SynergyStream, split_of
+from fastsim.workload.workload import Workload
+
+Log = int | Workload | str | os.PathLike[str]
+"""A number of jobs with one GPU each, a workload of jobs, or a file of one: Parquet, or a Philly log."""
+
+
+class SynergySource:
+    """Opens the stream of a recipe anew, `jobs` jobs long."""
+
+    def __init__(self, recipe: SynergyRecipe, jobs: int) -> None:
+        self.recipe, self.jobs = recipe, jobs
+
+    def __call__(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The jobs in batches of one good size: they do not depend on `rows`."""
+        return SynergyStream(self.recipe).batches(self.jobs)
+
+    def stream(self) -> SynergyStream | None:
+        """The endless stream that these jobs are the beginning of; None if the log ends it."""
+        return None if self.recipe.end is not None else SynergyStream(self.recipe)
+
+
+def synth_synergy(
+    jobs: int | None = None,
+    seed: int = 42,
+    *,
+    rate_per_hour: float = 9.0,
+    split: Sequence[float] | str = (20, 70, 10),
+    log: Log | None = None,
+    multi_gpu: bool = False,
+    arrivals: str = "poisson",
+    durations: str = "gavel",
+    pickled: bool = False,
+    sensitivity: Sensitivity | str | os.PathLike[str] | None = None,
+    cpus_per_gpu: float | None = None,
+) -> Workload:
+    """`jobs` jobs as Synergy's simulator makes them; the same seed and log mean its very jobs.
+
+    rate_per_hour: mean arrivals per hour. split: per cent of image, language and speech jobs, or of the tasks of a
+    sensitivity of your own. log: without one, jobs have 1, 2, 4 or 8 GPUs; with one, single GPUs or (multi_gpu) those
+    of the log, whose jobs are taken in turn. A log is a number of jobs, a workload, Parquet or a Philly log (JSON).
+    arrivals: `poisson`, `static` = all at once, a millisecond apart, or `log`. durations: `gavel` = 30 minutes to a
+    week, `short` = up to eight hours, or `log`. pickled: the log was read in an earlier run, so that its durations
+    take nothing from the stream of arrivals. sensitivity: workloads and seconds of their iterations (default:
+    Synergy's models on servers with `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
+    """
+    _check(seed, 0 if jobs is None else jobs, multi_gpu, pickled)
+    made = _sensitivity(sensitivity, cpus_per_gpu)
+    log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu)
+    shares = split_of(split)
+    recipe = SynergyRecipe(made, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
+    if jobs is None:
+        if recipe.end is None:
+            raise ScenarioError("synth.jobs", "nothing", "a number of jobs: only a log's arrivals come to an end")
+        jobs = recipe.end
+    jobs = jobs if recipe.end is None else min(jobs, recipe.end)
+    metadata = _metadata(recipe, jobs, cpus_per_gpu)
+    columns = [*s.REQUIRED, s.DURATION_S, s.WORKLOAD, s.TOTAL_WORK]
+    return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
+
+
+def _check(seed: object, jobs: object, multi_gpu: object, pickled: object) -> None:
+    for name, value in (("seed", seed), ("jobs", jobs)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
+    for name, flag in (("multi_gpu", multi_gpu), ("pickled", pickled)):
+        if not isinstance(flag, bool):
+            raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
+
+
+def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> dict[str, str]:
+    log, plain = recipe.log, ("seed", "rate_per_hour", "split", "arrivals", "durations", "multi_gpu", "pickled")
+    told = {name: getattr(recipe, name) for name in plain} | {
+        "jobs": jobs, "sensitivity": recipe.sensitivity.name, "cpus_per_gpu": cpus_per_gpu,
+        "log": None if log is None else log.name, "log_jobs": None if log is None else len(log),
+    }  # fmt: skip
+    return {
+        "fastsim.source": "synth synergy",
+        "fastsim.converter": "fastsim synth synergy",
+        "fastsim.work_unit": "iterations",
+        "fastsim.seed": str(recipe.seed),
+        "fastsim.params": json.dumps(told, sort_keys=True),
+    }
+
+
+def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
+    """Jobs of a log; of a Philly log (JSON) those that Synergy keeps."""
+    if isinstance(log, int):
+        if isinstance(log, bool) or log < 1:
+            raise ScenarioError("synth.log", log, "1 job or more")
+        return JobLog(np.ones(log, np.int64), name=f"{log} jobs", tells_gpus=False)
+    if isinstance(log, Workload):
+        workload = log
+    elif str(log).endswith((".json", ".json.gz")):
+        from fastsim.workload.importers.philly import import_jobs
+
+        workload = import_jobs(log, rules="synergy", exponential=exponential, multi_gpu=multi_gpu)
+    else:
+        workload = Workload.scan(str(log))
+    table = workload.table()
+    duration = table[s.DURATION_S].to_numpy() if s.DURATION_S in table.column_names else None
+    return JobLog(table[s.NUM_GPU].to_numpy().astype(np.int64), table[s.SUBMIT_S].to_numpy(), duration, workload.name)
+
+
+def _sensitivity(given: Sensitivity | str | os.PathLike[str] | None, cpus_per_gpu: float | None) -> Sensitivity:
+    if isinstance(given, Sensitivity):
+        if cpus_per_gpu is not None:
+            raise ScenarioError("synth.cpus_per_gpu", cpus_per_gpu, "none: the sensitivity was made for its servers")
+        return given
+    if given is None:
+        return Sensitivity.default() if cpus_per_gpu is None else Sensitivity.default(cpus_per_gpu)
+    return Sensitivity.from_file(given, cpus_per_gpu)

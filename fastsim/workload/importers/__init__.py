@@ -1,0 +1,1 @@
+"""One file per public trace, and pods of a Kubernetes snapshot."""

@@ -1,0 +1,213 @@
+"""Importer of the Philly trace (Microsoft, 2017): the log of jobs with their attempts, or its reduced form.
+
+The log is a JSON list of `{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_time, detail:
+[{ip, gpus: [...]}]}]}`; times are local text without a zone, null or "None" if unknown; GPUs are only told by where an
+attempt ran. The reduced form is CSV, `timestamp,duration,num_gpus,gpu_time,cluster`. Every job becomes one row that
+runs for the sum of its attempts; CPUs and memory are not recorded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.parquet import one_line
+from fastsim.workload import schema as s
+from fastsim.workload.workload import Held, Workload
+
+RULES = ("all", "synergy")
+"""Which jobs are kept: all that ran, or those that Synergy's experiments keep."""
+SYNERGY_GPUS = (1, 2, 4, 8, 16)
+"""Numbers of GPUs that those experiments know."""
+SYNERGY_DURATION_S = (60 * 10**1.5, 60 * 10.0**4)
+"""Durations between these bounds, seconds, are kept there."""
+SYNERGY_HOURS, SYNERGY_JOBS = (2400, 3000), 8000
+"""Hours between which jobs arrive whose arrivals and durations are the log's own, and how many at most."""
+
+
+class Attempt(NamedTuple):
+    """Seconds an attempt ran, null if it is not known, its GPUs, and when it began and ended on the trace's clock."""
+
+    duration_s: float | None
+    num_gpu: int
+    start: datetime | None
+    end: datetime | None
+
+
+class PhillyJob(NamedTuple):
+    """A job of the log; ``submit`` is on the trace's clock."""
+
+    submit: datetime
+    attempts: tuple[Attempt, ...]
+    status: str | None
+    tenant: str | None
+    native_id: str | None
+
+
+class _Kept(NamedTuple):
+    submit_s: float
+    duration_s: float
+    num_gpu: int
+    job: PhillyJob
+
+
+def import_jobs(
+    path: str | os.PathLike[str], *, rules: str = "all", exponential: bool = False, multi_gpu: bool = True
+) -> Workload:
+    """The jobs of a log (.json, .json.gz) or of the reduced form (.csv, .csv.gz), by arrival.
+
+    rules: `all` = every job with an attempt that ran for a known time on known GPUs; it has the GPUs of its last such
+    attempt. `synergy` = the jobs of Synergy's experiments: attempts that did not run are left out, and with
+    `multi_gpu` those with more than 16 GPUs; jobs count whose last attempt is left and that ran between 32 minutes and
+    a week. With `exponential` other numbers of GPUs than 1, 2, 4, 8 and 16 become 1; without it such attempts are left
+    out and the first 8,000 jobs that arrived after 2,400 and before 3,000 hours are kept.
+    """
+    if rules not in RULES:
+        raise ScenarioError("import philly: rules", repr(rules), f"one of {', '.join(RULES)}")
+    text = str(path).removesuffix(".gz")
+    jobs = _reduced(path) if text.endswith(".csv") else list(_logged(str(path), _document(path)))
+    # The clock begins with the first job that was ever tried.
+    tried = [job for job in jobs if job.attempts]
+    if not tried:
+        raise InputError(str(path), "no jobs with attempts", "one at least")
+    origin = min(job.submit for job in tried)
+    kept = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
+    return _workload(path, sorted(kept, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
+
+
+def _all(jobs: list[PhillyJob], origin: datetime) -> list[_Kept]:
+    kept = []
+    for job in jobs:
+        ran = [a for a in job.attempts if a.duration_s is not None and a.duration_s > 0 and a.num_gpu > 0]
+        if ran:
+            seconds = sum(attempt.duration_s or 0.0 for attempt in ran)
+            kept.append(_Kept((job.submit - origin).total_seconds(), seconds, ran[-1].num_gpu, job))
+    return kept
+
+
+def _by_synergy(jobs: list[PhillyJob], origin: datetime, exponential: bool, multi_gpu: bool) -> list[_Kept]:
+    kept: list[_Kept] = []
+    for job in jobs:
+        sizes = [_synergy_size(attempt, exponential, multi_gpu) for attempt in job.attempts]
+        pairs = zip(sizes, job.attempts, strict=True)
+        seconds = sum(attempt.duration_s or 0.0 for size, attempt in pairs if size)
+        submit_s = (job.submit - origin).total_seconds()
+        early, late = (3600 * hours for hours in SYNERGY_HOURS)
+        inside = exponential or (early < submit_s < late and len(kept) < SYNERGY_JOBS)
+        if sizes[-1] and SYNERGY_DURATION_S[0] < seconds < SYNERGY_DURATION_S[1] and inside:
+            kept.append(_Kept(submit_s, seconds, sizes[-1], job))
+    if exponential or not kept:
+        return kept
+    first = min(row.submit_s for row in kept)
+    return [row._replace(submit_s=row.submit_s - first) for row in kept]
+
+
+def _synergy_size(attempt: Attempt, exponential: bool, multi_gpu: bool) -> int:
+    """GPUs of an attempt; 0 if it is left out."""
+    if attempt.duration_s is None or attempt.duration_s <= 0 or attempt.num_gpu <= 0:
+        return 0
+    if not multi_gpu or attempt.num_gpu in SYNERGY_GPUS:
+        return attempt.num_gpu
+    return 1 if exponential and attempt.num_gpu <= max(SYNERGY_GPUS) else 0
+
+
+def _workload(
+    path: str | os.PathLike[str], kept: list[_Kept], rules: str, exponential: bool, multi_gpu: bool
+) -> Workload:
+    if not kept:
+        raise InputError(str(path), f"no job that the rules {rules!r} keep", "one at least")
+    rows = len(kept)
+    columns: dict[str, Any] = {
+        s.POD_ID: np.arange(rows), s.SUBMIT_S: np.array([row.submit_s for row in kept], np.float64),
+        s.CPU_MILLI: np.zeros(rows, np.int64), s.MEMORY_MIB: np.zeros(rows, np.int64),
+        s.NUM_GPU: np.array([row.num_gpu for row in kept], np.int16), s.GPU_MILLI: np.full(rows, 1000, np.int16),
+        s.DURATION_S: np.array([row.duration_s for row in kept], np.float64),
+        s.TENANT: pa.array([row.job.tenant for row in kept], pa.string()),
+        s.ORIG_STATUS: pa.array([row.job.status for row in kept], pa.string()),
+        s.NATIVE_ID: pa.array([row.job.native_id for row in kept], pa.string()),
+    }  # fmt: skip
+    for name, ends in ((s.ORIG_START_S, min), (s.ORIG_END_S, max)):
+        columns[name] = pa.array([_edge(row, ends) for row in kept], pa.float64())
+    schema = s.pod_schema(columns)
+    table = pa.table([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
+    told = {"rules": rules, "exponential": exponential, "multi_gpu": multi_gpu}
+    metadata = {
+        "fastsim.source": "philly-traces",
+        "fastsim.source_license": "CC-BY-4.0",
+        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.converter": "fastsim import philly",
+        "fastsim.params": json.dumps(told, sort_keys=True),
+    }
+    return Workload(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
+
+
+def _edge(row: _Kept, edge: Callable[..., datetime]) -> float | None:
+    """First start or last end in the row's seconds; null if the log does not tell."""
+    times = [time for a in row.job.attempts for time in ((a.start,) if edge is min else (a.end,)) if time is not None]
+    return row.submit_s + (edge(times) - row.job.submit).total_seconds() if times else None
+
+
+def _document(path: str | os.PathLike[str]) -> Any:
+    opener = gzip.open if str(path).endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8") as text:
+            return json.load(text)
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a Philly log (JSON)") from error
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(str(path), one_line(error), "a Philly log (JSON), plain or gzipped") from error
+
+
+def _logged(name: str, document: Any) -> Iterator[PhillyJob]:
+    if not isinstance(document, list):
+        raise InputError(name, f"JSON of type {type(document).__name__}", "a list of jobs")
+    for number, entry in enumerate(document, start=1):
+        where = f"{name}: job {number}"
+        try:
+            submit, attempts = _time(entry["submitted_time"]), tuple(_attempt(given) for given in entry["attempts"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            expected = "submitted_time, and attempts with start_time, end_time and detail of ip and gpus"
+            raise InputError(where, f"{type(error).__name__}: {one_line(error)}", expected) from None
+        if submit is None:
+            raise InputError(f"{where}: submitted_time", "nothing", "a time such as 2017-10-07 01:11:39")
+        yield PhillyJob(submit, attempts, entry.get("status"), entry.get("vc"), entry.get("jobid"))
+
+
+def _attempt(given: dict[str, Any]) -> Attempt:
+    start, end = _time(given["start_time"]), _time(given["end_time"])
+    known = None if start is None or end is None else (end - start).total_seconds()
+    return Attempt(known, sum(len(place["gpus"]) for place in given["detail"]), start, end)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text in (None, "None", "") else datetime.fromisoformat(str(text))
+
+
+def _reduced(path: str | os.PathLike[str]) -> list[PhillyJob]:
+    types = {"timestamp": pa.string(), "duration": pa.float64(), "num_gpus": pa.int64(), "gpu_time": pa.float64(),
+             "cluster": pa.string()}  # fmt: skip
+    rows = read_csv(path, types, ("timestamp", "duration", "num_gpus")).to_pylist()
+    jobs = []
+    for number, row in enumerate(rows):
+        try:
+            submit = _time(row["timestamp"])
+        except ValueError:
+            submit = None
+        if submit is None or row["duration"] is None or row["num_gpus"] is None:
+            where, expected = f"{path}:{csv_line(path, number)}", "a time, a duration in seconds and GPUs"
+            raise InputError(where, f"{row['timestamp']}, {row['duration']}, {row['num_gpus']}", expected)
+        jobs.append(
+            PhillyJob(submit, (Attempt(row["duration"], row["num_gpus"], None, None),), None, row.get("cluster"), None)
+        )
+    return jobs

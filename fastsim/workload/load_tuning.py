@@ -1,0 +1,182 @@
+"""The workload protocol of the FGD experiments: order or shuffle the pods, then add or drop some to reach a load.
+
+Pods have no times here: every result arrives at 0, 1, 2, ... s and never ends. Random choices come from this
+package's own seeded streams, so orders differ from the original's while the procedure is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.errors import ScenarioError
+from fastsim.foundation.random_streams import Ints, Stream, shuffled_order
+from fastsim.hardware.mig import gpu_milli
+from fastsim.hardware.node_constraints import further
+from fastsim.workload import schema as s
+from fastsim.workload.workload import Held, Workload
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+
+DRAWS = 4096
+"""Candidates drawn at a time while adding pods; part of what a seed means."""
+
+_TIMED = (s.DURATION_S, s.DEADLINE_S, s.EST_DURATION_S, s.ORIG_START_S, s.ORIG_END_S, s.CENSORED)
+
+
+def ordered(workload: Workload) -> Workload:
+    """The pods sorted by name as text (by position where there are no names)."""
+    table = workload.table()
+    return _order_only(workload, table.take(pa.array(_by_name(table))), {"order": "name"})
+
+
+def shuffled(workload: Workload, seed: int = 0) -> Workload:
+    """The pods sorted by name and then shuffled."""
+    table = workload.table()
+    order = _by_name(table)[np.array(shuffled_order(seed, "tune.shuffle", len(table)), np.int64)]
+    return _order_only(workload, table.take(pa.array(order)), {"order": "shuffled", "seed": seed})
+
+
+def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
+    """Pods dropped or cloned until the GPU request is about `ratio` times the cluster's; `ratio` <= 0 changes nothing.
+
+    Clones follow the pods, are drawn from all of them with equal chance and are named `<name>-tuned-<k>`.
+    """
+    table = workload.table()
+    note = {"ratio": ratio, "cluster_gpu_milli": cluster_gpu_milli, "seed": seed}
+    if not math.isfinite(ratio):
+        raise ScenarioError("workload.tune: ratio", ratio, "a finite number")
+    if ratio <= 0:
+        return _order_only(workload, table, note)
+    kept, clones = tune_rows(
+        table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
+        Stream(seed, "tune.rows"), _by_name(table), _instances_milli(table),
+    )  # fmt: skip
+    return _order_only(workload, _with_clones(table, kept, clones, "tuned"), note)
+
+
+def tune_rows(
+    gpu_milli: Sequence[int] | np.ndarray[Any, Any],
+    num_gpu: Sequence[int] | np.ndarray[Any, Any],
+    target: float,
+    rng: Stream,
+    source: Ints | None = None,
+    instances_milli: Ints | int = 0,
+) -> tuple[Ints, Ints]:
+    """Rows kept, in order, and rows cloned after them, so that the GPU request of all comes to about `target` milli.
+
+    Too much: random rows go until the sum is no longer above the target; the others keep their order.
+    Too little: random rows of `source` (default: all, in order) are cloned. The first candidate with which the sum
+    plus the share on ONE of its devices would pass the target ends it, so the last pod with several devices may
+    take the sum past the target; a CPU-only candidate always passes. ``instances_milli`` of partitioned GPUs count
+    like a share of one device.
+    """
+    demand = np.asarray(gpu_milli, np.int64) * np.asarray(num_gpu, np.int64) + instances_milli
+    per_device = np.asarray(gpu_milli, np.int64) + instances_milli
+    everyone = np.arange(len(demand))
+    total = int(demand.sum())
+    if total > target:
+        return _thinned(demand, total, target, rng), everyone[:0]
+    if total < target and not total:
+        raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
+    if total < target:
+        pool = everyone if source is None else source
+        return everyone, _cloned(per_device, demand, total, target, rng, pool)
+    return everyone, everyone[:0]
+
+
+def _thinned(demand: Ints, total: int, target: float, rng: Stream) -> Ints:
+    # Dropping a uniform choice of what is left, again and again, is a random order cut where the sum fits.
+    order = np.argsort(rng.raw(len(demand)), kind="stable")
+    fits = total - np.cumsum(demand[order]) <= target
+    dropped = order[: int(np.argmax(fits)) + 1] if fits.any() else order
+    return np.delete(np.arange(len(demand)), dropped)
+
+
+def _cloned(per_device: Ints, demand: Ints, total: int, target: float, rng: Stream, pool: Ints) -> Ints:
+    found: list[Ints] = []
+    while True:
+        drawn = pool[rng.below(len(pool), DRAWS)]
+        before = total + np.concatenate(([0], np.cumsum(demand[drawn])[:-1]))
+        stops = before + per_device[drawn] > target
+        if stops.any():
+            found.append(drawn[: int(np.argmax(stops))])
+            return np.concatenate(found)
+        found.append(drawn)
+        total = int(before[-1] + demand[drawn[-1]])
+
+
+def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
+    """The pods followed by ceil(n x ratio) - n clones of random ones, named `<name>-clone-<k>`.
+
+    The first clone with which all requests together would exceed the cluster's CPU or GPU capacity ends it.
+    """
+    table = workload.table()
+    if not (math.isfinite(ratio) and ratio >= 1):
+        raise ScenarioError("workload.inflated: ratio", ratio, "1 or more")
+    cpu = table[s.CPU_MILLI].to_numpy()
+    gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy() + _instances_milli(table)
+    room = (cluster.total_cpu_milli - int(cpu.sum()), cluster.total_gpu_milli - int(gpu.sum()))
+    wanted = math.ceil(len(table) * ratio) - len(table)
+    drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), wanted)] if wanted else np.zeros(0, np.int64)
+    over = (np.cumsum(cpu[drawn]) > room[0]) | (np.cumsum(gpu[drawn]) > room[1])
+    clones = drawn[: int(np.argmax(over))] if over.any() else drawn
+    everyone = np.arange(len(table))
+    note = {"inflation": ratio, "seed": seed}
+    return _order_only(workload, _with_clones(table, everyone, clones, "clone"), note)
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def _instances_milli(table: pa.Table) -> Ints:
+    """Milli-GPU that each pod asks for as instances of partitioned GPUs."""
+    milli = np.zeros(len(table), np.int64)
+    asking = [name for name in (s.EXTRA_RESOURCES, s.MIG) if name in table.column_names]
+    for row, cells in enumerate(table.select(asking).to_pylist() if asking else ()):
+        milli[row] = gpu_milli(further(cells.get(s.EXTRA_RESOURCES), cells.get(s.MIG)))
+    return milli
+
+
+def _names(table: pa.Table) -> pa.Array:
+    ids = table[s.POD_ID].cast(pa.string()).combine_chunks()
+    if s.NATIVE_ID not in table.column_names:
+        return ids
+    return pc.coalesce(table[s.NATIVE_ID].combine_chunks(), ids)
+
+
+def _by_name(table: pa.Table) -> Ints:
+    """Row order by name as text (bytes of UTF-8); rows without names keep their positions."""
+    if s.NATIVE_ID not in table.column_names:
+        return np.arange(len(table))
+    keyed = pa.table({"name": _names(table), "row": np.arange(len(table))})
+    order: Ints = pc.sort_indices(keyed, [("name", "ascending"), ("row", "ascending")]).to_numpy().astype(np.int64)
+    return order
+
+
+def _with_clones(table: pa.Table, kept: Ints, clones: Ints, tag: str) -> pa.Table:
+    names = _names(table)
+    numbers = pa.array(np.arange(len(clones))).cast(pa.string())
+    cloned = pc.binary_join_element_wise(names.take(pa.array(clones)), tag, numbers, "-")
+    rows = table.take(pa.array(np.concatenate((kept, clones))))
+    named = pa.concat_arrays([names.take(pa.array(kept)), cloned])
+    if s.NATIVE_ID in rows.column_names:
+        return rows.set_column(rows.column_names.index(s.NATIVE_ID), s.NATIVE_ID, named)
+    return rows.append_column(s.NATIVE_ID, named)
+
+
+def _order_only(workload: Workload, table: pa.Table, note: Mapping[str, Any]) -> Workload:
+    """Arrivals at 0, 1, 2, ... s in row order; no durations nor anything else that had a time."""
+    rows = len(table)
+    fresh = {s.POD_ID: pa.array(np.arange(rows)), s.SUBMIT_S: pa.array(np.arange(float(rows)))}
+    keep = [name for name in table.column_names if name not in _TIMED]
+    plain = pa.table({name: fresh.get(name, table[name]) for name in keep}).combine_chunks()
+    steps = ",".join(f"{key}={value}" for key, value in note.items())
+    metadata = {**workload.metadata, "fastsim.protocol": f"{workload.metadata.get('fastsim.protocol', '')}[{steps}]"}
+    return Workload(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)

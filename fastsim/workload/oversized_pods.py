@@ -1,0 +1,89 @@
+"""Pods that no node of a cluster could host even if it were empty, counted while the workload streams past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.workload.pod_classes import PodClasses
+
+
+class Shape(NamedTuple):
+    """An empty node: milli-CPU, MiB, number of GPUs and their model."""
+
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    model: str | None
+
+
+class Oversized:
+    """Counts the pods that are larger than every node; ``count`` of them so far, ``example`` is the first request."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.count, self.example = 0, ""
+        self._shapes = _shapes(cluster)
+        self._large = np.zeros(0, bool)
+
+    def look(self, classes: PodClasses, ids: Any) -> None:
+        """Take note of a batch of pods, by the class of each."""
+        known = len(self._large)
+        if len(classes) > known:
+            self._large = np.append(self._large, self._too_large(classes, known))
+        large = self._large[ids]
+        if large.any():
+            self.count += int(large.sum())
+            self.example = self.example or _request(classes, int(ids[large.argmax()]))
+
+    def _too_large(self, classes: PodClasses, first: int) -> Any:
+        """Whether no shape hosts a class, for the classes from ``first`` on."""
+        rows = classes.rows(first)
+        homeless = np.arange(len(rows))
+        for shape in self._shapes:
+            homeless = homeless[~_hosted(shape, rows[homeless], classes.model_lists)]
+            if not len(homeless):
+                break
+        large = np.zeros(len(rows), bool)
+        large[homeless] = True
+        return large
+
+
+_known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()
+"""Shapes of clusters that still exist."""
+
+
+def _shapes(cluster: Cluster) -> list[Shape]:
+    """Distinct empty nodes, those that host most first."""
+    found = _known.get(cluster)
+    if found is None:
+        found = _known[cluster] = _found_shapes(cluster)
+    return found
+
+
+def _found_shapes(cluster: Cluster) -> list[Shape]:
+    names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
+    distinct = cluster.offered.group_by(names, use_threads=False).aggregate([])
+    found = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
+    return sorted(found, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
+
+
+def _hosted(shape: Shape, rows: Any, model_lists: list[tuple[str, ...]]) -> Any:
+    accepting = np.array([not names or shape.model in names for names in model_lists])
+    # Only single-GPU pods share a device, so the devices of an empty node just have to be enough.
+    devices = (rows["num_gpu"] <= shape.num_gpu) & accepting[rows["models"]]
+    fits = (rows["cpu_milli"] <= shape.cpu_milli) & (rows["memory_mib"] <= shape.memory_mib)
+    return fits & (devices | (rows["num_gpu"] == 0))
+
+
+def _request(classes: PodClasses, k: int) -> str:
+    row = classes.row(k)
+    words = [f"{row['cpu_milli']} milli-CPU", f"{row['memory_mib']} MiB"]
+    if row["num_gpu"]:
+        words.append(f"{row['num_gpu']} x {row['gpu_milli']} milli-GPU")
+    if row["models"]:
+        words.append(f"model {' or '.join(classes.model_lists[row['models']])}")
+    return ", ".join(words)

@@ -1,0 +1,285 @@
+"""What a pod row must look like; the first row that does not is named with row, column, found and expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import fresh_dictionary
+from fastsim.hardware import mig
+from fastsim.hardware.node_constraints import constraint_fault, further
+from fastsim.workload import schema as s
+
+CPU_LIMIT = 2**31 - 1
+"""Largest CPU request, milli; keeps sums over any trace inside 64 bits."""
+MOST_GPUS = 64
+"""Most devices of a node."""
+MEMORY_LIMIT = 2**40
+"""Largest memory request, MiB."""
+
+_ZERO = pa.scalar(0.0, pa.float64())
+_COUNTS = (s.GPU_MEMORY_MIB, s.MAX_PER_NODE, s.BATCH_SIZE, s.MIN_REPLICAS, s.MAX_REPLICAS)
+_SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK, s.SLO)
+_DATES = (s.SUBMIT_S, s.DEADLINE_S, s.ORIG_START_S, s.ORIG_END_S)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One wrong cell: `row` counts from 0 inside the batch looked at."""
+
+    row: int
+    column: str
+    found: object
+    expected: str
+
+
+def required_columns(where: str, names: Sequence[str]) -> None:
+    """InputError unless `names` has every required column and no misspelt optional one."""
+    missing = [name for name in s.REQUIRED if name not in names]
+    if missing:
+        hint = "times are seconds: submit_s, duration_s" if s.SUBMIT_S in missing else ""
+        raise InputError(f"{where}: {missing[0]}", f"columns {', '.join(names)}", "this required column", hint)
+    for name in (name for name in names if name not in s.POD_SCHEMA.names):
+        likely = difflib.get_close_matches(name, s.POD_SCHEMA.names, n=1, cutoff=0.85)
+        if likely and likely[0] not in names:
+            raise InputError(f"{where}: {name}", "an unknown column", f"{likely[0]}", "rename or drop the column")
+
+
+def conformed(batch: pa.RecordBatch) -> pa.RecordBatch | Fault:
+    """The batch with canonical columns and types only, or the first cell that cannot be converted."""
+    schema = s.pod_schema(batch.schema.names)
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(fresh_dictionary(column, field.type))
+        except (pa.ArrowException, ValueError):
+            return _unconvertible(column, field)
+        if not field.nullable and column.null_count:
+            return Fault(_first(column.is_null()), field.name, "null", f"a value ({field.type})")
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
+    """Slow second pass: which cell is it?"""
+    for row in range(len(column)):
+        try:
+            fresh_dictionary(column.slice(row, 1), field.type)
+        except (pa.ArrowException, ValueError):
+            return Fault(row, field.name, repr(column[row].as_py()), f"a value of type {field.type}")
+    return Fault(0, field.name, f"type {column.type}", f"type {field.type}")
+
+
+def request_fault(batch: pa.RecordBatch) -> Fault | None:
+    """The first row whose request, time or model list breaks a rule, if any."""
+    return min(request_faults(batch), key=lambda fault: fault.row, default=None)
+
+
+def request_faults(batch: pa.RecordBatch) -> list[Fault]:
+    """For each rule that is broken, the first row that breaks it."""
+    return [fault for rule in (_numbers, _gpus, _models, _gangs, _bound, _conditions) for fault in rule(batch)]
+
+
+def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
+    names = batch.schema.names
+    yield from _outside(batch, s.CPU_MILLI, 0, CPU_LIMIT)
+    yield from _outside(batch, s.MEMORY_MIB, 0, MEMORY_LIMIT)
+    for name in _COUNTS:
+        if name in names:
+            yield from _outside(batch, name, 0, MEMORY_LIMIT)
+    if s.GANG_SIZE in names:
+        yield from _outside(batch, s.GANG_SIZE, 1, CPU_LIMIT)
+    for name in (*_SPANS, *_DATES):
+        if name in names:
+            yield from _not_finite(batch, name, negative=name in _DATES)
+    if s.WEIGHT in names:
+        yield from _weightless(batch.column(s.WEIGHT))
+    if s.DEADLINE_S in names:
+        yield from _hopeless(batch)
+
+
+def _weightless(weights: pa.Array) -> Iterable[Fault]:
+    good = pc.and_(pc.is_finite(weights), pc.greater(weights, 0.0))
+    bad = pc.invert(good).fill_null(False)
+    if pc.any(bad).as_py():
+        row = _first(bad)
+        yield Fault(row, s.WEIGHT, weights[row].as_py(), "a finite number above 0; null = 1")
+
+
+def _hopeless(batch: pa.RecordBatch) -> Iterable[Fault]:
+    deadlines = batch.column(s.DEADLINE_S)
+    bad = pc.less(deadlines, batch.column(s.SUBMIT_S)).fill_null(False)
+    if pc.any(bad).as_py():
+        row = _first(bad)
+        submit_s = batch.column(s.SUBMIT_S)[row].as_py()
+        yield Fault(row, s.DEADLINE_S, deadlines[row].as_py(), f"submit_s ({submit_s:g}) or later; null = none")
+
+
+def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[Fault]:
+    column = batch.column(name).drop_null() if batch.column(name).null_count else batch.column(name)
+    extremes = pc.min_max(column)
+    if extremes["min"].as_py() is None or (extremes["min"].as_py() >= low and extremes["max"].as_py() <= high):
+        return
+    full = batch.column(name)
+    row = _first(pc.or_(pc.less(full, low), pc.greater(full, high)))
+    yield Fault(row, name, full[row].as_py(), f"{low} to {high}")
+
+
+def _not_finite(batch: pa.RecordBatch, name: str, negative: bool) -> Iterable[Fault]:
+    column = batch.column(name)
+    good = pc.is_finite(column)
+    if not negative:
+        good = pc.and_(good, pc.greater_equal(column, _ZERO))
+    bad = pc.invert(good).fill_null(False)
+    if pc.any(bad).as_py():
+        row = _first(bad)
+        null = "; null = runs for ever" if name == s.DURATION_S else ""
+        kind = "a finite number of seconds" if name.endswith("_s") else "a finite number"
+        yield Fault(row, name, column[row].as_py(), f"{kind}{'' if negative else ', not negative'}{null}")
+
+
+def _gpus(batch: pa.RecordBatch) -> Iterable[Fault]:
+    count = batch.column(s.NUM_GPU).to_numpy(zero_copy_only=False)
+    milli = batch.column(s.GPU_MILLI).to_numpy(zero_copy_only=False)
+    rules = (
+        (count < 0, s.NUM_GPU, count, "0 or more"),
+        ((count == 0) & (milli != 0), s.GPU_MILLI, milli, "0, because num_gpu is 0"),
+        ((count == 1) & ((milli < 1) | (milli > 1000)), s.GPU_MILLI, milli, "1 to 1000"),
+        ((count > 1) & (milli != 1000), s.GPU_MILLI, milli, "1000, because num_gpu is more than 1"),
+    )
+    for bad, name, values, expected in rules:
+        if bad.any():
+            row = int(bad.argmax())
+            yield Fault(row, name, int(values[row]), expected)
+
+
+def _models(batch: pa.RecordBatch) -> Iterable[Fault]:
+    if s.GPU_MODELS not in batch.schema.names:
+        return
+    lists = batch.column(s.GPU_MODELS)
+    empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)
+    if pc.any(empty).as_py():
+        yield Fault(_first(empty), s.GPU_MODELS, "an empty list", "at least one model; null = any")
+    names = lists.flatten()
+    nameless = pc.or_kleene(names.is_null(), pc.equal(names, "")).fill_null(True)
+    if pc.any(nameless).as_py():
+        row = pc.list_parent_indices(lists)[_first(nameless)].as_py()
+        yield Fault(row, s.GPU_MODELS, str(lists[row].as_py()), "model names")
+
+
+def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
+    """Pods that start together are known by their job."""
+    if s.GANG_SIZE not in batch.schema.names:
+        return
+    together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
+    if s.JOB_ID in batch.schema.names:
+        together = pc.and_(together, batch.column(s.JOB_ID).is_null())
+    if pc.any(together).as_py():
+        yield Fault(_first(together), s.JOB_ID, "null", "the job, because gang_size is more than 1")
+
+
+def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:
+    """Devices that pods hold are as many as they ask for, on a node that is named."""
+    if s.BOUND_GPUS not in batch.schema.names or batch.column(s.BOUND_GPUS).null_count == batch.num_rows:
+        return
+    devices, counts = batch.column(s.BOUND_GPUS).to_pylist(), batch.column(s.NUM_GPU).to_pylist()
+    nodes = batch.column(s.BOUND_NODE).to_pylist() if s.BOUND_NODE in batch.schema.names else [None] * len(devices)
+    for row, (gpus, count, node) in enumerate(zip(devices, counts, nodes, strict=True)):
+        if gpus is None:
+            continue
+        good = len(set(gpus)) == len(gpus) == count and all(gpu is not None and 0 <= gpu < MOST_GPUS for gpu in gpus)
+        if not good or node is None:
+            found = str(gpus) if node is not None else f"{gpus} without a {s.BOUND_NODE}"
+            yield Fault(row, s.BOUND_GPUS, found, f"num_gpu ({count}) different numbers below {MOST_GPUS}; null = any")
+            return
+
+
+def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
+    rules = (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances)
+    for name, wrong in rules:
+        if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
+            continue
+        for row, value in enumerate(batch.column(name).to_pylist()):
+            expected = None if value is None else wrong(value)
+            if expected is not None:
+                yield Fault(row, name, str(value), expected)
+                break
+
+
+def _wrong_constraints(constraints: list[Any]) -> str | None:
+    found = ["a key, an operator and values" if item is None else constraint_fault(item) for item in constraints]
+    return next((expected for expected in found if expected is not None), None)
+
+
+def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:
+    good = all(amount is not None and 0 <= amount <= MEMORY_LIMIT for _, amount in amounts)
+    if not good or len(dict(amounts)) < len(amounts):
+        return f"each resource once, 0 to {MEMORY_LIMIT} of it"
+    return mig.request_fault(further(amounts, None))
+
+
+def _wrong_instances(text: str) -> str | None:
+    try:
+        return mig.request_fault(mig.request(text))
+    except ValueError:
+        return "instances such as '1g.10gb' or '2*1g.10gb'"
+
+
+def _first(mask: pa.Array) -> int:
+    return int(pc.index(mask.fill_null(False), True).as_py())
+
+
+class Order:
+    """Carries the last row of one batch to the next, to see that the stream is sorted by (submit_s, pod_id)."""
+
+    def __init__(self) -> None:
+        self.submit, self.pod = -np.inf, np.iinfo(np.int64).min
+
+    def fault(self, batch: pa.RecordBatch) -> Fault | None:
+        """The first row that goes back in time or whose id does not rise."""
+        submit = np.concatenate(([self.submit], batch.column(s.SUBMIT_S).to_numpy()))
+        pod = np.concatenate(([self.pod], batch.column(s.POD_ID).to_numpy()))
+        self.submit, self.pod = submit[-1], pod[-1]
+        found: list[Fault] = []
+        for name, values, bad in (
+            (s.SUBMIT_S, submit, submit[1:] < submit[:-1]),
+            (s.POD_ID, pod, pod[1:] <= pod[:-1]),
+        ):
+            if bad.any():
+                found.append(_unsorted(name, values, int(bad.argmax())))
+        return min(found, key=lambda fault: fault.row, default=None)
+
+
+def _unsorted(name: str, values: np.ndarray[Any, Any], row: int) -> Fault:
+    before, after = values[row].item(), values[row + 1].item()
+    if name == s.SUBMIT_S:
+        return Fault(row, name, f"{after} after {before}", "rows sorted by submit_s")
+    duplicate = " (duplicate)" if before == after else ""
+    return Fault(row, name, f"{after} after {before}{duplicate}", "unique ids, rising with submit_s")
+
+
+def checked(
+    batches: Iterable[pa.RecordBatch], where: Callable[[int], str], known_good: bool = False
+) -> Iterable[pa.RecordBatch]:
+    """The batches, conformed and checked; `where(row)` names row `row` (from 0 over the whole stream).
+
+    Rows that are ``known_good`` are not looked at again, only brought into the canonical types.
+    """
+    order, done = Order(), 0
+    for batch in batches:
+        good = conformed(batch)
+        if isinstance(good, Fault):
+            fault: Fault | None = good
+        else:
+            fault = None if known_good else request_fault(good) or order.fault(good)
+        if fault is not None:
+            raise InputError(f"{where(done + fault.row)}: {fault.column}", fault.found, fault.expected)
+        done += batch.num_rows
+        yield good

@@ -1,0 +1,336 @@
+"""What the texts for clusters, workloads and typical pods mean.
+
+Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an existing file is a file.
+
+================  ==========================================================================================
+cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · ``uniform?nodes=8&gpu=T4&gpus=4``
+                  · ``uniform?nodes=8&gpu=A100&mig=7*1g.10gb`` (partitioned) · ``mix?g2=10&t4=4&seed=1``
+                  · ``gavel:36:36:36?per_server=4:4:4`` (GPUs of v100, p100 and k80)
+                  · ``sia:6:2:3`` (machines with T4, A100 and RTX 2080 Ti, named aws, dgx-ext and rtx)
+                  · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
+                  · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder, or several: ``A,B``, with the pods
+                  that run there; ``empty=true``: without them)
+                  · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
+                  every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
+                  another order of the nodes
+workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
+                  · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
+                  · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
+                  · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
+                  · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere;
+                  ``as=trace``: at the times they tell, those that are over among them)
+                  · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
+                  · a job list of Sia or Pollux (``sia:FILE``);
+                  every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
+typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
+                  ``cpu_pods=true`` and ``gpu_weight=0``; or a Parquet file of typical pods
+================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.object_cache import SHELF, in_memory
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.hardware.model_catalog import Catalog
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+
+PRESETS = {
+    "openb": "1,213 nodes with 6,212 GPUs of seven models, as published with the openb traces",
+    "openb-all": "openb with its 310 nodes without GPUs",
+    "openb:NODES": "openb's mix of nodes in another size, interleaved by seed=0",
+    "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216, mig=",
+    "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
+    "gavel:V100:P100:K80": "GPUs of v100, p100 and k80, per_server=1:1:1 of them on a node",
+    "sia:AWS:DGX:RTX": "machines of the Sia experiments: 4 T4, 8 A100 or 8 RTX 2080 Ti each",
+    "synergy:SERVERS": "servers of 8 GPUs, 500 GB, 500 MB/s of storage and cpus=24, or those of an INI file",
+}
+"""Cluster texts that need no file, and what they are."""
+
+SYNTHETIC = {
+    "synth:openb": "pods drawn like those of the openb traces: pods=, seed= and more",
+    "synth:gavel": "training jobs as Gavel's simulator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:synergy": "training jobs as Synergy's simulator makes them: jobs=, rate_per_hour=, log= and more",
+    "synth:gavel-trace": "short jobs as Gavel's trace generator draws them: jobs=, rate_per_hour=, seed= and more",
+    "synth:detectors": "equal pods that share GPUs and declare over= per cent too much: jobs=, over=, unit= and more",
+    "synth:sia": "adaptive jobs like those of the Sia experiments: jobs=, style=, rate_per_hour=, seed= and more",
+}
+"""Workload texts that need no file, and what they are."""
+
+TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
+TUNE_OPTIONS = ("tune", "tune_seed")
+SAME = ("", "same")
+CLUSTER_OPTIONS = ("watts", "shuffle")
+
+
+class Offered(NamedTuple):
+    """The pods a run is offered, and the pods they were tuned from (typical pods come from those)."""
+
+    workload: Workload
+    untuned: Workload
+
+
+def cluster_from(source: Any) -> Cluster:
+    """The cluster a text stands for; a cluster is returned as it is."""
+    from fastsim.cluster.cluster import Cluster
+
+    if isinstance(source, Cluster):
+        return source
+    return SHELF.kept(("cluster", str(source)), lambda: _cluster_of(source))
+
+
+def _cluster_of(source: Any) -> Cluster:
+    head, options = _parts("cluster", source)
+    catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", "a whole number of 0 or more")
+    if head.startswith("kubernetes:") and catalog is not None:
+        # Parts of GPUs, and products under other names, draw what their models do in the table.
+        options, catalog = {**options, "catalog": catalog}, None
+    made = _made_cluster(head, options, str(source))
+    made = made if seed is None else made.shuffled(seed)
+    return made if catalog is None else made.with_catalog(catalog)
+
+
+def workload_from(source: Any, cluster: Cluster | None = None) -> Offered:
+    """The pods a text stands for, tuned to the cluster if the text says so."""
+    from fastsim.workload import Workload
+
+    if isinstance(source, Workload):
+        whole = _on(source, cluster)
+        return Offered(whole, whole)
+    head, options = _parts("workload", source)
+    tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
+    untuned = SHELF.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
+    ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
+    if not isinstance(ratio, int | float) or not isinstance(seed, int):
+        raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
+    if not ratio or cluster is None:
+        whole = _on(untuned, cluster)
+        return Offered(whole, whole)
+    capacity = cluster.total_gpu_milli
+    key = ("tuned", _joined(head, options), ratio, seed, capacity)
+    tuned = SHELF.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
+    return Offered(_on(tuned, cluster), untuned)
+
+
+def _on(offered: Workload, cluster: Cluster | None) -> Workload:
+    """The pods with those that run on the cluster already."""
+    if cluster is None or cluster.snapshot is None:
+        return offered
+    from fastsim.workload.importers.running_pods import with_running
+
+    return with_running(offered, cluster)
+
+
+def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
+    pods = _read_pods(head, dict(options))
+    return in_memory(pods) if SHELF.keeps else pods
+
+
+def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:
+    """The typical pods a text stands for; nothing means those of the run's own workload."""
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+
+    if isinstance(source, TypicalPods):
+        return source
+    if source is None or isinstance(source, Workload):
+        return _typical_of(source or untuned)
+    head, options = _parts("typical", source)
+    if head.endswith(".parquet") and _is_typical_file(head):
+        _refuse_options("typical", options, ())
+        return TypicalPods.from_parquet(head)
+    chosen = {name: options.pop(name) for name in TYPICAL_OPTIONS if name in options}
+    if head in SAME:
+        _refuse_options("typical", options, TYPICAL_OPTIONS)
+        return _typical_of(untuned, **chosen)
+    return _typical_of(workload_from(_joined(head, options), cluster).workload, **chosen)
+
+
+def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
+    """The typical pods of a workload, counted once for pods in memory."""
+    from fastsim.workload.typical_pods import TypicalPods
+
+    key = ("typical", *sorted(chosen.items()))
+    return workload.found(key, lambda: TypicalPods.of(workload, **chosen))
+
+
+def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
+    from fastsim.cluster.cluster import Cluster
+
+    if Path(head).is_file():
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
+        if head.endswith(".ini"):
+            return Cluster.from_synergy(head)
+        return Cluster.from_parquet(head) if head.endswith(".parquet") else Cluster.from_csv(head)
+    if head in ("openb", "openb-all"):
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
+        return Cluster.preset(head)
+    if head in ("uniform", "mix"):
+        return _cluster_called(text, getattr(Cluster, head), options)
+    kind, _, rest = head.partition(":")
+    if kind in ("openb", "openb-all") and rest.isdecimal():
+        return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
+    if kind == "openb" and Path(rest).is_file():
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
+        return Cluster.from_openb(rest)
+    if kind == "gavel" and rest:
+        return _cluster_called(text, Cluster.from_gavel, {**options, "spec": rest})
+    if kind == "sia" and rest:
+        from fastsim.cluster.sia_specs import sia_cluster
+
+        return _cluster_called(text, sia_cluster, {**options, "spec": rest})
+    if kind == "synergy" and rest:
+        return _cluster_called(text, Cluster.from_synergy, {**options, "spec": rest})
+    if kind == "kubernetes" and rest:
+        return _cluster_called(text, Cluster.from_kubernetes, {**options, "path": rest})
+    raise _unknown("cluster", head, PRESETS)
+
+
+def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
+    made: Cluster = _called(f"cluster {text!r}", maker, options)
+    return made
+
+
+def _read_pods(head: str, options: dict[str, Any]) -> Workload:
+    from fastsim.workload import Workload
+
+    kind, _, rest = head.partition(":")
+    if kind == "synth" and rest:
+        generated: Workload = _called(f"workload {head!r}", _generator(rest), options)
+        return generated
+    if kind == "kubernetes" and rest:
+        if "as" in options:
+            options["read_as"] = options.pop("as")
+        objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
+        return objects
+    path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
+    if not Path(path).is_file():
+        raise _unknown("workload", path, SYNTHETIC)
+    if path.endswith(".parquet") and path == head:
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.scan(path)
+    if kind == "gavel" or path.endswith((".trace", ".trace.gz")):
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_gavel(path)
+    if kind == "sia" and path == rest:
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_sia(path)
+    if kind == "synergy":
+        _refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_synergy(path)
+    if kind == "philly":
+        logged: Workload = _called(f"workload {head!r}", Workload.from_philly, {**options, "path": path})
+        return logged
+    if "drop" in options:
+        options["drop"] = str(options["drop"]).split(",")
+    from fastsim.workload.importers.openb import import_pods
+
+    made: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
+    return made
+
+
+def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:
+    from fastsim.workload import Workload
+
+    return Workload.from_kubernetes(path, *([nodes] if nodes else []), memory_unit=memory_unit, read_as=read_as)
+
+
+def _generator(kind: str) -> Callable[..., Workload]:
+    from fastsim.workload.generators.openb import GENERATORS
+
+    if kind not in GENERATORS:
+        raise ScenarioError(f"workload 'synth:{kind}'", "an unknown generator", f"one of {', '.join(GENERATORS)}")
+    made: Callable[..., Workload] = GENERATORS[kind]
+    return made
+
+
+def _called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """The maker's answer; options it does not know, or lacks, are one clear error."""
+    signature = inspect.signature(maker)
+    if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        _refuse_options(where, options, tuple(signature.parameters))
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        raise ScenarioError(where, str(error), f"options of ({', '.join(signature.parameters)})") from None
+    try:
+        return maker(**options)
+    except TypeError as error:
+        raise ScenarioError(where, str(error), "values of the right kind") from None
+
+
+def _parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
+    if not isinstance(text, str | Path):
+        raise ScenarioError(field, type(text).__name__, "a text, a path or an object of fastsim")
+    if Path(text).is_file():
+        return str(text), {}
+    head, _, query = str(text).strip().partition("?")
+    options: dict[str, Any] = {}
+    for word in filter(None, query.split("&")):
+        name, equals, value = word.partition("=")
+        if not equals or name in options:
+            raise ScenarioError(f"{field} {text!r}", f"option {word!r}", "name=value, each name once")
+        options[name] = _value(unquote(value))
+    return head, options
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _joined(head: str, options: Mapping[str, Any]) -> str:
+    words = (f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in options.items())
+    return f"{head}?{'&'.join(words)}" if options else head
+
+
+def _catalog(watts: Any) -> Catalog | None:
+    if watts is None:
+        return None
+    from fastsim.hardware.model_catalog import Catalog
+
+    if not Path(str(watts)).is_file():
+        raise InputError(f"watts {watts!r}", "no such file", "a CSV table of GPU and CPU models")
+    return Catalog.from_csv(str(watts))
+
+
+def _is_typical_file(path: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return bool(pq.read_schema(path).metadata.get(b"fastsim.schema") == b"typical_pods")
+    except (OSError, pa.ArrowException, AttributeError):
+        return False
+
+
+def _refuse_options(where: str, options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in options:
+        if name not in known:
+            expected = f"options among {', '.join(known)}" if known else "no options"
+            raise ScenarioError(where, f"unknown option {name!r}", expected, suggestion(name, known))
+
+
+def _unknown(field: str, head: str, known: Mapping[str, str]) -> InputError:
+    found = "neither a file nor a known name"
+    if Path(head).is_dir():
+        found = "a folder"
+    return InputError(f"{field} {head!r}", found, f"a file or one of {', '.join(known)}", suggestion(head, known))

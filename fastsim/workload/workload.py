@@ -1,0 +1,299 @@
+"""A workload: pods in order of arrival, read in batches as often as asked, never held in full unless asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation import interrupts
+from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.parquet import open_parquet, parquet_batches, rechunked, write_parquet
+from fastsim.workload import schema as s
+from fastsim.workload.row_checks import checked, required_columns
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.kubernetes.snapshot import Snapshot
+
+BATCH_ROWS = 65_536
+"""Rows of a batch unless the caller wants another number."""
+
+TIDY_ROWS = 65_536
+"""Workloads in memory of so many rows are brought into their canonical form once."""
+
+Source = Callable[[int], Iterator[pa.RecordBatch]]
+"""Opens the stream anew, in batches of about the given number of rows."""
+Found = TypeVar("Found")
+
+
+class Endless(Protocol):
+    """Generated rows that go on arriving as long as somebody wants them."""
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """The next `count` rows."""
+
+    def batches(self, jobs: int | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The next `jobs` rows in batches of `rows`; without end if `jobs` is None."""
+
+
+class Held:
+    """Rows in memory, which nobody changes: what was found out about them once holds for good."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.good = False  # all rows were read and obey the rules
+        self.sha256: str | None = None
+        self.found: tuple[tuple[Any, ...], Any] | None = None
+        self.tidy: tuple[int, list[pa.RecordBatch]] | None = None  # good rows as they are handed out, if few
+
+    def __call__(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The stream anew, in batches of at most this many rows."""
+        return iter(self.table.to_batches(max_chunksize=rows))
+
+
+class Workload:
+    """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
+
+    Make one with `scan`, `from_arrow`, `synth` or one of the importers `from_openb`, `from_gavel`, `from_synergy`,
+    `from_philly` and `from_sia`. It can be read any number of times; rows in memory are checked the first time only, so
+    what they were made from must not change afterwards.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        columns: Sequence[str],
+        *,
+        name: str = "workload",
+        rows: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self._source = source
+        self.name = name
+        self.rows = rows
+        self.metadata: dict[str, str] = dict(metadata or {})
+        self.snapshot: Snapshot | None = None  # the Kubernetes objects that the pods are of, as they stand
+        self.population = ""  # checksum of the cluster's objects whose running pods are among the rows
+        required_columns(name, columns)
+        self.schema: pa.Schema = s.pod_schema(columns)
+
+    # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def scan(cls, path: str | os.PathLike[str]) -> Workload:
+        """The pods of a canonical Parquet file, read lazily and in constant memory."""
+        with open_parquet(path) as file:
+            arrow, rows = file.schema_arrow, file.metadata.num_rows
+            raw = file.metadata.metadata or {}
+        metadata = {k.decode(): v.decode() for k, v in raw.items() if k.startswith(b"fastsim.")}
+        _readable(str(path), metadata)
+        columns = [name for name in arrow.names if name in s.POD_SCHEMA.names]
+        required_columns(str(path), arrow.names)
+        source = partial(_file_batches, path, columns)
+        return cls(source, columns, name=str(path), rows=rows, metadata=metadata)
+
+    @classmethod
+    def from_arrow(cls, data: Any, *, name: str = "workload") -> Workload:
+        """The pods of anything with the Arrow PyCapsule interface (polars, pyarrow, duckdb, ...), held in memory."""
+        table = arrow_table(data, name)
+        return cls(Held(table), table.column_names, name=name, rows=table.num_rows)
+
+    @classmethod
+    def from_openb(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The pods of an openb list (CSV, CSV.gz or Parquet); options as in `openb.import_pods`."""
+        from fastsim.workload.importers.openb import import_pods
+
+        return import_pods(path, **options)
+
+    @classmethod
+    def from_gavel(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a Gavel trace of 7, 10 or 12 fields (plain or .gz); see `gavel_trace.import_jobs`."""
+        from fastsim.workload.importers.gavel import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
+    def from_sia(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a list of Sia or Pollux (CSV, plain or .gz); see `sia_trace.import_jobs`."""
+        from fastsim.workload.importers.sia import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
+    def from_synergy(cls, path: str | os.PathLike[str]) -> Workload:
+        """The jobs of a Synergy trace (plain or .gz); see `synergy_trace.import_jobs`."""
+        from fastsim.workload.importers.synergy import import_jobs
+
+        return import_jobs(path)
+
+    @classmethod
+    def from_philly(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The jobs of a Philly log (JSON) or of its reduced form (CSV); options as in `philly.import_jobs`."""
+        from fastsim.workload.importers.philly import import_jobs
+
+        return import_jobs(path, **options)
+
+    @classmethod
+    def from_kubernetes(
+        cls, path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB",
+        read_as: str = "now",
+    ) -> Workload:  # fmt: skip
+        """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet.
+
+        ``read_as``: ``now`` as they stand, or ``trace`` at their own times; see `kubernetes.Snapshot.workload`.
+        """
+        from fastsim.kubernetes.snapshot import Snapshot
+
+        snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
+        workload = snapshot.workload(read_as)
+        snapshot.warn(2, nodes=False)  # whoever reads the nodes is told of them
+        return workload
+
+    @classmethod
+    def synth(cls, kind: str = "openb", **options: Any) -> Workload:
+        """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
+        from fastsim.workload.generators.openb import GENERATORS
+
+        if kind not in GENERATORS:
+            raise ScenarioError("workload.synth", repr(kind), f"one of: {', '.join(GENERATORS)}")
+        workload: Workload = GENERATORS[kind](**options)
+        return workload
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def source(self) -> Source:
+        """What the rows come from, before they are checked."""
+        return self._source
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns present, in canonical order."""
+        return list(self.schema.names)
+
+    def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Checked record batches of exactly `rows` rows (the last may be shorter); call again to read again."""
+        if rows < 1:
+            raise ScenarioError("workload.batches: rows", rows, "1 or more")
+        return rechunked(self._checked(rows), rows)
+
+    def _checked(self, rows: int) -> Iterator[pa.RecordBatch]:
+        held = self._source if isinstance(self._source, Held) else None
+        tidy = None if held is None else held.tidy  # once: another thread may put other batches there
+        if tidy is not None and tidy[0] == rows:
+            yield from tidy[1]
+            return
+        few = held is not None and held.table.num_rows <= TIDY_ROWS
+        kept: list[pa.RecordBatch] = []
+        known_good = held is not None and held.good
+        for batch in checked(self._source(rows), lambda row: f"{self.name}:{row + 1}", known_good):
+            interrupts.check()
+            if few:
+                kept.append(batch)
+            yield batch
+        if held is not None:
+            held.good, held.tidy = True, (rows, kept) if few else None
+
+    def table(self) -> pa.Table:
+        """All pods at once."""
+        return pa.Table.from_batches(self.batches(), schema=self.schema)
+
+    def checksum(self) -> str:
+        """SHA-256 of the rows; the same for the same pods however they are stored."""
+        found = self.known_checksum or content_checksum(self.batches(), self.schema)
+        self.note_checksum(found)
+        return found
+
+    @property
+    def known_checksum(self) -> str | None:
+        """The checksum, if it was worked out before and rows cannot have changed since."""
+        return self._source.sha256 if isinstance(self._source, Held) else None
+
+    def endless(self) -> Endless | None:
+        """The endless stream that generated jobs are the beginning of; None for any other workload."""
+        stream = getattr(self._source, "stream", None)
+        found: Endless | None = None if stream is None else stream()
+        return found
+
+    def note_checksum(self, sha256: str) -> None:
+        """Take note of the checksum of all rows, as somebody found it who read them."""
+        if isinstance(self._source, Held):
+            self._source.sha256 = sha256
+
+    def found(self, key: tuple[Any, ...], look: Callable[[], Found]) -> Found:
+        """What ``look`` finds out about all rows; of rows in memory the last answer is remembered, with its key."""
+        if not isinstance(self._source, Held):
+            return look()
+        known = self._source.found  # once: another thread may put another answer there
+        if known is None or known[0] != key:
+            known = self._source.found = key, look()
+        answer: Found = known[1]
+        return answer
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
+        stamp = {"fastsim.schema": "pods", "fastsim.schema_version": s.SCHEMA_VERSION, "fastsim.time_unit": "s"}
+        return write_parquet(path, self.batches(), self.schema, self.metadata | stamp, s.SORTED_BY)
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name!r}, rows={self.rows}, columns={self.columns})"
+
+    # ------------------------------------------------------------------ the FGD protocol
+
+    def ordered(self) -> Workload:
+        """The same pods in the order of their names, one per second, for ever."""
+        from fastsim.workload.load_tuning import ordered
+
+        return ordered(self)
+
+    def shuffled(self, seed: int = 0) -> Workload:
+        """The same pods in a seeded random order, one per second, for ever."""
+        from fastsim.workload.load_tuning import shuffled
+
+        return shuffled(self, seed)
+
+    def tune(self, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
+        """Pods removed or cloned until their GPU request is `ratio` times the cluster's `cluster_gpu_milli`."""
+        from fastsim.workload.load_tuning import tuned
+
+        return tuned(self, ratio, cluster_gpu_milli, seed)
+
+    def inflated(self, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
+        """The pods followed by clones of random ones, up to `ratio` times as many, within the cluster's capacity."""
+        from fastsim.workload.load_tuning import inflated
+
+        return inflated(self, ratio, cluster, seed)
+
+
+def arrow_table(data: Any, where: str) -> pa.Table:
+    """A table from an Arrow stream or array; anything else is an InputError."""
+    if isinstance(data, pa.Table):
+        return data
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data).read_all()
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(data)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
+    expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
+    raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")
+
+
+def _file_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    return parquet_batches(Path(path), columns, rows)
+
+
+def _readable(where: str, metadata: Mapping[str, str]) -> None:
+    kind = metadata.get("fastsim.schema", "pods")
+    if kind != "pods":
+        raise InputError(where, f"a table of {kind}", "a table of pods")
+    version = metadata.get("fastsim.schema_version", s.SCHEMA_VERSION)
+    if version.split(".")[0] != s.SCHEMA_VERSION.split(".")[0]:
+        raise InputError(where, f"schema version {version}", f"version {s.SCHEMA_VERSION}", "convert the file again")

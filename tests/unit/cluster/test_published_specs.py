@@ -1,0 +1,67 @@
+"""Gavel's cluster specifications: order of the nodes, servers of several GPUs, files, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import gavel_parts
+from fastsim.errors import InputError
+from fastsim.workload import texts
+
+
+def column(cluster: Cluster, name: str) -> list[Any]:
+    return list(cluster.nodes[name].to_pylist())
+
+
+def test_models_stand_by_name_whatever_the_order_of_the_numbers() -> None:
+    cluster = Cluster.from_gavel("3:2:1")
+    assert column(cluster, "gpu_model") == ["k80", "p100", "p100", "v100", "v100", "v100"]
+    assert column(cluster, "name")[:2] == ["k80-0000", "p100-0000"] and cluster.total_gpus == 6
+    mixed = Cluster.mix(v100=3, p100=2, k80=1)
+    assert sorted(column(mixed, "name")) == column(cluster, "name")
+    assert sorted(column(mixed, "gpu_model")) == column(cluster, "gpu_model")
+
+
+def test_servers_of_several_gpus_leave_the_rest_out() -> None:
+    cluster = Cluster.from_gavel("8:16:25", per_server="4:4:8")
+    assert column(cluster, "num_gpu") == [8] * 3 + [4] * 4 + [4] * 2
+    assert column(cluster, "cpu_milli")[0] == 8 * 4000
+    assert len(Cluster.from_gavel("36:0:0")) == 36
+
+
+def test_as_text_and_from_a_file(tmp_path: Path) -> None:
+    cluster = texts.cluster_from("gavel:4:8:0?per_server=4:2:1")
+    assert column(cluster, "num_gpu") == [2, 2, 2, 2, 4]
+    path = tmp_path / "specs.json"
+    path.write_text('{"philly": ["30:20:10"]}\n')
+    assert Cluster.from_gavel(path).checksum() == Cluster.from_gavel("30:20:10").checksum()
+    assert texts.cluster_from(f"gavel:{path}").total_gpus == 60
+
+
+@pytest.mark.parametrize(
+    ("spec", "per_server", "message"),
+    [
+        ("36:36", "1:1:1", "found '36:36', expected three whole numbers of 0 or more: v100:p100:k80"),
+        ("36:x:0", "1:1:1", "found '36:x:0'"),
+        ("36:0:0", "0:1:1", "per_server: found '0:1:1', expected three whole numbers of 1 or more"),
+        ("3:0:0", "4:1:1", "found 3:0:0 in nodes of 4:1:1, expected one node at least"),
+        ("none.json", "1:1:1", "no such file"),
+    ],
+)
+def test_odd_specifications_are_refused(spec: str, per_server: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        gavel_parts(spec, per_server)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('{"a": ["1:1:1", "2:2:2"]}', "found 2 specifications"), ("[1]", "something else"), ("{", "something else")],
+)
+def test_files_without_one_specification_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "specs.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        gavel_parts(tmp_path / "specs.json")

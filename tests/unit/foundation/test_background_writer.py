@@ -1,0 +1,78 @@
+"""The second thread: order, bounded memory, the first error and a clean end."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from fastsim.foundation.background_writer import DEPTH, Background, Inline
+
+
+def test_everything_is_done_in_order_elsewhere() -> None:
+    done: list[tuple[int, int]] = []
+    scribe = Background()
+    for k in range(50):
+        scribe.do(lambda number: done.append((number, threading.get_ident())), k)
+    scribe.close()
+    assert [number for number, _ in done] == list(range(50))
+    assert {thread for _, thread in done} != {threading.get_ident()}
+
+
+def test_inline_does_it_here_and_at_once() -> None:
+    done: list[int] = []
+    scribe = Inline()
+    scribe.do(done.append, 1)
+    assert done == [1]
+    scribe.close()
+    scribe.drop()
+
+
+def test_who_tells_too_much_waits() -> None:
+    go = threading.Event()
+    scribe = Background()
+    told: list[int] = []
+
+    def tell() -> None:
+        for k in range(DEPTH + 3):
+            scribe.do(go.wait)
+            told.append(k)
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    time.sleep(0.2)
+    assert len(told) <= DEPTH + 1  # one is being done, the others wait
+    go.set()
+    teller.join()
+    scribe.close()
+    assert len(told) == DEPTH + 3
+
+
+def fail() -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_the_first_error_comes_back_and_nothing_is_done_after_it() -> None:
+    done: list[int] = []
+    scribe = Background()
+    scribe.do(fail)
+    with pytest.raises(OSError, match="No space left"):
+        for k in range(1000):
+            scribe.do(done.append, k)
+            time.sleep(0.001)
+    with pytest.raises(OSError, match="No space left"):
+        scribe.close()
+    scribe.drop()
+    assert done == [] and not scribe._thread.is_alive()
+
+
+def test_dropping_ends_the_thread_without_the_rest() -> None:
+    done: list[int] = []
+    go = threading.Event()
+    scribe = Background()
+    scribe.do(go.wait)
+    scribe.do(done.append, 1)
+    threading.Timer(0.15, go.set).start()
+    scribe.drop()
+    assert done == [] and not scribe._thread.is_alive()

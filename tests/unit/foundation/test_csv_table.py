@@ -1,0 +1,75 @@
+"""Strict CSV: empty fields are null, everything else that does not belong is named by line and column."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.foundation.csv_table import csv_line, read_csv
+
+TYPES = {"name": pa.string(), "cpu": pa.int64(), "watts": pa.float64()}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_types_are_those_asked_for_and_empty_is_null(tmp_path: Path) -> None:
+    table = read_csv(written(tmp_path, "cpu,name\n1,1\n,\n"), TYPES, ("cpu",))
+    assert table.to_pydict() == {"cpu": [1, None], "name": ["1", None]}
+    assert table.schema.types == [pa.int64(), pa.string()]
+
+
+def test_compressed_is_read_and_judged_alike(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"name,cpu\na,1\nb,x\n"))
+    with pytest.raises(InputError, match=r"t\.csv\.gz:3: cpu: found 'x', expected an integer \(int64\)"):
+        read_csv(path, TYPES, ())
+    path.write_bytes(gzip.compress(b"name,cpu\na,1\n"))
+    assert read_csv(path, TYPES, ()).to_pydict() == {"name": ["a"], "cpu": [1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"t\.csv:1: found columns \(none\), expected at least: cpu"),
+        ("name\na\n", r"t\.csv:1: found columns name, expected at least: cpu"),
+        ("cpu,cpu\n1,2\n", r"t\.csv:1: found columns cpu, cpu"),
+        ("cpu,gpu\n1,2\n", r"t\.csv:1: gpu: found an unknown column, expected columns from: name, cpu, watts"),
+        ("cpu\n1.5\n", r"t\.csv:2: cpu: found '1\.5', expected an integer"),
+        ("cpu,watts\n1,2\n\n3,many\n", r"t\.csv:4: watts: found 'many', expected a number \(double\)"),
+        ("cpu,watts\n1,2\n1\n", r"t\.csv:3: found 1 fields, expected 2 fields: cpu,watts"),
+        ("cpu,name\n1,a\n2,b,c\n", r"t\.csv:3: found 3 fields"),
+    ],
+)
+def test_the_first_fault_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_csv(written(tmp_path, text), TYPES, ("cpu",))
+
+
+def test_files_that_are_no_csv_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: found no such file, expected a CSV file"):
+        read_csv(tmp_path / "none.csv", TYPES, ())
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(b"cpu\n1\n")
+    with pytest.raises(InputError, match="plain or gzipped"):
+        read_csv(path, TYPES, ())
+    path.write_bytes(gzip.compress(b"cpu\n" + b"1\n" * 100_000)[:-40])
+    with pytest.raises(InputError, match=r"t\.csv\.gz: found .*, expected a .*CSV file"):
+        read_csv(path, TYPES, ())
+    latin = tmp_path / "t.csv"
+    latin.write_bytes("näme\n".encode("latin-1"))
+    with pytest.raises(InputError, match="utf-8"):
+        read_csv(latin, TYPES, ())
+
+
+def test_lines_count_the_header_and_blank_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, "cpu\n\n1\n\n\n2\n")
+    assert [csv_line(path, row) for row in (0, 1)] == [3, 6]
+    assert csv_line(path, 7) == 9  # past the end: as if no line were blank

@@ -1,0 +1,154 @@
+"""The HTTP service: what it answers, what it refuses, and that nobody can hold it up."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.http import Limits, Reply, Request, Service, address_of, json_reply
+
+
+def echo(request: Request) -> Reply:
+    """What came in."""
+    return json_reply({"query": request.query, "body": request.body.decode()})
+
+
+def failing(request: Request) -> Reply:
+    """An answer that cannot be given."""
+    raise InputError("pod: cpu", "'1GB'", "a quantity")
+
+
+@contextmanager
+def running(timeout_s: float) -> Iterator[Service]:
+    """A service for three connections that waits so long for a request."""
+    made = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing},
+                   limits=Limits(body_bytes=100, timeout_s=timeout_s, connections=3))  # fmt: skip
+    ended = threading.Event()
+    thread = threading.Thread(target=made.run, args=(ended.is_set,))
+    thread.start()
+    yield made
+    ended.set()
+    thread.join()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service with time for a machine that is busy with something else."""
+    with running(10.0) as made:
+        yield made
+
+
+@pytest.fixture
+def hasty() -> Iterator[Service]:
+    """A service of short patience."""
+    with running(0.4) as made:
+        yield made
+
+
+def asked(service: Service, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    """Status and body of one request."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    connection.request(method, path, body)
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+def sent(service: Service, *parts: bytes, pause_s: float = 0.0) -> bytes:
+    """What comes back for these bytes, until the service hangs up."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        for part in parts:
+            try:
+                connection.sendall(part)
+            except OSError:
+                break
+            time.sleep(pause_s)
+        found = b""
+        try:
+            while piece := connection.recv(65_536):
+                found += piece
+        except ConnectionResetError:
+            pass
+        return found
+
+
+def test_answers(service: Service) -> None:
+    status, body = asked(service, "GET", "/?node=n1&node=n2")
+    assert (status, json.loads(body)) == (200, {"query": {"node": "n2"}, "body": ""})
+    status, body = asked(service, "POST", "/", b"x" * 100)
+    assert status == 200 and json.loads(body)["body"] == "x" * 100
+    assert service.answered == 2
+
+
+def test_a_connection_is_used_again(service: Service) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    for _ in range(3):
+        connection.request("GET", "/")
+        assert connection.getresponse().read()
+    connection.close()
+
+
+def test_what_is_not_there(service: Service) -> None:
+    assert asked(service, "GET", "/other") == (404, b"no such path; there is /, /bad\n")
+    assert asked(service, "POST", "/bad", b"")[0] == 405
+    assert asked(service, "DELETE", "/")[0] == 501
+    assert asked(service, "GET", "/bad") == (400, b"pod: cpu: found '1GB', expected a quantity\n")
+    assert asked(service, "GET", "/?" + "&".join("a=1" for _ in range(21)))[0] == 400
+
+
+def test_long_requests_are_refused(service: Service) -> None:
+    assert b" 413 a body of 101 bytes" in sent(service, b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n")
+    assert b" 411 " in sent(service, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert b" 411 " in sent(service, b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
+    assert b" 200 " not in sent(service, b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000)
+
+
+def test_slow_requests_are_cut_off(hasty: Service) -> None:
+    began = time.monotonic()
+    assert sent(hasty, *[b"G"] * 30, pause_s=0.05) == b""
+    assert sent(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
+    assert time.monotonic() - began < 8
+    assert asked(hasty, "GET", "/")[0] == 200
+
+
+def test_more_connections_than_there_is_room_for(hasty: Service) -> None:
+    idle = [socket.create_connection(("127.0.0.1", hasty.port), timeout=10) for _ in range(3)]
+    time.sleep(0.15)
+    assert sent(hasty, b"GET / HTTP/1.0\r\n\r\n") == b""
+    for connection in idle:
+        assert connection.recv(1) == b""  # idle ones are not waited for
+        connection.close()
+    assert asked(hasty, "GET", "/")[0] == 200
+
+
+def test_a_port_in_use(service: Service) -> None:
+    with pytest.raises(ScenarioError, match=f"--listen 127.0.0.1:{service.port}: found a port in use, expected a free"):
+        Service({}, port=service.port)
+
+
+def test_addresses() -> None:
+    assert address_of("9400") == address_of(":9400") == ("127.0.0.1", 9400)
+    assert address_of("0.0.0.0:80") == ("0.0.0.0", 80) and address_of("[::1]:9") == ("::1", 9)
+    for text in ("", "host", "host:http", "::1:9", "h:99999", "h:-1"):
+        with pytest.raises(ScenarioError, match="--listen"):
+            address_of(text)
+    with pytest.raises(ScenarioError, match="the name or number of this machine"):
+        Service({}, host="no such host")
+
+
+def test_any_address_of_six_parts() -> None:
+    try:
+        made = Service({}, host="::1")
+    except ScenarioError:
+        pytest.skip("no IPv6 here")
+    assert made.url == f"http://[::1]:{made.port}"
+    made.run(lambda: True)

@@ -1,0 +1,195 @@
+"""Tables on disk: whole or absent, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fastsim.errors import InputError, ResultError
+from fastsim.foundation.parquet import (
+    TableWriter,
+    fresh_dictionary,
+    one_line,
+    open_parquet,
+    parquet_batches,
+    parquet_table,
+    rechunked,
+    replacing,
+    replacing_folder,
+    write_parquet,
+)
+
+ENUM = pa.dictionary(pa.int8(), pa.string())
+SCHEMA = pa.schema(
+    [("pod_id", pa.int64()), ("t", pa.float64()), ("q", ENUM), ("models", pa.list_(pa.string())), ("cpu", pa.int64())]
+)
+ROWS: dict[str, list[Any]] = {
+    "pod_id": [0, 1, 2, 3],
+    "t": [0.0, 1.5, None, 3.0],
+    "q": ["b", "a", None, "b"],
+    "models": [["x", "y"], None, [], ["x"]],
+    "cpu": [5, 6, None, 8],
+}
+
+
+def batch(rows: dict[str, list[Any]] = ROWS) -> pa.RecordBatch:
+    arrays = [pa.array(rows[f.name], pa.string() if f.type == ENUM else f.type) for f in SCHEMA]
+    return pa.RecordBatch.from_arrays([fresh_dictionary(a, f.type) for a, f in zip(arrays, SCHEMA, strict=True)],
+                                      schema=SCHEMA)  # fmt: skip
+
+
+def test_bytes_depend_on_the_rows_alone(tmp_path: Path) -> None:
+    whole, pieces = batch(), [batch().slice(0, 1), batch().slice(1, 0), batch().slice(1, 3)]
+    assert write_parquet(tmp_path / "a", [whole], SCHEMA, {"z": "1", "a": "2"}, ("pod_id",)) == 4
+    assert write_parquet(tmp_path / "b", pieces, SCHEMA, {"a": "2", "z": "1"}, ("pod_id",)) == 4
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert parquet_table(tmp_path / "a").to_pydict() == ROWS
+    stamped = pq.read_metadata(tmp_path / "a").metadata
+    assert (stamped[b"a"], stamped[b"fastsim.row_count"], stamped[b"fastsim.sorted_by"]) == (b"2", b"4", b"pod_id")
+
+
+def test_ids_are_deltas_times_are_split_and_the_rest_have_dictionaries(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a", [batch()], SCHEMA)
+    group = pq.read_metadata(tmp_path / "a").row_group(0)
+    columns = {group.column(i).path_in_schema.split(".")[0]: group.column(i) for i in range(5)}
+    assert "DELTA_BINARY_PACKED" in columns["pod_id"].encodings and "BYTE_STREAM_SPLIT" in columns["t"].encodings
+    assert {name for name, column in columns.items() if "RLE_DICTIONARY" in column.encodings} == {"q", "models", "cpu"}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+
+
+def test_an_empty_table_is_a_file_too(tmp_path: Path) -> None:
+    assert write_parquet(tmp_path / "a", [], SCHEMA) == 0
+    assert parquet_table(tmp_path / "a").num_rows == 0 and parquet_table(tmp_path / "a").schema.names == SCHEMA.names
+
+
+def test_a_failure_midway_keeps_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+
+    def breaking() -> Iterator[pa.RecordBatch]:
+        yield batch()
+        raise InputError("w:5", "x", "y")
+
+    with pytest.raises(InputError):
+        write_parquet(tmp_path / "a", breaking(), SCHEMA)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"] and (tmp_path / "a").read_text() == "old"
+
+
+def test_replacing_names_the_target_in_its_error(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as partial:
+        assert partial.parent == tmp_path and partial.name.startswith(".a.")
+        partial.write_text("new")
+        assert not (tmp_path / "a").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"] and (tmp_path / "a").read_text() == "new"
+    with pytest.raises(ResultError, match=r"/b: cannot be written: disk gone$"), replacing(tmp_path / "b"):
+        raise OSError("disk gone")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ResultError, match="cannot be written"), replacing(tmp_path / "folder") as partial:
+        partial.write_text("a folder stands in the way")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "folder"]
+
+
+def test_rechunked_cuts_and_joins() -> None:
+    pieces = [batch().slice(0, 3), batch().slice(0, 0), batch().slice(3, 1), batch()]
+    assert [piece.num_rows for piece in rechunked(pieces, 3)] == [3, 3, 2]
+    assert pa.Table.from_batches(rechunked(pieces, 3)).column("pod_id").to_pylist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert list(rechunked([batch().slice(0, 0)], 3)) == []
+
+
+def test_a_slice_has_a_dictionary_of_its_own() -> None:
+    tail = fresh_dictionary(batch().column("q").slice(1), ENUM)
+    assert tail.dictionary.to_pylist() == ["a", "b"] and tail.indices.to_pylist() == [0, None, 1]
+    assert fresh_dictionary(pa.array([1.0, 2.0]), pa.int64()).to_pylist() == [1, 2]
+    with pytest.raises(pa.ArrowInvalid):
+        fresh_dictionary(pa.array([1.5]), pa.int64())
+
+
+def test_an_ordered_dictionary_keeps_its_words_and_their_order(tmp_path: Path) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 0], pa.int8()), ["low", "mid", "high"], ordered=True)
+    write_parquet(tmp_path / "x.parquet", [pa.record_batch({"x": column})], pa.schema([("x", kind)]))
+    (chunk,) = pq.read_table(tmp_path / "x.parquet").column("x").chunks
+    assert chunk.dictionary.to_pylist() == ["low", "mid", "high"]
+    assert chunk.to_pylist() == ["high", "low"]
+
+
+def test_a_row_group_of_its_own_comes_between_others(tmp_path: Path) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    one = pa.record_batch({"x": [1]}, schema)
+    with TableWriter(tmp_path / "x.parquet", schema) as writer:
+        writer.group(one)
+        writer.group(one)
+        writer.add(one)
+        with pytest.raises(ValueError, match="1 rows after 1 are no row group"):
+            writer.group(one)
+        assert writer.close() == 3
+    assert pq.ParquetFile(tmp_path / "x.parquet").metadata.num_row_groups == 3
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    with pytest.raises(InputError, match=r"p\.parquet: found no such file, expected a Parquet file"):
+        open_parquet(path)
+    path.write_bytes(b"PAR1 no, not really PAR1")
+    with pytest.raises(InputError, match=r"p\.parquet: found .*, expected a complete Parquet file"):
+        parquet_table(path)
+    with pytest.raises(InputError, match="complete Parquet file"):
+        list(parquet_batches(path, ["pod_id"], 10))
+
+
+def test_batches_are_of_the_columns_and_size_asked_for(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a", [batch()], SCHEMA)
+    pieces = list(parquet_batches(tmp_path / "a", ["cpu", "pod_id"], 3))
+    assert [piece.num_rows for piece in pieces] == [3, 1] and set(pieces[0].schema.names) == {"cpu", "pod_id"}
+
+
+def test_foreign_errors_fit_one_line() -> None:
+    assert one_line(ValueError("a\n  b\tc")) == "a b c"
+    assert len(one_line(ValueError("x" * 500))) == 200
+
+
+def test_a_folder_keeps_what_it_had_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    target.mkdir()
+    (target / "old").touch()
+    with pytest.raises(KeyboardInterrupt), replacing_folder(target) as partial:
+        (partial / "new").touch()
+        raise KeyboardInterrupt
+    assert [file.name for file in tmp_path.rglob("*")] == ["run", "old"]
+    with replacing_folder(target) as partial:
+        (partial / "new").touch()
+    assert [file.name for file in tmp_path.rglob("*")] == ["run", "new"]
+
+
+def test_a_folder_does_not_replace_a_file(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(ResultError, match="cannot be written"), replacing_folder(tmp_path / "run"):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+@pytest.mark.parametrize("codes", [[], [0], [0, 1, 1, 0, 2], [1, 0, 2], [0, 2], [0, 0, 1], [0, None, 1, 2], [2, 2]])
+@pytest.mark.parametrize("words", [["a", "b", "c"], ["a", "b", "a"], [f"w{k}" for k in range(99)]])
+def test_words_stand_in_order_of_first_appearance(codes: list[int | None], words: list[str]) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), pa.array(words, pa.large_string()))
+    fresh = fresh_dictionary(column, ENUM)
+    said = [None if code is None else words[code] for code in codes]
+    assert (fresh.type, fresh.to_pylist()) == (ENUM, said)
+    assert fresh.dictionary.to_pylist() == list(dict.fromkeys(word for word in said if word is not None))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_a_dictionary_from_elsewhere_gets_only_the_values_it_uses(kind: pa.DataType) -> None:
+    words = pa.array(["never", "b", "a"]).cast(kind)
+    for indices, dictionary in (
+        ([1, None, 2, 1], words),
+        ([1, 3, 2, 4], pa.array(["never", "b", "a", None, "b"]).cast(kind)),  # a null and a value twice
+    ):
+        column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.uint32()), dictionary)
+        fresh = fresh_dictionary(column, pa.dictionary(pa.int8(), pa.string()))
+        assert fresh.to_pylist() == ["b", None, "a", "b"] and fresh.dictionary.to_pylist() == ["b", "a"]

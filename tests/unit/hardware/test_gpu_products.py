@@ -1,0 +1,48 @@
+"""GPU models by the names of labels, and instances packed on devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.hardware import mig
+from fastsim.hardware.gpu_products import Product, layouts, product, with_products
+from fastsim.hardware.model_catalog import Catalog, GpuModel
+
+
+def test_products_have_catalogue_names() -> None:
+    assert product("Tesla-V100-SXM2-32GB") == Product("V100M32", 32510, "V100M32")
+    assert product("nvidia-a100-sxm4-80gb-MIG-1g.10gb").gpu_model == "A100-80GB"
+    assert product("Tesla-T4-SHARED").gpu_model == "T4"
+    assert product("Made-Up") == Product("Made-Up")
+
+
+def test_models_are_added_with_the_watts_of_their_like() -> None:
+    catalog, unknown = with_products(Catalog.default(), ["T4", "V100", "P4", "Made-Up"])
+    assert unknown == ["P4", "Made-Up"]
+    assert (catalog.gpu["V100"].idle_w, catalog.gpu["V100"].peak_w) == (30, 300)
+    assert catalog.gpu["P4"] == GpuModel(0, 0, 7611)
+    assert with_products(Catalog.default(), ["T4"])[0] is Catalog.default()
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"mig-1g.10gb": 14}, ["7*1g.10gb", "7*1g.10gb"]),
+        ({"mig-3g.40gb": 2, "mig-1g.10gb": 1}, ["2*3g.40gb", "1g.10gb"]),
+        ({"mig-3g.40gb": 1, "mig-2g.20gb": 2}, ["3g.40gb+2*2g.20gb"]),
+        ({}, []),
+    ],
+)
+def test_instances_are_packed(counts: dict[str, int], expected: list[str]) -> None:
+    found = layouts("n1", "A100-80GB", counts)
+    assert found == expected
+    if found:
+        mig.refuse("n1", ";".join(found), len(found), "A100-80GB")
+
+
+def test_instances_that_a_model_does_not_have() -> None:
+    with pytest.raises(InputError, match=r"n1: mig-9g\.90gb: found 1 on A100-80GB"):
+        layouts("n1", "A100-80GB", {"mig-9g.90gb": 1})
+    with pytest.raises(InputError, match="a model that can be partitioned"):
+        layouts("n1", "T4", {"mig-1g.10gb": 1})

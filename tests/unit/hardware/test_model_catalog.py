@@ -1,0 +1,76 @@
+"""The catalogue: published watts, watts tables, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.hardware.model_catalog import Catalog, CpuModel, GpuModel
+
+HEADER = "kind,model,idle_w,peak_w,memory_mib,cores_per_socket\n"
+
+
+def test_default_watts_are_the_published_ones() -> None:
+    catalog = Catalog.default()
+    assert catalog.gpu["T4"] == GpuModel(10, 70, 15109)
+    assert (catalog.gpu["G2"].idle_w, catalog.gpu["G2"].peak_w) == (30, 150)
+    assert (catalog.gpu["G3"].idle_w, catalog.gpu["G3"].peak_w) == (50, 400)
+    assert catalog.cpu[""] == catalog.cpu["Intel-Xeon-ES-2682-V4"] == CpuModel(15, 120, 16)
+
+
+def test_extended_adds_and_replaces_without_touching_the_default() -> None:
+    wider = Catalog.default().extended(gpu={"H100": GpuModel(60, 700), "T4": GpuModel(1, 2)})
+    assert wider.gpu["H100"].peak_w == 700 and wider.gpu["T4"].peak_w == 2
+    assert "H100" not in Catalog.default().gpu and Catalog.default().gpu["T4"].peak_w == 70
+
+
+def test_watts_table_extends_the_default(tmp_path: Path) -> None:
+    path = tmp_path / "watts.csv"
+    path.write_text(HEADER + "gpu,H100,60,700,81559,\ncpu,Epyc,90,280,,64\n")
+    catalog = Catalog.from_csv(path)
+    assert catalog.gpu["H100"] == GpuModel(60, 700, 81559)
+    assert catalog.cpu["Epyc"] == CpuModel(90, 280, 64)
+    assert catalog.gpu["T4"] == Catalog.default().gpu["T4"]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("gpu,H100,60,700,1,,\n", [":2", "7 fields", "6 fields"]),
+        ("tpu,v5,60,700,1,\n", [":2: kind", "'tpu'", "gpu or cpu"]),
+        ("gpu,,60,700,1,\n", [":2: model", "''"]),
+        ("gpu,A,1,2,,\n\ngpu,A,1,2,,\n", [":4: model", "'A'", "new"]),
+        ("gpu,H100,-1,700,1,\n", [":2: idle_w", "-1", "not negative"]),
+        ("gpu,H100,nan,700,1,\n", [":2: idle_w", "nan", "finite"]),
+        ("gpu,H100,60,30,1,\n", [":2: peak_w", "30", "at least idle_w (60)"]),
+        ("gpu,H100,60,many,1,\n", [":2: peak_w", "'many'", "a number"]),
+        ("gpu,H100,60,,1,\n", [":2: peak_w", "nothing", "watts"]),
+        ("gpu,H100,60,90,-5,\n", [":2: memory_mib", "-5"]),
+        ("cpu,Epyc,90,280,,\n", [":2: cores_per_socket", "0", "1 or more"]),
+    ],
+)
+def test_broken_watts_table_is_named_to_the_cell(tmp_path: Path, row: str, words: list[str]) -> None:
+    path = tmp_path / "watts.csv"
+    path.write_text(HEADER + row)
+    with pytest.raises(InputError) as error:
+        Catalog.from_csv(path)
+    assert all(word in str(error.value) for word in [str(path), *words]), str(error.value)
+
+
+def test_unknown_or_missing_column_and_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "watts.csv"
+    path.write_text("kind,model,idle_w,peak_w,colour\n")
+    with pytest.raises(InputError, match=r":1: colour: found an unknown column"):
+        Catalog.from_csv(path)
+    path.write_text("kind,model\n")
+    with pytest.raises(InputError, match="idle_w"):
+        Catalog.from_csv(path)
+    with pytest.raises(InputError, match="no such file"):
+        Catalog.from_csv(tmp_path / "none.csv")
+
+
+def test_extended_refuses_implausible_models() -> None:
+    with pytest.raises(InputError, match=r"catalog.gpu\['X'\]: idle_w"):
+        Catalog.default().extended(gpu={"X": GpuModel(float("inf"), 1)})

@@ -1,0 +1,128 @@
+"""Virtual GPUs: boards from what their device plugin registers, and pods that ask for parts of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.errors import InputError
+from fastsim.kubernetes.devices.hami import Board, boards
+from fastsim.kubernetes.snapshot import Snapshot
+from tests.objects import manifest, node, pod, row_of, written
+
+HAMI, VOLCANO = "hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register"
+ENTRY = "GPU-{},10,15360,100,NVIDIA-Tesla T4,0,true:"
+GPU, MEMORY, PERCENT, CORES = (
+    "nvidia.com/gpu",
+    "nvidia.com/gpumem",
+    "nvidia.com/gpumem-percentage",
+    "nvidia.com/gpucores",
+)
+NUMBER = "volcano.sh/vgpu-number"
+
+
+def registered(count: int, name: str = "hami", text: str | None = None) -> dict[str, Any]:
+    body = node(name, amounts={GPU: str(10 * count)})
+    body["metadata"]["annotations"] = {HAMI: text or "".join(ENTRY.format(i) for i in range(count))}
+    return body
+
+
+def placed(path: Path, *objects: dict[str, Any]) -> tuple[dict[Any, int], list[tuple[Any, ...]], Counter[str]]:
+    """How many pods are on each node, what they ask of devices, and what was said."""
+    snapshot = Snapshot.read(written(path / "a.json", *objects))
+    workload = snapshot.workload()
+    result = fs.simulate(snapshot.cluster(), workload, "best_fit")
+    rows = [row for batch in workload.batches() for row in batch.to_pylist()]
+    asked = [(row["num_gpu"], row["gpu_milli"], row.get("gpu_memory_mib")) for row in rows]
+    return dict(result.placements.group_by("node").agg(pl.len()).rows()), asked, snapshot.notices
+
+
+def devices(body: dict[str, Any]) -> tuple[Any, ...]:
+    row = row_of(body)[0]
+    return row["num_gpu"], row["gpu_model"], row["gpu_memory_mib"], row["extra_resources"]
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_boards_are_counted_not_the_pods_that_may_share_them(count: int) -> None:
+    assert devices(registered(count)) == (count, "T4", 15360, None)
+
+
+def test_every_form_of_the_list() -> None:
+    entry = {"id": "GPU-1", "count": 5, "devmem": 46068, "devcore": 100, "type": "NVIDIA-NVIDIA A10", "health": True}
+    text = json.dumps([entry, {**entry, "id": "GPU-2", "health": False}])
+    assert boards(manifest(registered(1, text=text))) == [Board(46068, "NVIDIA-A10")]
+    ill = ENTRY.format(1) + ENTRY.format(2).replace("true", "false")
+    assert boards(manifest(registered(1, text=ill))) == [Board(15360, "Tesla-T4")]
+    other = node(amounts={NUMBER: "10"})
+    other["metadata"]["annotations"] = {VOLCANO: "GPU-1,10,32768,Tesla-V100-SXM2-32GB,true:"}
+    assert devices(other) == (1, "V100M32", 32768, None)
+    assert boards(manifest(node())) == []
+    for wrong in ("GPU-1", "[1]", "GPU-1,10,b:", "[{]"):
+        with pytest.raises(InputError, match="expected boards such as GPU-1,10"):
+            boards(manifest(registered(1, text=wrong)))
+
+
+def test_boards_of_several_kinds() -> None:
+    text = ENTRY.format(1) * 2 + "GPU-9,10,7611,100,NVIDIA-P4,0,true:"
+    row, notices = row_of(registered(3, text=text))
+    assert (row["num_gpu"], row["gpu_model"], row["gpu_memory_mib"]) == (3, "T4", 7611) and len(notices) == 2
+
+
+def test_pods_share_boards_by_memory_and_cores(tmp_path: Path) -> None:
+    pods = [pod(f"p{i}", {GPU: 1, MEMORY: 7000, CORES: 30}) for i in range(5)]
+    assert placed(tmp_path, registered(2), *pods)[:2] == ({"hami": 4, None: 1}, [(1, 300, 7000)] * 5)
+    pods = [pod(f"p{i}", {GPU: 1, MEMORY: 1000, CORES: 60}) for i in range(3)]
+    assert placed(tmp_path, registered(2), *pods)[0] == {"hami": 2, None: 1}
+    pods = [pod(f"p{i}", {MEMORY: 5000}) for i in range(7)]
+    assert placed(tmp_path, registered(2), *pods)[:2] == ({"hami": 6, None: 1}, [(1, 325, 5000)] * 7)
+
+
+def test_percent_of_the_memory(tmp_path: Path) -> None:
+    pods = [pod(f"p{i}", {GPU: 1, PERCENT: 50, CORES: 20}) for i in range(3)]
+    counts, asked, notices = placed(tmp_path, registered(1), *pods)
+    assert (counts, asked) == ({"hami": 2, None: 1}, [(1, 200, 7680)] * 3)
+    told = "pods: a percentage of a device's memory is that of the largest device"
+    assert told not in notices
+    large = registered(1, "large", ENTRY.format(7).replace("15360", "20000"))
+    assert placed(tmp_path, registered(1), large, *pods)[2][told] == 3
+
+
+@pytest.mark.parametrize("asked", [{GPU: 1}, {GPU: 1, CORES: 30}, {GPU: 1, PERCENT: 100}])
+def test_all_memory_is_the_whole_board(tmp_path: Path, asked: dict[str, object]) -> None:
+    pods = [pod(f"p{i}", asked) for i in range(3)]
+    assert placed(tmp_path, registered(2), *pods)[:2] == ({"hami": 2, None: 1}, [(1, 1000, None)] * 3)
+
+
+def test_several_parts_are_whole_boards_and_it_is_said(tmp_path: Path) -> None:
+    counts, asked, notices = placed(tmp_path, registered(2), pod("p", {GPU: 2, MEMORY: 3000, CORES: 10}))
+    assert counts == {"hami": 1} and asked == [(2, 1000, 3000)]
+    assert notices["pods: shares of several GPUs count as whole ones"] == 1
+
+
+def test_containers_ask_for_parts_of_the_same_size(tmp_path: Path) -> None:
+    body = pod("p", {GPU: 1, MEMORY: 3000})
+    body["spec"]["containers"] *= 2
+    assert placed(tmp_path, registered(2), body)[1] == [(2, 1000, 3000)]
+    body = pod("p", {MEMORY: 3000})
+    body["spec"]["containers"] *= 2
+    assert placed(tmp_path, registered(2), body)[1] == [(2, 1000, 3000)]
+
+
+def test_parts_go_to_nodes_that_registered_boards(tmp_path: Path) -> None:
+    plain = node("plain", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts={GPU: "4"})
+    pods = [pod(f"p{i}", {GPU: 1, MEMORY: 7000}) for i in range(3)]
+    assert placed(tmp_path, plain, registered(1), *pods)[0] == {"hami": 2, None: 1}
+
+
+def test_volcano_without_a_list(tmp_path: Path) -> None:
+    told = {NUMBER: "20", "volcano.sh/vgpu-cores": "200", "volcano.sh/vgpu-memory": "30720"}
+    body = node("v", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts=told)
+    assert devices(body) == (2, "T4", 15360, None)
+    asked: dict[str, object] = {NUMBER: 1, "volcano.sh/vgpu-memory": 7000, "volcano.sh/vgpu-cores": 50}
+    assert placed(tmp_path, body, *(pod(f"p{i}", asked) for i in range(5)))[0] == {"v": 4, None: 1}

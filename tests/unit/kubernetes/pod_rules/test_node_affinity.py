@@ -1,0 +1,89 @@
+"""Which nodes pods of Kubernetes may use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import Constraint
+from fastsim.kubernetes.nodes import Taint
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, SOFT, Places, constraints, spread_notices, tolerates
+
+NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen": "8"}, {"name": "c"})
+GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
+
+
+def asked(spec: dict[str, Any], places: Places = Places()) -> tuple[list[Constraint], Counter[str]]:  # noqa: B008
+    notices: Counter[str] = Counter()
+    return constraints(spec, "p", places, notices), notices
+
+
+def wanting(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {HARD: {"nodeSelectorTerms": list(terms)}}}}
+
+
+ZONE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["x"]}]}
+YOUNG = {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["7"]}]}
+NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c"]}]}
+
+
+def test_preferences_are_counted() -> None:
+    assert asked({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
+
+
+def test_spread_is_counted_by_whether_it_must_hold() -> None:
+    rules = [{"maxSkew": 1}, {"whenUnsatisfiable": "DoNotSchedule"}, {"whenUnsatisfiable": "ScheduleAnyway"}]
+    found = [f"pods: topologySpreadConstraints with {rule}" for rule in ("DoNotSchedule", "ScheduleAnyway")]
+    assert spread_notices({"topologySpreadConstraints": rules}, "p") == found and spread_notices({}, "p") == []
+
+
+def test_selectors_and_one_term_are_expressions() -> None:
+    found, _ = asked({"nodeSelector": {"disk": "ssd", "name": "n"}, **wanting(ZONE)})
+    assert found == [("disk", "In", ("ssd",)), ("label:name", "In", ("n",)), ("zone", "In", ("x",))]
+
+
+def test_alternatives_are_the_nodes_where_one_of_them_holds() -> None:
+    assert asked(wanting(ZONE, NAMED), Places(NODES))[0] == [("name", "In", ("a", "c"))]
+    assert asked(wanting(ZONE, YOUNG), Places(NODES))[0] == [("name", "In", ("a", "b"))]
+    found, notices = asked(wanting(ZONE, NAMED))
+    assert (found, sum(notices.values())) == ([], 1)
+
+
+def test_taints_keep_away_who_does_not_tolerate_them() -> None:
+    places = Places(NODES, (GPU_ONLY,))
+    assert asked({}, places)[0] == [("taint:gpu=yes:NoSchedule", "DoesNotExist", ())]
+    assert asked({"tolerations": [{"operator": "Exists"}]}, places)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("toleration", "good"),
+    [
+        ({"key": "gpu", "value": "yes"}, True),
+        ({"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}, True),
+        ({"key": "gpu", "value": "no"}, False),
+        ({"key": "gpu", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "gpu", "operator": "Exists"}, True),
+        ({"operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"value": "yes"}, False),
+        ({"key": "cpu", "operator": "Exists"}, False),
+    ],
+)
+def test_tolerations(toleration: dict[str, str], good: bool) -> None:
+    assert tolerates(toleration, GPU_ONLY) is good
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["x"]}]},
+        {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["new"]}]},
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": "x"}]},
+        {"matchFields": [{"key": "metadata.uid", "operator": "In", "values": ["c"]}]},
+    ],
+)
+def test_bad_expressions_are_named(term: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^p: "):
+        asked(wanting(term))

@@ -1,0 +1,173 @@
+"""Rules between pods: what keeps them apart from pods that run, or beside them, and what is only counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import Constraint
+from fastsim.kubernetes.controllers import pods
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
+from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE, Kind, Peers, Rules, selects
+from fastsim.kubernetes.snapshot import Snapshot
+from tests.objects import manifest, node, pod
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = ({"name": "a", ZONE: "x"}, {"name": "b", ZONE: "x"}, {"name": "c", ZONE: "y"}, {"name": "d"})
+WEB, DB = {"app": "web"}, {"app": "db"}
+
+
+def term(labels: dict[str, str] | None, topology: str = HOSTNAME, **more: Any) -> dict[str, Any]:
+    selector = {} if labels is None else {"labelSelector": {"matchLabels": labels}}
+    return {**selector, "topologyKey": topology, **more}
+
+
+def apart(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {"podAntiAffinity": {HARD: list(terms)}}}
+
+
+def beside(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {"podAffinity": {HARD: list(terms)}}}
+
+
+def runs(name: str, where: str, labels: dict[str, str], namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    return pod(name, labels=labels, meta={"namespace": namespace}, nodeName=where, **spec)
+
+
+def rules(asked: dict[str, Any], *others: dict[str, Any], namespaces: Any = None) -> Rules:
+    """What is found for a pod that waits among others."""
+    listed = list(pods([manifest(item) for item in (asked, *others)], Places(), Counter()))
+    return Peers(listed, NODES, namespaces).rules(listed[0])
+
+
+def away(*names: str, key: str = "name") -> Rules:
+    return Rules(constraints=(Constraint(key, "NotIn", names),))
+
+
+def test_a_pod_stays_away_from_pods_that_run() -> None:
+    db = [runs("d1", "a", DB), runs("d2", "c", DB), runs("e", "b", DB, "else"), runs("w", "d", WEB)]
+    assert rules(pod(labels=WEB, **apart(term(DB))), *db) == away("a", "c")
+    assert rules(pod(labels=WEB, **apart(term(DB, ZONE))), db[0]) == away("x", key=ZONE)
+    assert rules(pod(labels=WEB, **apart(term(None))), *db) == Rules()  # no selector selects nothing
+    over = pod("d", labels=DB, nodeName="a", status={"phase": "Succeeded"})
+    assert rules(pod(labels=WEB, **apart(term(DB))), over) == Rules()
+
+
+def test_pods_that_run_keep_others_away() -> None:
+    keeper = runs("k", "a", DB, **apart(term(WEB)))
+    assert rules(pod(labels=WEB), keeper) == away("a")
+    assert rules(pod(labels=DB), keeper) == Rules()
+    assert rules(pod(labels=WEB, meta={"namespace": "else"}), keeper) == Rules()
+    assert rules(pod(labels=WEB), runs("k", "c", DB, **apart(term(WEB, ZONE)))) == away("y", key=ZONE)
+    assert rules(pod(labels=WEB), runs("k", "d", DB, **apart(term(WEB, ZONE)))) == Rules()  # a node without a zone
+
+
+def test_namespaces() -> None:
+    other = runs("d", "a", DB, "else")
+    scopes: list[dict[str, Any]] = [{"namespaces": ["else"]}, {"namespaceSelector": {}}]
+    for scope in scopes:
+        assert rules(pod(labels=WEB, **apart(term(DB, **scope))), other) == away("a")
+    told: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
+    asked = pod(labels=WEB, **apart(term(DB, **told)))
+    assert rules(asked, other, namespaces={"else": {"team": "t"}}) == away("a")
+    assert rules(asked, other, namespaces={"else": {"team": "u"}}) == Rules()
+    assert rules(asked, other).notices == ("pods: a namespaceSelector without objects of namespaces",)
+    named: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "else"}}}
+    assert rules(pod(labels=WEB, **apart(term(DB, **named))), other, namespaces={"x": {}}) == away("a")
+
+
+def test_label_keys_take_the_values_of_the_pod() -> None:
+    one, two = runs("d1", "a", {**DB, "v": "1"}), runs("d2", "b", {**DB, "v": "2"})
+    labels = {**WEB, "v": "1"}
+    assert rules(pod(labels=labels, **apart(term(DB, matchLabelKeys=["v"]))), one, two) == away("a")
+    assert rules(pod(labels=labels, **apart(term(DB, mismatchLabelKeys=["v"]))), one, two) == away("b")
+
+
+def test_a_pod_goes_beside_pods_that_run() -> None:
+    asked = pod(labels=WEB, **beside(term(DB)))
+    assert rules(asked, runs("d1", "a", DB), runs("d2", "c", DB)).constraints == (Constraint("name", "In", ("a", "c")),)
+    in_zone = pod(labels=WEB, **beside(term(DB, ZONE)))
+    assert rules(in_zone, runs("d1", "b", DB)).constraints == (Constraint(ZONE, "In", ("x",)),)
+    assert rules(in_zone, runs("d1", "d", DB)).constraints == (NOWHERE,)
+    assert rules(asked, runs("w", "a", WEB)) == Rules(constraints=(NOWHERE,))
+    both = pod(labels=WEB, **beside(term(DB), term({"tier": "1"}, ZONE)))  # one pod must match all terms
+    assert rules(both, runs("d", "a", DB), runs("t", "c", {"tier": "1"})).constraints == (NOWHERE,)
+
+
+def test_the_first_of_pods_that_need_each_other_may_go_anywhere() -> None:
+    asked = pod(labels=WEB, **beside(term(WEB)))
+    assert rules(asked) == Rules()
+    assert rules(pod(labels=WEB, **beside(term(WEB, ZONE)))) == Rules(constraints=(Constraint(ZONE, "Exists"),))
+    in_zone = pod(labels=WEB, **beside(term(WEB, ZONE)))  # one that runs outside all zones is not in its way
+    assert rules(in_zone, runs("w", "d", WEB)).constraints == (Constraint(ZONE, "Exists"),)
+    second = {**asked, "metadata": {**asked["metadata"], "name": "p2"}}
+    assert rules(asked, second) == Rules(notices=("pods: affinity to other pods that wait",))
+    assert rules(asked, second, runs("w", "a", WEB)) == Rules(constraints=(Constraint("name", "In", ("a",)),))
+
+
+def test_rules_among_pods_that_wait_are_counted() -> None:
+    wait = "pods: anti-affinity to other pods that wait"
+    assert rules(pod(labels=WEB, **apart(term(DB))), pod("d", labels=DB)) == Rules(notices=(wait,))
+    assert rules(pod(labels=WEB, **apart(term(WEB, ZONE)))) == Rules()  # alone
+    assert rules(pod(labels=WEB, **apart(term(WEB, ZONE))), pod("q", labels=WEB)).notices == (wait,)
+    waits = rules(pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB))
+    assert waits == Rules(notices=("pods: affinity to other pods that wait",))
+    soft: dict[str, Any] = {"affinity": {"podAffinity": {SOFT: [{}]}, "podAntiAffinity": {SOFT: [{}]}}}
+    assert len(rules(pod(**soft)).notices) == 2
+
+
+def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:
+    own, named = apart(term(WEB)), {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+    first, second = pod(labels=WEB, **own), pod("q", labels={**WEB, "more": "x"}, **own)
+    found = rules(first, second)
+    assert found.group is not None and found == rules(second, first) == Rules(found.group)
+    assert rules(pod(labels=WEB, meta={"namespace": "else"}, **own)).group not in (None, found.group)
+    assert rules(pod(labels=WEB, **apart({"labelSelector": named, "topologyKey": HOSTNAME}))).group is not None
+    # One of the group that runs is seen by the group itself, one without the rule is not.
+    assert rules(first, runs("r", "a", WEB, **own)) == Rules(found.group)
+    assert rules(first, runs("r", "a", WEB)) == away("a")._replace(group=found.group)
+    assert rules(first, pod("q", labels=WEB)).notices == ("pods: anti-affinity to other pods that wait",)
+
+
+def test_placements_follow_the_rules() -> None:
+    zones = [node(name, {ZONE: zone}) for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))]
+    made = [
+        *zones, runs("db", "a", DB, **apart(term({"app": "batch"}, ZONE))), pod("batch", labels={"app": "batch"}),
+        pod("web", labels=WEB, **beside(term(DB, ZONE))), pod("far", labels={"app": "far"}, **apart(term(DB))),
+    ]  # fmt: skip
+    snapshot = Snapshot([manifest(item) for item in made])
+    workload = snapshot.workload()
+    names = workload.table()["native_id"].to_pylist()
+    placed = fs.simulate(snapshot.cluster(), workload, "best_fit").placements.sort("pod_id")["node"].to_list()
+    found = dict(zip(names, placed, strict=True))
+    assert found["default/batch"] == "c" and found["default/web"] in ("a", "b") and found["default/far"] != "a"
+    assert not snapshot.notices
+
+
+def test_selectors_and_bad_expressions() -> None:
+    assert selects({}, {}, "p") and not selects({"matchLabels": WEB}, DB, "p")
+    assert Kind("n", (), "", "here") == Kind("n", (), "", "there")
+    near = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["x"]}]}
+    faults: list[dict[str, Any]] = [
+        {"labelSelector": near}, {"labelSelector": {"matchLabels": "x"}}, {"namespaces": "x"}, {"matchLabelKeys": 3},
+    ]  # fmt: skip
+    for bad in faults:
+        with pytest.raises(InputError, match="Pod p1: "):
+            rules(pod(**apart({**term(WEB), **bad})))
+
+
+def test_pods_on_nodes_that_are_not_known() -> None:
+    there = runs("d", "gone", DB)
+    assert rules(pod(labels=WEB, **apart(term(DB))), there) == away("gone")
+    text = "pods: rules about pods on nodes that are not among the objects"
+    assert rules(pod(labels=WEB, **apart(term(DB, ZONE))), there) == Rules(notices=(text,))
+
+
+def test_a_pod_on_a_node_has_its_group_only() -> None:
+    own = runs("w", "a", WEB, **apart(term(WEB), term(DB)))
+    found = rules(own, runs("d", "b", DB), pod("q", labels=WEB))
+    assert found.group is not None and found == Rules(found.group)

@@ -1,0 +1,60 @@
+"""Pods stay where their volumes are; volumes of which nothing is known are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
+from fastsim.kubernetes.snapshot import Snapshot
+from tests.objects import manifest, node, pod
+
+
+def claim(name: str = "data", volume: str = "v", namespace: str = "default") -> dict[str, Any]:
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"volumeName": volume}}  # fmt: skip
+
+
+def volume(*zones: str) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in zones]
+    required = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if terms else {}
+    return {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": required}
+
+
+def asking(name: str = "data", **more: Any) -> dict[str, Any]:
+    return pod(volumes=[{"name": "x", "persistentVolumeClaim": {"claimName": name}}, {"name": "e"}], **more)
+
+
+NODES = [node(name, {"zone": zone}) for name, zone in (("a", "x"), ("b", "y"), ("c", "z"))]
+
+
+def found(*objects: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+    snapshot = Snapshot([manifest(item) for item in (*NODES, *objects)])
+    return snapshot.workload().table().to_pylist()[0].get("constraints"), dict(snapshot.notices)
+
+
+def test_a_pod_goes_where_its_volume_is() -> None:
+    objects = [*NODES, claim(), volume("y"), asking()]
+    snapshot = Snapshot([manifest(item) for item in objects])
+    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    assert result.placements["node"].to_list() == ["b"] and not snapshot.notices
+    assert found(claim(), volume("y", "z"), asking())[0] == [{"key": "name", "op": "In", "values": ["b", "c"]}]
+    assert found(claim(), volume(), asking()) == (None, {})
+    ephemeral = pod(volumes=[{"name": "x", "ephemeral": {"volumeClaimTemplate": {}}}])
+    assert found(claim("p1-x"), volume("y"), ephemeral)[0] == [{"key": "zone", "op": "In", "values": ["y"]}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "notices"),
+    [
+        ([asking()], {UNKNOWN: 1}),
+        ([claim(), asking()], {UNKNOWN: 1}),
+        ([claim(namespace="else"), volume("y"), asking()], {UNKNOWN: 1}),
+        ([claim(volume=""), asking()], {UNBOUND: 1}),
+        ([asking(nodeName="a")], {}),
+    ],
+)
+def test_volumes_of_which_nothing_is_known_are_counted(objects: list[dict[str, Any]], notices: dict[str, int]) -> None:
+    assert found(*objects) == (None, notices)

@@ -1,0 +1,123 @@
+"""Workloads of Kubernetes become the pods they stand for, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.kubernetes.controllers import PodManifest, pods, without_pods
+from fastsim.kubernetes.nodes import Taint
+from fastsim.kubernetes.pod_rules.node_affinity import Places
+from tests.objects import manifest, pod
+
+
+def workload(kind: str, name: str = "w", annotations: Any = None, owner: Any = None, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}}
+    metadata = {"name": name, "namespace": "ns", "annotations": annotations or {}, "ownerReferences": owner}
+    return {"kind": kind, "metadata": metadata, "spec": {"template": template, **spec}}
+
+
+def found(*objects: dict[str, Any], places: Places = Places()) -> tuple[list[PodManifest], Counter[str]]:  # noqa: B008
+    notices: Counter[str] = Counter()
+    return list(pods([manifest(item) for item in objects], places, notices)), notices
+
+
+def names(*objects: dict[str, Any], places: Places = Places()) -> list[str]:  # noqa: B008
+    return [pod.name for pod in found(*objects, places=places)[0]]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (workload("Deployment", replicas=3), 3),
+        (workload("ReplicaSet"), 1),
+        (workload("StatefulSet", replicas=0), 0),
+        (workload("Job"), 1),
+        (workload("Job", parallelism=4), 4),
+        (workload("Job", parallelism=2, completions=5), 5),
+        (workload("Job", suspend=True), 0),
+    ],
+)
+def test_how_many_pods(body: dict[str, Any], count: int) -> None:
+    assert names(body) == [f"w-{number}" for number in range(count)]
+
+
+def test_a_cron_job_runs_once() -> None:
+    inner = {"spec": {"parallelism": 2, "template": {"spec": {"containers": [], "priority": 3}}}}
+    body = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"jobTemplate": inner}}
+    made, notices = found(body)
+    assert [(item.name, item.namespace, item.spec["priority"]) for item in made] == [("c-0", "default", 3),
+                                                                                     ("c-1", "default", 3)]  # fmt: skip
+    assert sum(notices.values()) == 1
+    body["spec"]["suspend"] = True  # type: ignore[index]
+    assert names(body) == []
+
+
+def test_a_daemon_set_has_a_pod_on_every_node_it_may_use() -> None:
+    nodes = ({"name": "a"}, {"name": "b", "taint:k=v:NoSchedule": ""},
+             {"name": "c", "taint:node.kubernetes.io/unschedulable=:NoSchedule": ""})  # fmt: skip
+    taints = (Taint("k", "v", "NoSchedule"), Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    made, _ = found(workload("DaemonSet"), places=Places(nodes, taints))
+    assert [(item.name, item.node) for item in made] == [("w-a", "a"), ("w-c", "c")]
+    assert sum(found(workload("DaemonSet"))[1].values()) == 1
+
+
+def test_annotations_on_the_workload_reach_its_pods() -> None:
+    told = {"alibabacloud.com/gpu-mem": "1Gi", "kubectl.kubernetes.io/x": "y"}
+    made, _ = found(workload("ReplicaSet", annotations=told))
+    assert made[0].annotations == {"alibabacloud.com/gpu-mem": "1Gi"}
+    assert (made[0].labels, made[0].owner) == ({"app": "x"}, "ReplicaSet/ns/w")
+
+
+def test_nothing_is_counted_twice() -> None:
+    deployment = workload("Deployment", "d", replicas=2)
+    replica_set = workload(
+        "ReplicaSet", "r", owner=[{"kind": "Deployment", "name": "d", "controller": True}], replicas=2
+    )
+    assert names(deployment, replica_set) == ["r-0", "r-1"]
+    own = {"namespace": "ns", "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}
+    made = pod("r-abc", meta=own)
+    assert names(deployment, replica_set, made) == ["r-abc"]
+    assert found(made)[0][0].owner == "ReplicaSet/ns/r"
+
+
+def test_a_job_of_volcano_has_the_pods_of_its_tasks() -> None:
+    containers = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
+    tasks = [{"name": "ps", "template": {"spec": containers}},
+             {"replicas": 2, "template": {"spec": {"priorityClassName": "high", **containers}}}]  # fmt: skip
+    spec = {"tasks": tasks, "queue": "q", "priorityClassName": "low"}
+    job: dict[str, Any] = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "v"},
+                           "spec": spec}  # fmt: skip
+    made, notices = found(job)
+    assert [(item.name, item.spec["priorityClassName"], item.together) for item in made] == [
+        ("v-ps-0", "low", 3), ("v-default1-0", "high", 3), ("v-default1-1", "high", 3),
+    ]  # fmt: skip
+    assert made[0].annotations == {"volcano.sh/queue-name": "q"} and not notices
+    assert found({**job, "spec": {**spec, "minAvailable": 2}})[0][0].together == 2
+    assert found({**job, "apiVersion": "example.com/v1"}) == ([], {"objects of kind Job of example.com": 1})
+
+
+@pytest.mark.parametrize("replicas", [-1, "3", True, 1 << 40])
+def test_bad_numbers_are_named(replicas: object) -> None:
+    with pytest.raises(InputError, match="Deployment w: spec: replicas"):
+        names(workload("Deployment", replicas=replicas))
+
+
+def test_what_stands_there_instead_of_pods() -> None:
+    cron = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"suspend": True, "jobTemplate": {}}}
+    asleep = {"kind": "CronJob", "metadata": {"name": "e"}, "spec": {"jobTemplate": {"spec": {"suspend": True}}}}
+    bodies = [
+        *(workload("Job", f"j{i}", suspend=True) for i in range(3)), cron, asleep, workload("Deployment", replicas=0),
+        workload("Job", parallelism=0), workload("DaemonSet"), pod("p", schedulingGates=[{"name": "g"}]),
+        {"kind": "PyTorchJob", "metadata": {"name": "t"}},
+    ]  # fmt: skip
+    assert names(*bodies[:-2]) == []
+    assert without_pods([manifest(body) for body in bodies]) == (
+        "1 CronJob of suspended Jobs, 1 DaemonSet without nodes for it, 1 Deployment scaled to 0, 1 Job scaled to 0, "
+        "1 gated pod, 1 object of kind PyTorchJob, 1 suspended CronJob, 3 suspended Jobs "
+        "and no pods that ask for anything"
+    )
+    assert without_pods([manifest(body) for body in bodies[:3]]) == "3 suspended Jobs and no pods that ask for anything"

@@ -1,0 +1,96 @@
+"""Reading Kubernetes objects: YAML, JSON, lists, folders, snapshots, and files that are none."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.kubernetes.objects import manifests
+from tests.objects import node, pod
+
+pytest.importorskip("yaml")
+TWO = """\
+kind: Node
+metadata: {name: a, creationTimestamp: 2024-01-01T00:00:00Z}
+---
+---
+kind: PodList
+items:
+- metadata: {name: p}
+- metadata: {name: q}
+"""
+
+
+def test_documents_and_typed_lists(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(TWO)
+    found = manifests(tmp_path / "a.yaml")
+    assert [(item.kind, item.name) for item in found] == [("Node", "a"), ("Pod", "p"), ("Pod", "q")]
+    assert found[0].part("metadata")["creationTimestamp"] == "2024-01-01T00:00:00Z"  # a text, as in JSON
+    assert found[1].where == f"{tmp_path}/a.yaml: document 3: item 1: Pod p"
+
+
+def test_folders_are_read_with_their_folders_and_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "two.json").write_text(json.dumps({"kind": "List", "items": [node("n1"), pod("p1")]}))
+    (tmp_path / "a.yml").write_text("kind: Node\nmetadata:\n  name: n0\n")
+    (tmp_path / "README.md").write_text("no object")
+    assert [item.name for item in manifests(tmp_path)] == ["n0", "n1", "p1"]
+
+
+def test_a_snapshot_of_kai(tmp_path: Path) -> None:
+    raw = {"nodes": [node("n1")], "pods": [pod("p1")], "queues": [{"metadata": {"name": "q"}}], "configMaps": None}
+    del raw["nodes"][0]["kind"]  # type: ignore[index]
+    with zipfile.ZipFile(tmp_path / "snapshot.gzip", "w") as archive:
+        archive.writestr("snapshot.json", json.dumps({"config": {}, "rawObjects": raw}))
+    assert [(item.kind, item.name) for item in manifests(tmp_path)] == [("Node", "n1"), ("Pod", "p1"), ("Queue", "q")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.yaml", "kind: [", "YAML"),
+        ("a.json", '{"kind": "Pod"', "JSON"),
+        ("a.json", "[1]", "a mapping with kind and metadata"),
+        ("a.yaml", "metadata: {name: p}", "a mapping with kind and metadata"),
+        ("a.yaml", "kind: List\nitems: 3", "a list of mappings"),
+        ("a.yaml", "", "found no objects"),
+        ("a.yaml", "kind: Pod\nmetadata: 3", "metadata: found 3, expected a mapping"),
+        ("a.yaml", "kind: Pod\nmetadata: !!python/object:os.x {}", "YAML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, name: str, text: str, found: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"a\.(yaml|json)") as told:
+        manifests(tmp_path / name)
+    assert found in str(told.value)
+
+
+def test_binary_files_and_broken_archives(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        manifests(tmp_path)
+    with zipfile.ZipFile(tmp_path / "a.json", "w") as archive:
+        archive.writestr("other.json", "{}")
+    with pytest.raises(InputError, match=r"snapshot\.json"):
+        manifests(tmp_path)
+
+
+def test_without_a_reader_of_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text("kind: Node")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ScenarioError, match="pip install"):
+        manifests(tmp_path)
+
+
+def test_several_files_in_one_text_unless_one_has_that_name(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "a.json,c.json"):
+        (tmp_path / name).write_text(json.dumps(node(name)))
+    assert [item.name for item in manifests(f"{tmp_path}/a.json, {tmp_path}/b.json")] == ["a.json", "b.json"]
+    assert [item.name for item in manifests(f"{tmp_path}/a.json,c.json")] == ["a.json,c.json"]
+    with pytest.raises(InputError, match=f"^{tmp_path}/z.json: found no such file"):
+        manifests(f"{tmp_path}/a.json,{tmp_path}/z.json")

@@ -1,0 +1,131 @@
+"""Clusters and workloads from Kubernetes objects, and what is said of things that are not honoured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.errors import InputError, ScenarioError
+from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
+from tests.objects import node, pod, written
+
+SHARED_GPUS = {
+    "alibabacloud.com/gpu-count": "2",
+    "alibabacloud.com/gpu-mem": "32560Mi",
+    "cpu": 64,
+    "memory": "256000Mi",
+}
+"""A node as the example clusters of simulators for shared GPUs have them."""
+MILLI_GPUS = {"alibabacloud.com/gpu-count": "4", "alibabacloud.com/gpu-milli": "4000", "cpu": 64, "memory": "256000Mi"}
+V100 = {"alibabacloud.com/gpu-card-model": "V100"}
+
+
+def test_a_cluster_of_shared_gpus(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", node("a", V100, amounts=SHARED_GPUS), node("b", V100, amounts=MILLI_GPUS))
+    cluster = Snapshot.read(path).cluster()
+    columns = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_model", "gpu_memory_mib", "max_pods"]
+    assert cluster.nodes.select(columns).to_pylist() == [
+        dict(zip(columns, ("a", 64_000, 256_000, 2, "V100", 16280, 110), strict=True)),
+        dict(zip(columns, ("b", 64_000, 256_000, 4, "V100", None, 110), strict=True)),
+    ]
+    assert cluster.watts["gpu_peak_w"].to_pylist() == [300, 300]
+    cluster.to_parquet(tmp_path / "nodes.parquet")
+    assert fs.Cluster.from_parquet(tmp_path / "nodes.parquet").checksum() == cluster.checksum()
+
+
+def test_memory_decides_who_shares_a_device(tmp_path: Path) -> None:
+    told = {"alibabacloud.com/gpu-mem": "5000Mi", "alibabacloud.com/gpu-count": "1"}
+    pods = [pod(f"p{i}", {"cpu": 1}, annotations=told) for i in range(7)]
+    path = written(tmp_path / "a.json", node("a", V100, amounts=SHARED_GPUS), *pods)
+    result = fs.simulate(Snapshot.read(path).cluster(), Snapshot.read(path).workload(), "best_fit")
+    placed = result.placements.filter(pl.col("node_id").is_not_null())["gpu_ids"].explode()
+    # 15,000 of 16,280 MiB on each, so the seventh stays out.
+    assert sorted(placed.to_list()) == [0, 0, 0, 1, 1, 1] and len(result.placements) == 7
+
+
+def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
+    tainted = node("a", {"zone": "x"}, {"taints": [{"key": "k", "effect": "NoSchedule"}]})
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "w"}}, "topologyKey": "kubernetes.io/hostname"}]}}  # fmt: skip
+    meta = [{"creationTimestamp": f"2024-01-01T00:00:{second:02}Z"} for second in range(5)]
+    pods = [
+        pod("free", {"cpu": 1}, meta=meta[0]),
+        pod("zone", {"cpu": 1}, meta=meta[1], nodeSelector={"zone": "x"}),
+        pod("strong", {"cpu": 1}, meta=meta[2], nodeSelector={"zone": "x"}, tolerations=[{"operator": "Exists"}]),
+        pod("one", {"cpu": 1}, labels={"app": "w"}, affinity=apart, meta=meta[3]),
+        pod("two", {"cpu": 1}, labels={"app": "w"}, affinity=apart, meta=meta[4]),
+    ]
+    path = written(tmp_path / "a.json", tainted, node("b"), *pods)
+    snapshot = Snapshot.read(path)
+    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    names = dict(enumerate(["free", "zone", "strong", "one", "two"]))
+    found = {names[row["pod_id"]]: row["node_id"] for row in result.placements.iter_rows(named=True)}
+    assert found == {"free": 1, "strong": 0, "one": 1, "zone": None, "two": None}
+
+
+def test_arrivals_durations_and_jobs(tmp_path: Path) -> None:
+    over: dict[str, Any] = {"phase": "Succeeded", "startTime": "2024-01-01T00:01:00Z", "containerStatuses": [
+        {"state": {"terminated": {"finishedAt": "2024-01-01T00:01:30Z"}}}]}  # fmt: skip
+    late = pod("late", status=over, meta={"creationTimestamp": "2024-01-01T00:00:40Z"})
+    first = pod("first", meta={"creationTimestamp": "2024-01-01T00:00:00Z"})
+    job = {
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {"parallelism": 2, "template": {"spec": {"containers": []}}},
+    }
+    frame = pl.DataFrame(Snapshot.read(written(tmp_path / "a.json", late, first, job)).workload("trace").table())
+    assert frame["native_id"].to_list() == ["default/j-0", "default/j-1", "default/first", "default/late"]
+    assert frame["submit_s"].to_list() == [0, 0, 0, 40]
+    assert frame["duration_s"].to_list() == [None, None, None, 30]
+    assert frame["job_id"].to_list() == [0, 0, None, None]
+    assert frame["orig_start_s"].to_list() == [None, None, None, 60]
+
+
+def test_what_is_not_honoured_is_said(tmp_path: Path) -> None:
+    service = {"kind": "Service", "metadata": {"name": "s"}}
+    path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=[{}]))
+    with pytest.warns(NotHonoured) as told:
+        workload = fs.Workload.from_kubernetes(path)
+    assert [str(item.message).removeprefix(f"{path}: ") for item in told] == [
+        "objects of kind Service: 2", "pods: topologySpreadConstraints with DoNotSchedule: 1",
+    ]  # fmt: skip
+    assert told[0].filename == __file__
+    assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
+        "objects of kind Service": 2, "pods: topologySpreadConstraints with DoNotSchedule": 1,
+    }  # fmt: skip
+
+
+def test_pods_meet_nodes_of_other_files(tmp_path: Path) -> None:
+    nodes = written(tmp_path / "n.json", node(spec={"unschedulable": True}))
+    pods = written(tmp_path / "p.json", pod())
+    assert "constraints" not in fs.Workload.from_kubernetes(pods).columns
+    assert "constraints" in fs.Workload.from_kubernetes(pods, nodes).columns
+
+
+@pytest.mark.parametrize("ask", [Snapshot.cluster, Snapshot.workload])
+def test_nothing_to_import(tmp_path: Path, ask: Any) -> None:
+    with pytest.raises(InputError, match=r"no (nodes|pods)"):
+        ask(Snapshot.read(written(tmp_path / "a.json", {"kind": "Service", "metadata": {"name": "s"}})))
+
+
+def test_bad_options_and_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", node(), pod(requests={"nvidia.com/gpu": 100_000}))
+    with pytest.raises(ScenarioError, match="one of GiB, MiB"):
+        Snapshot.read(path, memory_unit="GB")
+    with pytest.raises(InputError, match="num_gpu: found 100000"):
+        Snapshot.read(path).workload()
+    twice = written(tmp_path / "b.json", node(), node())
+    with pytest.raises(InputError, match=r"item 2: Node n1: name: found 'n1', expected a unique name"):
+        Snapshot.read(twice).cluster()
+
+
+def test_a_file_without_pods_says_what_is_in_it(tmp_path: Path) -> None:
+    job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"suspend": True, "template": {"spec": {}}}}
+    path = written(tmp_path / "a.json", job, {**job, "metadata": {"name": "k"}})
+    with pytest.raises(InputError, match="found 2 suspended Jobs and no pods that ask for anything, expected objects"):
+        fs.Workload.from_kubernetes(path)

@@ -1,0 +1,60 @@
+"""Applications and families of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from fastsim.errors import InputError
+from fastsim.performance.applications.application import Applications, Split, fixed_split
+
+APPS = Applications.default()
+
+
+def test_a_family_is_looked_up_by_name() -> None:
+    assert list(APPS) == sorted(APPS) and len(APPS) == len(list(APPS))
+    assert "bert" in APPS and "nothing" not in APPS
+    with pytest.raises(InputError, match="application: found 'nothing', expected one of bert"):
+        APPS["nothing"]
+    with pytest.raises(InputError, match="GPU model: found 'k80'"):
+        APPS["bert"].on("k80")
+
+
+def test_ratios_compare_one_gpu_with_one() -> None:
+    app = APPS["bert"]
+    assert app.rate_ratio("dgx-ext", "aws") == pytest.approx(1 / app.rate_ratio("aws", "dgx-ext"))
+    assert app.rate_ratio("aws", "aws") == 1.0
+
+
+@given(st.integers(1, 4096), st.integers(1, 64), st.integers(1, 512), st.integers(0, 1))
+def test_a_split_makes_up_the_batch_or_little_more(batch: int, gpus: int, high: int, least: int) -> None:
+    atomic, accum = fixed_split(batch, gpus, high, 1 << 20, least)
+    assert accum >= least and atomic <= high
+    assert batch <= gpus * atomic * (accum + 1) < batch + gpus * (accum + 2)
+    assert accum == least or gpus * high * accum < batch  # no turn too many
+
+
+def test_a_split_stays_below_the_largest_batch() -> None:
+    assert fixed_split(100, 3, 40, 100) == Split(33, 0)
+
+
+def test_one_gpu_takes_two_turns_above_the_initial_size() -> None:
+    app = APPS["cifar10"]
+    assert app.split("aws", (1,), app.init_batch).accum == 0
+    assert app.split("aws", (1,), 2 * app.init_batch) == (app.init_batch, 1)
+    assert app.split("aws", (2,), 2 * app.init_batch) == (app.init_batch, 0)
+
+
+def test_updates_per_second_are_those_of_the_split() -> None:
+    app = APPS["cifar10"]
+    two = app.on("aws").seconds((1,), app.init_batch)
+    assert app.steps_per_s("aws", (1,), 2 * app.init_batch) == 1 / (two.step_s + two.turn_s)
+
+
+@pytest.mark.parametrize("wrong", [{"steps": {}}, {"restart_s": -1.0}, {"slowdown": 0.0}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="application bert"):
+        replace(APPS["bert"], **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+"""Folders of the original simulators become applications; a wrong file is named with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.performance.applications.sia_folders import RESTART_S, import_pollux, import_sia
+
+STEPS = "placement,local_bsz,step_time,sync_time\n"
+FILES = {
+    "placements-aws.csv": STEPS + "1,16,0.5,0.0\n1,32,0.9,0.0\n14,16,0.6,0.1\n",
+    "placements.csv": STEPS + "1,16,0.7,0.0\n",
+    "scalability-aws.csv": "num_nodes,num_replicas,local_bsz,step_time,sync_time\n4,16,16,0.8,0.3\n",
+    "validation-64.csv": "progress,iteration,metric,grad_sqr,grad_var\n10,10,0.5,1,2\n20,20,0.7,1,3\n",
+    "validation-128.csv": "iteration,progress,metric,grad_sqr,grad_var,more\n6,10,0.5,1,2,x\n12,20,0.6,1,3,y\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for app in ("cifar10", "own"):
+        (tmp_path / app).mkdir()
+        for name, text in FILES.items():
+            (tmp_path / app / name).write_text(text)
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def test_sia_folders(folder: Path) -> None:
+    apps = import_sia(folder)
+    assert list(apps) == ["cifar10", "own"] and apps.gpu_models == ("aws",)
+    app = apps["cifar10"]
+    assert (app.init_batch, app.max_batch, app.curve.epochs) == (64, 128, 2)
+    assert app.on("aws").seconds((1,), 24).step_s == pytest.approx(0.7)
+    assert app.on("aws").largest((4, 4, 4)) == 16
+    assert (app.restart_s, apps["own"].restart_s, app.slowdown) == (RESTART_S["cifar10"], 30.0, 1.8)
+
+
+def test_pollux_folders_know_one_machine(folder: Path) -> None:
+    apps = import_pollux(folder)
+    assert apps["own"].on("aws").seconds((1,), 16).step_s == 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "placements-aws.csv",
+            "placement,local_bsz\n1,2\n",
+            "placements-aws.csv:1: found columns placement, local_bsz",
+        ),
+        ("placements-aws.csv", STEPS + "1,16,fast,0\n", "placements-aws.csv:2: step_time: found 'fast'"),
+        ("placements-aws.csv", STEPS + "x,16,0.5,0\n", "placement: found 'x'"),
+        (
+            "validation-64.csv",
+            "progress,iteration,metric,grad_sqr,grad_var\n1,1,1,1\n",
+            "validation-64.csv:2: grad_var",
+        ),
+        ("validation-64.csv", "progress,iteration,metric,grad_sqr,grad_var\n1,1,1,1,1\n", "found 2 epochs, expected 1"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_error(name: str, text: str, message: str, folder: Path) -> None:
+    (folder / "own" / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        import_sia(folder)
+
+
+def test_a_folder_without_applications_is_refused(folder: Path) -> None:
+    for path in (folder / "empty", folder / "nothing"):
+        with pytest.raises(InputError):
+            import_sia(path)

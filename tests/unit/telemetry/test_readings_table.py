@@ -1,0 +1,49 @@
+"""The long table of readings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.foundation.parquet import parquet_table
+from fastsim.telemetry.metric_names import by_name
+from fastsim.telemetry.readings_table import NoNumber, Sample, device_columns, ordered, table_of, write
+from tests.telemetry import table
+
+
+def test_labels_that_a_target_renamed_are_put_together() -> None:
+    told = {"exported_pod": "mine", "pod": "exporter-x", "exported_namespace": "ns", "namespace": "monitoring",
+            "Hostname": "n1", "instance": "10.0.0.1:9400", "UUID": "GPU-1", "gpu": "3", "modelName": "T4"}  # fmt: skip
+    assert device_columns(told) == {
+        "gpu_index": 3, "gpu_uuid": "GPU-1", "model": "T4", "node": "n1", "namespace": "ns", "pod": "mine",
+        "container": None,
+    }  # fmt: skip
+    assert device_columns({"instance": "n2:9100", "pod": ""})["node"] == "n2"
+    with pytest.raises(InputError, match="label gpu: found 'first'"):
+        device_columns({"gpu": "first"})
+
+
+def test_rows_are_sorted_and_stand_once() -> None:
+    labels, unknown = {"gpu": "0", "UUID": "GPU-1"}, Counter[str]()
+    samples = [
+        Sample("dcgm_power_usage", labels, 2000, 30.0), Sample("dcgm_power_usage", labels, 1000, 29.0),
+        Sample("dcgm_power_usage", labels, 1000, 29.0), Sample("DCGM_FI_DEV_FB_USED", labels, 1000, float("nan")),
+        Sample("DCGM_FI_DEV_FB_USED", labels, 2000, 9223372036854775794.0), Sample("up", labels, 2000, 1.0),
+    ]  # fmt: skip
+    with pytest.warns(NoNumber, match="^telemetry: samples that are NaN or infinite, which are left out: 1$"):
+        found = table_of(samples, by_name(), unknown)
+    assert found["value"].to_pylist() == [29.0, 30.0] and set(found["metric"].to_pylist()) == {"power_w"}
+    assert unknown == {"up": 1}
+    with pytest.raises(InputError, match=r"power_w of GPU-1 at .*: found 29 and 31, expected one value"):
+        table_of([*samples[:3], Sample("dcgm_power_usage", labels, 1000, 31.0)], by_name())
+
+
+def test_parquet_is_the_same_bytes_for_the_same_readings(tmp_path: Path) -> None:
+    found = table({"power_w": [(0, 1.5), (1000, 2.5)], "util_pct": [(0, 5.0)]})
+    assert write(found, tmp_path / "a.parquet") == 3
+    write(found.take([2, 0, 1]), tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert ordered(parquet_table(tmp_path / "a.parquet")) == found

@@ -1,0 +1,82 @@
+"""Arrival clocks: exact sums, whole microseconds, shared instants, and hours of the day by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.foundation.random_streams import Stream
+from fastsim.workload.generators.arrivals_and_durations import PoissonClock, SeasonalClock
+
+FLAT: dict[str, Any] = {"hour_factor": [1.0] * 24, "hour_log_sd": 0.0, "hour_correlation": 0.0}
+
+
+def apart(count: int) -> Any:
+    return np.zeros(count, bool)
+
+
+def test_gaps_are_whole_billionths_of_the_mean_gap() -> None:
+    counted = np.cumsum(np.rint(Stream(5, "arrival.gap").exponential(100) * 1e9).astype(np.int64))
+    expected = np.rint(counted / 60.0 * (3600 / 1e9) * 1e6) / 1e6
+    assert PoissonClock(5, 60.0).times(apart(100)).tolist() == expected.tolist()
+
+
+def test_an_arrival_together_with_the_last_has_its_time_even_across_pieces() -> None:
+    clock = PoissonClock(1, 10.0)
+    first = clock.times(np.array([False, True, False]))
+    assert 0 < first[0] == first[1] < first[2]
+    assert clock.times(np.array([True, False]))[0] == first[2]
+    assert PoissonClock(1, 10.0).times(np.array([True]))[0] == 0.0  # nothing came before
+
+
+def test_a_flag_uses_up_a_gap_so_that_later_gaps_stay_where_they_are() -> None:
+    plain, mixed = PoissonClock(2, 10.0), PoissonClock(2, 10.0)
+    one, two = plain.times(apart(4)), mixed.times(np.array([False, True, False, False]))
+    # Times are rounded to a microsecond, so differences are exact to two halves of one.
+    assert np.diff(two)[1:] == pytest.approx(np.diff(one)[1:], abs=1.01e-6)
+
+
+def test_shared_instants_stretch_the_other_gaps_so_that_the_rate_stays() -> None:
+    stretched = np.cumsum(np.rint(Stream(3, "arrival.gap").exponential(50) * 4e9).astype(np.int64))
+    expected = np.rint(stretched / 10.0 * (3600 / 1e9) * 1e6) / 1e6
+    assert PoissonClock(3, 10.0, same_instant=0.75).times(apart(50)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("clock", [PoissonClock(4, 100.0), SeasonalClock(4, 100.0, FLAT)])
+def test_nothing_asked_nothing_drawn(clock: PoissonClock) -> None:
+    assert clock.times(apart(0)).tolist() == []
+    fresh = type(clock)(4, 100.0, FLAT) if isinstance(clock, SeasonalClock) else PoissonClock(4, 100.0)
+    assert clock.times(apart(3)).tolist() == fresh.times(apart(3)).tolist()
+
+
+def test_a_flat_day_without_moods_is_a_poisson_process() -> None:
+    flat, plain = SeasonalClock(6, 25.0, FLAT), PoissonClock(6, 25.0)
+    # Both are rounded to a microsecond; 2,000 arrivals span 80 hours.
+    assert flat.times(apart(2000)) == pytest.approx(plain.times(apart(2000)), abs=1.01e-6)
+
+
+def test_the_factors_of_the_hours_are_relative_to_their_mean() -> None:
+    # Half the day three times as busy as the other: 1.5 and 0.5 of the rate.
+    day = FLAT | {"hour_factor": [3.0] * 12 + [1.0] * 12}
+    times = SeasonalClock(7, 1000.0, day).times(apart(23_000))
+    counted = np.cumsum(np.rint(Stream(7, "arrival.gap").exponential(23_000) * 1e9).astype(np.int64)) / 1e9
+    # After h hours of the first half 1,500 h mean gaps have passed, then 500 an hour.
+    hours = np.where(counted < 18_000, counted / 1500, 12 + (counted - 18_000) / 500)
+    assert times == pytest.approx(3600 * hours, abs=1.01e-6)  # a microsecond of rounding
+    assert 11.9 * 3600 < times[17_999] < 12.3 * 3600
+
+
+def test_a_clip_bounds_the_factor_of_every_hour() -> None:
+    day = FLAT | {"hour_factor": [3.0] * 12 + [1.0] * 12}
+    clipped = SeasonalClock(8, 50.0, day, clip=(1.0, 1.0)).times(apart(500))
+    assert clipped == pytest.approx(PoissonClock(8, 50.0).times(apart(500)), abs=1.01e-6)  # a microsecond of rounding
+
+
+def test_time_never_runs_backwards_over_more_hours_than_one_block() -> None:
+    moody = FLAT | {"hour_log_sd": 1.0, "hour_correlation": 0.9}
+    whole, pieces = SeasonalClock(9, 1.0, moody), SeasonalClock(9, 1.0, moody)
+    times = whole.times(apart(3000))
+    assert (np.diff(times) >= 0).all() and times[-1] > 2 * 1024 * 3600
+    assert np.concatenate([pieces.times(apart(1000)) for _ in range(3)]).tolist() == times.tolist()

@@ -1,0 +1,84 @@
+"""Generated jobs as workloads: options, what the file says of them, the endless stream behind, refusals."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.errors import ScenarioError
+from fastsim.performance.oracle import Oracle
+from fastsim.workload import Workload, texts
+from fastsim.workload.generators.gavel import synth_gavel
+
+
+def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
+    jobs = Workload.synth("gavel", jobs=90, rate_per_hour=6, seed=2, multi_gpu=True, priorities=True, slos=True)
+    assert jobs.rows == 90 and jobs.table() == jobs.table() == pickle.loads(pickle.dumps(jobs)).table()
+    assert jobs.columns[-2:] == ["slo", "weight"]
+    assert jobs.write(tmp_path / "jobs.parquet") == 90
+    again = Workload.scan(tmp_path / "jobs.parquet")
+    assert again.checksum() == jobs.checksum()
+    told = json.loads(again.metadata["fastsim.params"])
+    assert (told["mean_gap_s"], told["rates"], told["durations"]) == (600.0, "rate model", "gavel")
+    assert told["gpu_mix"] == {"1": 0.7, "2": 0.8, "4": 0.95, "8": 1.0}
+
+
+def test_the_stream_behind_goes_on_for_ever() -> None:
+    jobs = Workload.synth("gavel", jobs=10, rate_per_hour=6, seed=2)
+    stream = jobs.endless()
+    assert stream is not None
+    longer = stream.take(25)
+    assert longer.slice(0, 10).to_pylist() == jobs.table().to_pylist()
+    assert longer.to_pylist() == Workload.synth("gavel", jobs=25, rate_per_hour=6, seed=2).table().to_pylist()
+    assert Workload.synth("openb", pods=3).endless() is None
+
+
+def test_rates_from_files(tmp_path: Path) -> None:
+    Oracle.default().to_parquet(tmp_path / "rates.parquet")
+    expected = synth_gavel(20).table()
+    assert synth_gavel(20, rates=tmp_path / "rates.parquet").table() == expected
+    assert synth_gavel(20, rates=Oracle.default().restricted(["k80"])).table()["total_work"] != expected["total_work"]
+
+
+def test_a_warm_start_fills_the_cluster() -> None:
+    cluster = Cluster.uniform(nodes=2, gpu="T4", gpus=4)
+    times = synth_gavel(12, rate_per_hour=1, warm_start=True, cluster=cluster).table()["submit_s"].to_pylist()
+    assert times[:9] == [0.0] * 9 and times[9] > 0
+    text = texts.workload_from("synth:gavel?jobs=12&rate_per_hour=1&warm_start=true&cluster=openb:8").workload
+    assert text.table()["submit_s"].to_pylist() == [0.0] * 12
+
+
+def test_the_trace_generator_as_text() -> None:
+    jobs = texts.workload_from("synth:gavel-trace?jobs=7&seed=3&rate_per_hour=2&max_h=8&lengths=8").workload
+    assert jobs.rows == 7 and jobs.metadata["fastsim.source"] == "synth gavel-trace"
+    assert {seconds % 3600 for seconds in jobs.table()["duration_s"].to_pylist()} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": -1}, "synth.jobs: found -1"),
+        ({"rate_per_hour": 6, "mean_gap_s": 600}, "one of the two"),
+        ({"rate_per_hour": 0}, "rate_per_hour: found 0"),
+        ({"durations": "short"}, "durations: found 'short'"),
+        ({"warm_start": True}, "no cluster"),
+        ({"warm_start": True, "cluster": "uniform?nodes=2"}, "a cluster without GPUs"),
+        ({"gpu_mix": "1:2", "multi_gpu": True}, "jobs.gpu_mix"),
+        ({"gpu_mix": "1:1"}, "synth.gpu_mix: found multi_gpu=False, expected multi_gpu=True"),
+        ({"weight_mix": {2.0: 1}}, "synth.weight_mix: found priorities=False"),
+        ({"slo_mix": {2.0: 1}}, "synth.slo_mix: found slos=False"),
+        ({"seed": 1.5}, "synth.seed: found 1.5"),
+        ({"multi_gpu": "no"}, "synth.multi_gpu: found 'no', expected true or false"),
+    ],
+)
+def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        synth_gavel(**{"jobs": 3, **options})
+    if set(options) <= {"jobs", "seed", "rate_per_hour", "mean_gap_s"}:
+        with pytest.raises(ScenarioError, match=message):
+            Workload.synth("gavel-trace", **{"jobs": 3, **options})

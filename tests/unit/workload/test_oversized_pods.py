@@ -1,0 +1,56 @@
+"""Pods larger than every empty node: counted, and the first of them told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.workload import Workload
+from fastsim.workload.oversized_pods import Oversized
+from fastsim.workload.pod_classes import PodClasses
+from tests.unit.test_engine import pods
+
+CLUSTER = Cluster.from_arrow(
+    pa.table({
+        "cpu_milli": [8000, 32_000], "memory_mib": [64, 32], "num_gpu": [2, 0], "gpu_model": ["T4", None],
+    })
+)  # fmt: skip
+CPU_ONLY = {"num_gpu": 0, "gpu_milli": 0}
+
+
+def oversized(cluster: Cluster, workload: Workload) -> tuple[int, str]:
+    """How many pods of a workload are larger than any node, and what the first of them asks for."""
+    found, classes = Oversized(cluster), PodClasses()
+    for batch in workload.batches():
+        found.look(classes, classes.intern(batch))
+    return found.count, found.example
+
+
+@pytest.mark.parametrize(
+    ("pod", "request_text"),
+    [
+        ({"cpu_milli": 8000, "memory_mib": 64, "num_gpu": 2}, None),
+        ({"cpu_milli": 32_000, "memory_mib": 32, **CPU_ONLY}, None),
+        ({"gpu_models": ["A100", "T4"]}, None),
+        ({"gpu_models": ["A100"], **CPU_ONLY}, None),  # without GPUs no model is asked for
+        ({"cpu_milli": 8001}, "8001 milli-CPU, 0 MiB, 1 x 1000 milli-GPU"),
+        ({"cpu_milli": 9000, "memory_mib": 40, **CPU_ONLY}, "9000 milli-CPU, 40 MiB"),  # each fits another node
+        ({"num_gpu": 3}, "1000 milli-CPU, 0 MiB, 3 x 1000 milli-GPU"),
+        ({"gpu_models": ["A100", "G2"]}, "1000 milli-CPU, 0 MiB, 1 x 1000 milli-GPU, model A100 or G2"),
+    ],
+)
+def test_what_an_empty_node_could_host_is_not_too_large(pod: dict[str, Any], request_text: str | None) -> None:
+    assert oversized(CLUSTER, pods(pod)) == ((0, "") if request_text is None else (1, request_text))
+
+
+def test_pods_are_counted_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = pods({}, {"num_gpu": 4}, {}, {"num_gpu": 3}, {"num_gpu": 4})
+    monkeypatch.setattr(load, "batches", lambda rows=65_536: Workload.batches(load, 2))
+    assert oversized(CLUSTER, load) == (3, "1000 milli-CPU, 0 MiB, 4 x 1000 milli-GPU")
+
+
+def test_no_pods_are_not_too_large() -> None:
+    assert oversized(CLUSTER, Workload.from_arrow(pods({}).table().slice(0, 0))) == (0, "")

@@ -1,0 +1,198 @@
+"""Texts for clusters, workloads and typical pods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.workload import Workload, texts
+from fastsim.workload.typical_pods import TypicalPods
+from tests.objects import node, pod, written
+
+PODS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,100,1,500,\np1,2000,200,2,1000,T4\np2,500,50,0,0,\n"
+)
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn0,96000,393216,8,G2\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small tables, which is also the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pods.csv").write_text(PODS)
+    (tmp_path / "nodes.csv").write_text(NODES)
+    for name in ("jobs.trace", "jobs.txt"):
+        (tmp_path / name).write_text(2 * "A3C\tmain.py\t--steps\t0\t900\t0.5\t1\n")
+    (tmp_path / "jobs.csv").write_text("0,res18,0.5,900,1\n1,m5,1,900,2\n")
+    (tmp_path / "philly.csv").write_text("timestamp,duration,num_gpus\n2017-10-09 07:00:00,5000,2\n")
+    written(tmp_path / "kube.json", node(), pod(), pod("p2"))
+    (tmp_path / "watts.csv").write_text("kind,model,memory_mib,idle_w,peak_w,cores_per_socket\ngpu,T4,15109,11,71,\n")
+    Workload.from_openb("pods.csv").write("pods.parquet")
+    Cluster.uniform(nodes=3, gpu="T4", gpus=2).to_parquet("cluster.parquet")
+    TypicalPods.of(Workload.scan("pods.parquet")).to_parquet("typical.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "gpus"),
+    [
+        ("openb", 1213, 6212),
+        ("openb-all", 1523, 6212),
+        ("openb:50?seed=3", 50, None),
+        ("uniform?nodes=8&gpu=T4&gpus=4", 8, 32),
+        ("uniform?nodes=2&gpu=A100&gpus=2&mig=3g.40gb+2*2g.20gb", 2, 4),
+        ("mix?g2=2&t4=3&seed=1", 5, 22),
+        ("cluster.parquet", 3, 6),
+        ("openb:nodes.csv", 2, 10),
+        ("gavel:4:4:8?per_server=2:4:1", 11, 16),
+        ("synergy:3", 3, 24),
+        ("kubernetes:kube.json", 1, 0),
+    ],
+)
+def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
+    cluster = texts.cluster_from(text)
+    assert len(cluster) == nodes and gpus in (None, cluster.total_gpus)
+
+
+def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
+    cluster = Cluster.uniform(nodes=1)
+    assert texts.cluster_from(cluster) is cluster
+    assert len(texts.cluster_from(files / "cluster.parquet")) == 3
+    pods = Workload.scan("pods.parquet")
+    assert texts.workload_from(pods).workload is pods
+    typical = TypicalPods.of(pods)
+    assert texts.typical_from(typical, pods) is typical
+
+
+def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
+    plain = texts.cluster_from("uniform?nodes=1&gpu=T4")
+    changed = texts.cluster_from("uniform?nodes=1&gpu=T4&watts=watts.csv")
+    assert plain.checksum() != changed.checksum()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("pods.parquet", 3),
+        ("pods.csv", 3),
+        ("openb:pods.csv?drop=cpu_only", 2),
+        ("synth:openb?pods=20", 20),
+        ("jobs.trace", 2),
+        ("gavel:jobs.txt", 2),
+        ("synth:gavel?jobs=20&gpu_mix=2:1&multi_gpu=true", 20),
+        ("synth:synergy?jobs=20&split=50:0:50&log=9", 20),
+        ("synergy:jobs.csv", 2),
+        ("philly:philly.csv?rules=synergy&exponential=true", 1),
+        ("kubernetes:kube.json", 2),
+        ("kubernetes:kube.json?memory_unit=MiB", 2),
+    ],
+)
+def test_workload_texts(files: Path, text: str, rows: int) -> None:
+    assert texts.workload_from(text).workload.table().num_rows == rows
+
+
+def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> None:
+    cluster = texts.cluster_from("cluster.parquet")
+    offered = texts.workload_from("pods.csv?tune=1.5&tune_seed=4", cluster)
+    table = pl.DataFrame(pl.from_arrow(offered.workload.table()))
+    assert table.select((pl.col("num_gpu").cast(pl.Int64) * pl.col("gpu_milli")).sum()).item() >= 7000
+    assert offered.untuned.table().num_rows == 3
+    expected = Workload.from_openb("pods.csv").shuffled(4).tune(1.5, 6000, 4)
+    assert offered.workload.checksum() == expected.checksum()
+
+
+def test_typical_texts(files: Path) -> None:
+    pods = Workload.scan("pods.parquet")
+    assert texts.typical_from(None, pods) == texts.typical_from("same", pods) == TypicalPods.of(pods)
+    assert texts.typical_from("typical.parquet", pods) == TypicalPods.of(pods)
+    assert texts.typical_from("pods.csv", pods) == texts.typical_from(pods, pods) == TypicalPods.of(pods)
+    narrow = TypicalPods.of(pods, threshold=30, cpu_pods=False, gpu_weight=1)
+    assert texts.typical_from("?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
+    assert texts.typical_from("pods.csv?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
+    one = texts.typical_from("synth:openb?pods=1&seed=3&threshold=50", pods)
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("opneb", "did you mean 'openb'"),
+        ("missing.parquet", "neither a file nor a known name"),
+        (".", "a folder"),
+        ("openb?nodes=3", "unknown option 'nodes'"),
+        ("openb:0", "1 or more"),
+        ("uniform?gpu=T4", "nodes"),
+        ("uniform?nodes=4&gpu=H9000", "H9000"),
+        ("uniform?nodes=4&gpu=A100&mig=7*1g.5gb", "profile '1g.5gb' on A100"),
+        ("uniform?nodes=few", "right kind"),
+        ("mix?h9000=3", "unknown node type"),
+        ("openb?watts=none.csv", "no such file"),
+        ("openb?watts", "name=value"),
+        ("mix?g2=1&g2=2", "name=value, each name once"),
+        ("gavel:4:4", "three whole numbers"),
+        ("gavel:4:4:4?servers=2", "unknown option 'servers'"),
+        ("synergy:none.ini", "no such file"),
+        ("synergy:4?gpus=2", "unknown option 'gpus'"),
+        ("kubernetes:none.yaml", "no such file or folder"),
+        ("kubernetes:kube.json?memory_unit=GB", "one of GiB, MiB"),
+    ],
+)
+def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
+    with pytest.raises(FastsimError) as caught:
+        texts.cluster_from(text)
+    assert part in str(caught.value) and caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("pods.parqet", "neither a file nor a known name"),
+        ("synth:opnb?pods=3", "one of openb"),
+        ("synth:openb?pod=3", "did you mean 'pods'"),
+        ("synth:openb", "pods"),
+        ("pods.parquet?drop=cpu_only", "unknown option 'drop'"),
+        ("pods.csv?drop=gpu", "drop"),
+        ("pods.csv?tune=much", "a ratio"),
+        ("jobs.trace?origin=min", "unknown option 'origin'"),
+        ("gavel:none.trace", "neither a file nor a known name"),
+        ("synergy:jobs.csv?tune_sed=1", "did you mean 'tune_seed'"),
+        ("philly:philly.csv?rules=none", "one of all, synergy"),
+        ("kubernetes:none.yaml", "no such file or folder"),
+        ("synth:synergy?jobs=3&split=1:2", "per cent of jobs for each of image, language, speech"),
+        ("synth:gavel?pods=3", "unknown option 'pods'"),
+        ("synth:gavel?jobs=3&durations=x", "durations"),
+    ],
+)
+def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:
+    with pytest.raises(FastsimError) as caught:
+        texts.workload_from(text)
+    assert part in str(caught.value) and caught.value.exit_code == 2
+
+
+def test_other_objects_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="a text, a path or an object"):
+        texts.cluster_from(3)
+    with pytest.raises(ScenarioError, match="a text, a path or an object"):
+        texts.workload_from(None)
+    with pytest.raises(InputError):
+        texts.typical_from("nowhere.parquet", Workload.synth("openb", pods=1))
+
+
+def test_typical_options_are_checked(files: Path) -> None:
+    pods = Workload.scan("pods.parquet")
+    with pytest.raises(ScenarioError, match="did you mean 'threshold'"):
+        texts.typical_from("same?treshold=3", pods)
+    with pytest.raises(ScenarioError, match="unknown option"):
+        texts.typical_from("typical.parquet?threshold=3", pods)
+
+
+def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.json", node("n1"), pod("p1", {"cpu": 1}))
+    two = written(tmp_path / "b.json", node("n2"), pod("p2", {"cpu": 1}, nodeName="n2"))
+    text = f"kubernetes:{one},{two}"
+    assert len(texts.cluster_from(text)) == 2
+    assert texts.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
