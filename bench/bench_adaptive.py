@@ -11,7 +11,6 @@ import pytest
 from bench.conftest import Timed
 from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
 from fastsim.adaptive_run import begun, run_adaptive
-from fastsim.adaptive_simulation import groups_of, jobs_of, setting_told
 from fastsim.cluster.sia_specs import sia_cluster
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.step_time_fit import _fitted
@@ -19,6 +18,7 @@ from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
+from fastsim.simulation.adaptive import groups_of, jobs_of, setting_told
 from fastsim.workload.texts import workload_from
 from tests.adaptive import Whims
 

@@ -11,7 +11,7 @@ import fastsim as fs
 from bench.conftest import Timed
 from fastsim.job_batches import JobBatch, JobBatches
 from fastsim.performance.oracle import Oracle
-from fastsim.reference_rounds import Rounds
+from fastsim.reference.rounds.share_rounds import Rounds
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting, setting_of
 from fastsim.round_run import RoundRun, run_rounds

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from fastsim.sweep import Sweep
+from fastsim.experiments.sweep.sweep import Sweep
 
 WORKERS, RUNS, ROUNDS = 2, 24, 2
 RUN_S = 1.2

@@ -10,11 +10,11 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.conftest import Timed, shortest_s
 from fastsim.job_batches import JobBatch
 from fastsim.policies import registry
-from fastsim.reference_turns import Turns as Twin
+from fastsim.reference.rounds.ordered_rounds import Turns as Twin
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Setting
-from fastsim.round_simulation import PreparedRounds, driven, prepared_rounds
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
 from fastsim.turn_needs import TurnNeeds
 from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, looped, run_turns

@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from fastsim.executors import executor
-from fastsim.fgd_protocol import trace_names
-from fastsim.placement_figures import (
+from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.reproduce.fgd_protocol import trace_names
+from fastsim.experiments.reproduce.placement_figures import (
     LIMITS,
     POLICIES,
     Published,

@@ -16,34 +16,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fastsim import policies as policies
     from fastsim.cluster.cluster import Cluster as Cluster
+    from fastsim.decisions.explain import NeverTried as NeverTried
+    from fastsim.decisions.explain import explain as explain
     from fastsim.errors import FastsimError as FastsimError
     from fastsim.errors import InputError as InputError
     from fastsim.errors import PolicyError as PolicyError
     from fastsim.errors import ResultError as ResultError
     from fastsim.errors import ScenarioError as ScenarioError
     from fastsim.errors import SolverError as SolverError
-    from fastsim.explanation import NeverTried as NeverTried
-    from fastsim.explanation import explain as explain
+    from fastsim.experiments.sweep.sweep import Sweep as Sweep
     from fastsim.hardware.model_catalog import Catalog as Catalog
-    from fastsim.job_charts import job_chart as job_chart
     from fastsim.performance.oracle import Oracle as Oracle
     from fastsim.performance.sensitivity import Sensitivity as Sensitivity
-    from fastsim.plots import Comparison as Comparison
-    from fastsim.plots import compare as compare
     from fastsim.pool import simulate_pool as simulate_pool
-    from fastsim.reporting import Report as Report
-    from fastsim.reporting import report as report
+    from fastsim.reports.charts.job_charts import job_chart as job_chart
+    from fastsim.reports.comparison import Comparison as Comparison
+    from fastsim.reports.comparison import compare as compare
+    from fastsim.reports.report import Report as Report
+    from fastsim.reports.report import report as report
     from fastsim.result import Result as Result
-    from fastsim.resuming import fork as fork
-    from fastsim.resuming import resume as resume
     from fastsim.scenario.prices import Prices as Prices
     from fastsim.scenario.scenario import Scenario as Scenario
-    from fastsim.simulation import ColumnIgnored as ColumnIgnored
-    from fastsim.simulation import PodTooLarge as PodTooLarge
-    from fastsim.simulation import simulate as simulate
-    from fastsim.simulation import simulate_many as simulate_many
+    from fastsim.simulation.resume import fork as fork
+    from fastsim.simulation.resume import resume as resume
+    from fastsim.simulation.simulate import ColumnIgnored as ColumnIgnored
+    from fastsim.simulation.simulate import PodTooLarge as PodTooLarge
+    from fastsim.simulation.simulate import simulate as simulate
+    from fastsim.simulation.simulate import simulate_many as simulate_many
     from fastsim.stages import Deschedule as Deschedule
-    from fastsim.sweep import Sweep as Sweep
     from fastsim.telemetry.telemetry import Telemetry as Telemetry
     from fastsim.workload import Workload as Workload
     from fastsim.workload.typical_pods import TypicalPods as TypicalPods
@@ -52,20 +52,20 @@ _HOMES = {
     "hardware.model_catalog": ("Catalog",),
     "cluster.cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
-    "explanation": ("NeverTried", "explain"),
-    "job_charts": ("job_chart",),
+    "decisions.explain": ("NeverTried", "explain"),
+    "reports.charts.job_charts": ("job_chart",),
     "performance.oracle": ("Oracle",),
-    "plots": ("Comparison", "compare"),
+    "reports.comparison": ("Comparison", "compare"),
     "pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
-    "reporting": ("Report", "report"),
+    "reports.report": ("Report", "report"),
     "result": ("Result",),
-    "resuming": ("fork", "resume"),
+    "simulation.resume": ("fork", "resume"),
     "performance.sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
-    "simulation": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
+    "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
     "stages": ("Deschedule",),
-    "sweep": ("Sweep",),
+    "experiments.sweep.sweep": ("Sweep",),
     "telemetry.telemetry": ("Telemetry",),
     "workload.typical_pods": ("TypicalPods",),
     "workload": ("Workload",),

@@ -13,7 +13,7 @@ def main() -> None:
     """Load the command line, run it and leave the process with its exit code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from fastsim import cli
+    from fastsim.cli import main as cli
 
     cli.main()
 

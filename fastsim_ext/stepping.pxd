@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 from fastsim_ext.online cimport Online
 
-cdef enum:  # Term: order of fastsim.env.REWARDS
+cdef enum:  # Term: order of fastsim.decisions.rl_environment.REWARDS
     PLACED, ALLOCATION, FRAGMENTATION, POWER
 
 cdef class Stepping(Online):

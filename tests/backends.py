@@ -12,11 +12,11 @@ import pyarrow as pa
 from fastsim.cluster.cluster import Cluster
 from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
-from fastsim.reference_dot import best_group
-from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference_gpu import devices
-from fastsim.reference_nodes import Node, Shape, sub_devices, taken
-from fastsim.reference_scores import raw_score
+from fastsim.reference.online.devices import devices
+from fastsim.reference.online.dot import best_group
+from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from fastsim.reference.online.nodes import Node, Shape, sub_devices, taken
+from fastsim.reference.online.scores import raw_score
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.index import Indexed
 from fastsim_ext.memo import Memo

@@ -14,7 +14,7 @@ from tests.cli.terminal import environment
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import json, os, sys
-from fastsim.executors import executor_on
+from fastsim.experiments.executors.executor import executor_on
 from tests.clusters import tried
 
 if __name__ == "__main__":

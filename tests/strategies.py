@@ -16,10 +16,10 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fastsim.cluster.cluster import Cluster
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.plan import BACKFILL, DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
-from fastsim.reference_frag import Fragmentation
-from fastsim.reference_nodes import Node, empty_node, taken
-from fastsim.reference_select import Selection
-from fastsim.reference_tables import pods, shapes
+from fastsim.reference.online.frag import Fragmentation
+from fastsim.reference.online.nodes import Node, empty_node, taken
+from fastsim.reference.online.select import Selection
+from fastsim.reference.online.tables import pods, shapes
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.scenario.sort_keys import SERVED

@@ -14,7 +14,7 @@ from fastsim.job_batches import JobBatch
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
-from fastsim.reference_turns import Active, Turns
+from fastsim.reference.rounds.ordered_rounds import Active, Turns
 from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
 from fastsim.round_plan import Setting
 from fastsim.scenario.sort_keys import TERMS

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.evaluation import checked, main
-from fastsim import fgd_protocol as protocol
-from fastsim.placement_figures import LIMITS, POLICIES, Run, curves, deviations, largest, tasks
+from fastsim.experiments.reproduce import fgd_protocol as protocol
+from fastsim.experiments.reproduce.placement_figures import LIMITS, POLICIES, Run, curves, deviations, largest, tasks
 
 KEY = ("FGD", "t", 42)
 

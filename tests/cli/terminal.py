@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 
-COMMAND = [sys.executable, "-m", "fastsim.cli"]
+COMMAND = [sys.executable, "-m", "fastsim.cli.main"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.workload import Workload
 from tests.cli.terminal import COMMAND, environment, fastsim
 from tests.objects import pod, written

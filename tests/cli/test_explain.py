@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.cli import exit_code
-from fastsim.cli_explain import ATTEMPTS
-from fastsim.explanation import explain
-from fastsim.replay import ATTEMPTS as KNOWN
+from fastsim.cli.explain import ATTEMPTS
+from fastsim.cli.main import exit_code
+from fastsim.decisions.explain import explain
+from fastsim.decisions.replay import ATTEMPTS as KNOWN
 
 SMALL = ("--cluster", "openb:12?seed=1", "--workload", "synth:openb?pods=60&seed=2")
 

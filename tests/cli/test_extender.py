@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
-from tests.unit.test_extender import THREE, pod
+from tests.unit.decisions.test_kube_extender import THREE, pod
 
 
 def test_a_scheduler_is_answered(tmp_path: Path) -> None:

@@ -93,11 +93,11 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SCORER)
     (tmp_path / "many.py").write_text(
         "import sys\n"
-        "import fastsim.cli, fastsim.cli_run\n"
-        "from fastsim import demo\n"
+        "import fastsim.cli.main, fastsim.cli.run\n"
+        "from fastsim.experiments import demo\n"
         "demo.POLICIES = (\"python(scorer='slow:points')\",) * 4\n"
         "if __name__ == '__main__':\n"
-        "    fastsim.cli.main(['demo', '--nodes', '20', '--pods', '500', '--workers', '2', '--out', 'out'])\n"
+        "    fastsim.cli.main.main(['demo', '--nodes', '20', '--pods', '500', '--workers', '2', '--out', 'out'])\n"
     )
     words = COMMAND[:]
     COMMAND[1:] = [str(tmp_path / "many.py")]
@@ -113,7 +113,7 @@ EARLY = """
 import os, signal, sys
 class Press:
     def find_spec(self, name, path=None, target=None):
-        if name == "fastsim.cli":
+        if name == "fastsim.cli.main":
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Press())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.cli import exit_code
-from fastsim.cli_monitor import AT_END, PROFILES
+from fastsim.cli.main import exit_code
+from fastsim.cli.monitor import AT_END, PROFILES
 from fastsim.telemetry.exporter import AT_END as KNOWN_ENDS
 from fastsim.telemetry.files import readings_of
 from fastsim.telemetry.metric_names import PROFILES as KNOWN_PROFILES

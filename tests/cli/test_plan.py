@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from tests.objects import node, pod, written
 
 WORDS = ["plan", "--cluster", "openb:3", "--workload", "synth:openb?pods=200", "--add", "g2"]

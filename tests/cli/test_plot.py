@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.cli import exit_code
-from fastsim.cli_plot import CHARTS
-from fastsim.job_charts import CHARTS as KNOWN
+from fastsim.cli.main import exit_code
+from fastsim.cli.plot import CHARTS
+from fastsim.reports.charts.job_charts import CHARTS as KNOWN
 
 
 def test_the_verb_knows_every_chart() -> None:

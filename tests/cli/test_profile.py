@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.performance.sensitivity import Sensitivity
 
 DATA = ("--dataset-gb", "100", "--disk-mb-s", "102.4", "--samples", "1600", "--batch-size", "16", "--workload", "net")

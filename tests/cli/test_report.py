@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from tests import reports
 from tests.browser import Page, browser
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fastsim import fgd_protocol, placement_figures, placement_reproductions, synergy_reproduction
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
-from fastsim.reproduce import reproduce, run_count
+from fastsim.experiments.reproduce import fgd_protocol, fgd_pwr, placement_figures
+from fastsim.experiments.reproduce import synergy as synergy_reproduction
+from fastsim.experiments.reproduce.papers import reproduce, run_count
 from tests.cli.terminal import fastsim_here
 
 
@@ -38,7 +39,7 @@ def test_a_quick_glance_without_data(tmp_path: Path) -> None:
 def test_the_published_orders_give_the_published_figures(
     shared: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placement_reproductions, "QUICK_SEEDS", 1)
+    monkeypatch.setattr(fgd_pwr, "QUICK_SEEDS", 1)
     data = shared("golden/fgd").parents[1]
     words = ["reproduce", "fgd", "--quick", "--data", data, "--out", "out", "--json", "--workers", 1]
     done = fastsim_here(*words, cwd=tmp_path)

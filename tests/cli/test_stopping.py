@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fastsim import show
 from fastsim.foundation import folder_lock, interrupts
+from fastsim.reports import text_tables
 from tests.cli.terminal import Outcome, attentive, environment, fastsim_here
 
 PODS = "run --cluster openb:20 --workload synth:openb?pods=300&seed=1 --policy random --queue fifo"
@@ -196,7 +196,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["polars", "fastsim.simulation", "fastsim.engine", "fastsim.recording"])
+@pytest.mark.parametrize("module", ["polars", "fastsim.simulation.simulate", "fastsim.engine", "fastsim.recording"])
 def test_a_signal_while_a_module_is_loaded(module: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", IMPORTING.format(module=module), *COMMANDS["pods"].split()]
     done = subprocess.run(
@@ -207,6 +207,6 @@ def test_a_signal_while_a_module_is_loaded(module: str, tmp_path: Path) -> None:
 
 
 def test_a_signal_when_all_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show, "summary_text", pressed(show.summary_text))
+    monkeypatch.setattr(text_tables, "summary_text", pressed(text_tables.summary_text))
     outcome = fastsim_here(*COMMANDS["pods"].split(), cwd=tmp_path)
     assert outcome.code == 130 and outcome.err == "fastsim: interrupted; all was done\n" and names(tmp_path) == {"out"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.policies import registry
 from fastsim.result import Result
 from fastsim.workload import Workload
@@ -229,7 +229,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_loads_no_table_or_plot_library() -> None:
     code = (
-        "import sys; from fastsim.cli import exit_code; exit_code(['--help']); exit_code(['list', 'policies']);"
+        "import sys; from fastsim.cli.main import exit_code; exit_code(['--help']); exit_code(['list', 'policies']);"
         "heavy = {'numpy', 'polars', 'pyarrow', 'altair', 'rich', 'scipy'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

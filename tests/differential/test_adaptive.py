@@ -12,7 +12,7 @@ from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.adaptive_run import Rounds, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
-from fastsim.reference_adaptive import JobByHand, ring_of
+from fastsim.reference.rounds.adaptive_job import JobByHand, ring_of
 from fastsim_ext.trainee import Trainee
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
 from tests.strategies import scenarios_per_run

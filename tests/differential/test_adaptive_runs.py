@@ -15,7 +15,7 @@ from fastsim.policies.adaptive.sia_decider import SiaDecider
 from fastsim.policies.adaptive.sia_values import Singles
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
-from fastsim.reference_adaptive_loop import played_by_hand
+from fastsim.reference.rounds.adaptive_rounds import played_by_hand
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 

@@ -8,19 +8,19 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
+from fastsim.decisions.explain import FOUND, Explanation, ranks
+from fastsim.decisions.replay import AskedPod, Decision, replayed
 from fastsim.engine import OnlineOptions
-from fastsim.explanation import FOUND, Explanation, ranks
 from fastsim.frames import REASONS
 from fastsim.plan import PodRequest
-from fastsim.reference import ReferenceEngine
-from fastsim.reference_gpu import devices
-from fastsim.reference_line import Entry
-from fastsim.reference_nodes import STAGES, Node, stage
-from fastsim.reference_scores import normalised
-from fastsim.reference_select import Choice, Selection
-from fastsim.reference_tables import Outcome
-from fastsim.replay import AskedPod, Decision, replayed
-from fastsim.simulation import Prepared
+from fastsim.reference.online.devices import devices
+from fastsim.reference.online.engine import ReferenceEngine
+from fastsim.reference.online.nodes import STAGES, Node, stage
+from fastsim.reference.online.scores import normalised
+from fastsim.reference.online.select import Choice, Selection
+from fastsim.reference.online.tables import Outcome
+from fastsim.reference.online.waiting_line import Entry
+from fastsim.simulation.simulate import Prepared
 from tests.backends import bits
 from tests.strategies import Scenario, scenarios, scenarios_per_run
 

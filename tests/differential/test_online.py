@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
-from fastsim.reference import simulate_reference
-from fastsim.reference_tables import ReferenceRun
+from fastsim.reference.online.engine import simulate_reference
+from fastsim.reference.online.tables import ReferenceRun
 from fastsim.result import Result
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
 from fastsim.foundation.random_streams import Stream
 from fastsim.telemetry.grafana import dashboard_json

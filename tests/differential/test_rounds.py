@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastsim import reference_rounds
 from fastsim.errors import PolicyError
 from fastsim.job_batches import JobBatch
 from fastsim.performance.oracle import Oracle
+from fastsim.reference.rounds import share_rounds
 from fastsim.round_options import LATE_SHARES, QUIRKS, Job, RoundOptions
 from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_run import run_rounds
@@ -182,8 +182,8 @@ def plans(draw: st.DrawFn, kinds: int = 1) -> RoundPlan:
     return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, beliefs=beliefs, prompt=prompt)
 
 
-def twin(case: Case, plan: RoundPlan | None = None) -> reference_rounds.Rounds:
-    rounds = reference_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers)
+def twin(case: Case, plan: RoundPlan | None = None) -> share_rounds.Rounds:
+    rounds = share_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers)
     rounds.run()
     return rounds
 

@@ -16,9 +16,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.policies.deschedule import DESCHEDULERS
-from fastsim.reference import simulate_reference
-from fastsim.reference_stages import POLICIES, Step
-from fastsim.reference_tables import ReferenceRun
+from fastsim.reference.online.closing_stages import POLICIES, Step
+from fastsim.reference.online.engine import simulate_reference
+from fastsim.reference.online.tables import ReferenceRun
 from fastsim.result import Result
 from fastsim.stages import Deschedule, Inflation
 from fastsim.workload import Workload

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import fastsim as fs
 from fastsim.engine import OnlineOptions, run_online
-from fastsim.reference_telemetry import reference_samples
+from fastsim.reference.telemetry import reference_samples
 from fastsim.result import Result
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry

@@ -14,7 +14,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.plan import OnlinePlan, ScoreTerm
-from fastsim.reference_tables import ReferenceRun
+from fastsim.reference.online.tables import ReferenceRun
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.workload import Workload

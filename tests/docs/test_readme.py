@@ -72,7 +72,7 @@ def shown_commands() -> list[list[str]]:
 def test_commands_and_their_options_exist(words: list[str]) -> None:
     import click
 
-    from fastsim.cli import commands
+    from fastsim.cli.main import commands
 
     found: click.Command = commands
     for word in words[1:]:

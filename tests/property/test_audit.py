@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import fastsim as fs
-from fastsim.adaptive_simulation import is_adaptive
 from fastsim.engine import OnlineOptions, run_online
 from fastsim.policies import registry
 from fastsim.policies.rounds.queueing import Order
-from fastsim.simulation import run
-from fastsim.sockets import is_monitored_policy, is_round_policy
+from fastsim.simulation.adaptive import is_adaptive
+from fastsim.simulation.engine_choice import is_monitored_policy, is_round_policy
+from fastsim.simulation.simulate import run
 from fastsim.workload import texts
 from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 
@@ -35,7 +35,7 @@ some = settings(max_examples=scenarios_per_run(40), **quick)
 few = settings(max_examples=scenarios_per_run(5), **quick)
 fewer = settings(max_examples=scenarios_per_run(2), **quick)
 """For two runs an example under every policy."""
-pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 dice = st.integers(0, 2**32).map(random.Random)
 
 

@@ -13,9 +13,9 @@ import fastsim as fs
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
-from fastsim.env import SchedulingEnv
+from fastsim.decisions.rl_environment import SchedulingEnv
 from fastsim.plan import KERNELS
-from fastsim.reference_gpu import SCORER_STREAM, bounded
+from fastsim.reference.online.devices import SCORER_STREAM, bounded
 from fastsim.result import FRAMES
 from tests.strategies import clusters, workloads
 
@@ -37,7 +37,7 @@ def drawn(env: SchedulingEnv, seed: int) -> int:
     return int(np.flatnonzero(one.mask)[place])
 
 
-@pytest.mark.filterwarnings("ignore::fastsim.run_warnings.PodTooLarge")
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodTooLarge")
 @pytest.mark.parametrize(("policy", "agent"), [("fgd", greedy), ("random", drawn)])
 @settings(max_examples=30)
 @given(data=st.data(), seed=st.integers(0, 2**32))

@@ -20,7 +20,7 @@ few = settings(
     max_examples=scenarios_per_run(4), suppress_health_check=list(HealthCheck), deadline=None,
     phases=(Phase.explicit, Phase.generate),
 )  # fmt: skip
-pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 
 HOUR_S = 3600.0
 NODE = {"cpu_milli": 8000, "memory_mib": 60_000, "num_gpu": 2, "gpu_model": "V100M16"}

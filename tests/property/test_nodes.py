@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference_nodes import WHOLE, fits, given_back, taken
-from fastsim.reference_scores import normalised, raw_score
-from fastsim.reference_select import Selection
+from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from fastsim.reference.online.nodes import WHOLE, fits, given_back, taken
+from fastsim.reference.online.scores import normalised, raw_score
+from fastsim.reference.online.select import Selection
 from fastsim.workload.typical_pods import TypicalPods
 from tests.strategies import Scenario, Situation, scenarios, situations
 

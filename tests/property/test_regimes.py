@@ -16,9 +16,9 @@ from fastsim.engine import OnlineOptions, run_online
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels
 from fastsim.plan import QUEUES
-from fastsim.reference import ARRIVAL, ReferenceEngine
-from fastsim.reference_line import reserved_for
-from fastsim.reference_nodes import WHOLE
+from fastsim.reference.online.engine import ARRIVAL, ReferenceEngine
+from fastsim.reference.online.nodes import WHOLE
+from fastsim.reference.online.waiting_line import reserved_for
 from fastsim.result import Result
 from fastsim.scenario.run_rules import OFF
 from fastsim.workload import Workload

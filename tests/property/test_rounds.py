@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from fastsim.errors import PolicyError
 from fastsim.job_batches import JobBatch
-from fastsim.reference_rounds import Rounds
+from fastsim.reference.rounds.share_rounds import Rounds
 from fastsim.round_run import RoundRun, run_rounds
 from tests.differential.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run

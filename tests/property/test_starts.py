@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_simulation import is_adaptive
 from fastsim.job_batches import JobBatch
 from fastsim.policies import registry
 from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput
 from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import RoundPlan, RoundPolicy
 from fastsim.round_run import RoundRun, run_rounds
+from fastsim.simulation.adaptive import is_adaptive
 from tests.views import setting
 
 ROOM = setting([5, 4], [[1.0, 2.0], [0.5, 1.5]], sizes=(1, 2))

@@ -12,13 +12,13 @@ import pytest
 
 import fastsim as fs
 from fastsim.audit import Audit, audited
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.errors import ResultError
 from fastsim.frames import LateFrames
 from fastsim.result import Result
 from tests.engines import small_run
 
-pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.RunWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 PODS: dict[str, Any] = {"cluster": "openb:4", "workload": "synth:openb?pods=80&seed=5", "queue": "fifo"}
 
 

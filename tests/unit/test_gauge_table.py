@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 import fastsim as fs
 from fastsim.frames import FRAG_COLUMNS, TOTALS
 from fastsim.gauge_table import gauge_of, node_kinds, node_of_gpu, quantities
-from fastsim.reference_frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference_nodes import WHOLE, empty_node
-from fastsim.reference_tables import shapes
+from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from fastsim.reference.online.nodes import WHOLE, empty_node
+from fastsim.reference.online.tables import shapes
 from fastsim.result import Result
 from fastsim.workload.typical_pods import TypicalPods
 from tests.strategies import clusters, scenarios_per_run, typicals, workloads

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import fastsim as fs
-from fastsim import job_charts, plots, report_figures
 from fastsim.errors import ScenarioError
 from fastsim.job_totals import JOB_COLUMNS
 from fastsim.metric_definitions import (
@@ -17,10 +16,12 @@ from fastsim.metric_definitions import (
     definition_text,
     definitions,
 )
+from fastsim.reports import comparison, report_charts
+from fastsim.reports.charts import job_charts
 from tests.engines import RUNS, small_run
 
 TABLES = [table for table in FIGURE_TABLES if table != "charts"]
-CHARTS = {*plots.METRICS, *job_charts.CHARTS, *report_figures.KEYS}
+CHARTS = {*comparison.METRICS, *job_charts.CHARTS, *report_charts.KEYS}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from fastsim.errors import ScenarioError
 from fastsim.round_options import LATE_SHARES, QUIRKS, RoundOptions
 from fastsim.round_plan import RoundPlan
 from fastsim.scenario.compat import SWITCHES
-from tests.unit.test_reference_rounds import Fixed
+from tests.unit.reference.rounds.test_share_rounds import Fixed
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from fastsim.round_options import Job, RoundOptions
 from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.round_records import GANG, MOMENT
 from fastsim.round_run import RoundRun, run_rounds
-from tests.unit.test_reference_rounds import Fixed, setting
+from tests.unit.reference.rounds.test_share_rounds import Fixed, setting
 
 
 def played(where: Setting, jobs: list[Job], shares: object = (1.0,), **given: object) -> RoundRun:

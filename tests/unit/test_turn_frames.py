@@ -6,8 +6,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.policies import registry
-from fastsim.round_simulation import driven, prepared_rounds
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.rounds import driven, prepared_rounds
 from fastsim.turn_frames import gpu_demand_pct, turn_figures
 from fastsim.turn_run import TurnRun
 

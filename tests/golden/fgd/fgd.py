@@ -19,8 +19,8 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.curves import discrete_table
 from fastsim.engine import OnlineOptions, run_online
+from fastsim.experiments.reproduce.placement_curves import discrete_table
 from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.result import Result
 from fastsim.workload import Workload

@@ -8,7 +8,7 @@ from functools import lru_cache
 import polars as pl
 import pytest
 
-from fastsim.reference import simulate_reference
+from fastsim.reference.online.engine import simulate_reference
 from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.golden.fgd.fgd import (

@@ -14,10 +14,10 @@ import pytest
 
 from fastsim.adaptive_plan import AdaptiveSetting
 from fastsim.adaptive_run import AdaptiveRun, run_adaptive
-from fastsim.adaptive_simulation import groups_of, setting_told
 from fastsim.cluster.sia_specs import sia_cluster
 from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
 from fastsim.policies.rounds.sia import Sia
+from fastsim.simulation.adaptive import groups_of, setting_told
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fastsim import reference_goodput as by_hand
 from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import Observation, fitted, loss
+from fastsim.reference.rounds import goodput as by_hand
 from tests.golden.sia.sia import lines, recorded
 
 FITS = ["fit_all_philly1.parquet", "fit_from_runs.jsonl", "perf_fit.jsonl"]

@@ -15,8 +15,8 @@ import polars as pl
 from fastsim.policies import registry
 from fastsim.round_records import GANG, MOMENT
 from fastsim.round_run import STOPS
-from fastsim.round_simulation import PreparedRounds, driven, prepared_rounds
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
 from fastsim.turn_plan import TurnPlan
 from fastsim.turn_run import TurnRun, looped
 from tests.golden.synergy.synergy import SYNERGY

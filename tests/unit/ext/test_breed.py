@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 
-from fastsim import reference_breeding as by_hand
+from fastsim.reference.rounds import genetic_operators as by_hand
 from fastsim_ext.breed import Breeder
 
 States = npt.NDArray[np.int8]

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.reference_orders import Claim, Yard, key
+from fastsim.reference.rounds.sort_keys import Claim, Yard, key
 from fastsim.scenario.sort_keys import TERMS
 from fastsim_ext.claim import terms
 from tests.strategies import scenarios_per_run

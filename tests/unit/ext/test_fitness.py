@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim import reference_breeding as by_hand
+from fastsim.reference.rounds import genetic_operators as by_hand
 from fastsim_ext.fitness import evaluated
 
 

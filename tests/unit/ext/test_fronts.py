@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim import reference_genetic as by_hand
+from fastsim.reference.rounds import genetic_search as by_hand
 from fastsim_ext.fronts import ascending, sorted_fronts
 from tests.strategies import scenarios_per_run
 

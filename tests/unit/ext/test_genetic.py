@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim import reference_genetic as by_hand
-from fastsim.reference_breeding import fitness, repaired
+from fastsim.reference.rounds import genetic_search as by_hand
+from fastsim.reference.rounds.genetic_operators import fitness, repaired
 from fastsim_ext.genetic import Search
 
 

@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn
 
 from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.plan import GPU_PICKS, KERNELS, OnlinePlan
-from fastsim.reference_frag import Fragmentation
+from fastsim.reference.online.frag import Fragmentation
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.select import Selector

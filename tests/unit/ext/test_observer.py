@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
+from fastsim.decisions.explain import explained
+from fastsim.decisions.replay import AskedPod, Replay
 from fastsim.engine import OnlineOptions, run_online
-from fastsim.explanation import explained
 from fastsim.plan import QUEUES
-from fastsim.replay import AskedPod, Replay
 from fastsim.scenario.scenario import Scenario as Spec
-from fastsim.simulation import Prepared
+from fastsim.simulation.simulate import Prepared
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from tests.strategies import Scenario, ruled, scenarios_per_run

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import fastsim.workload
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.errors import ScenarioError
 from fastsim.hardware import mig, node_constraints
 from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text

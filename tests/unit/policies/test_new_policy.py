@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastsim as fs
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.policies.new_policy import new_policy
 
 
@@ -31,10 +31,10 @@ def test_its_test_is_green_and_a_plugin_is_found(tmp_path: Path) -> None:
     (known / "entry_points.txt").write_text("[fastsim.policies]\ntight_fit = tight_fit_policy:TightFit\n")
     tested = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", files[1].name)
     assert tested.returncode == 0 and "3 passed" in tested.stdout, tested.stdout + tested.stderr
-    listed = run(tmp_path, "-m", "fastsim.cli", "describe", "tight_fit")
+    listed = run(tmp_path, "-m", "fastsim.cli.main", "describe", "tight_fit")
     assert "cpu_weight=0.01 [points]" in listed.stdout, listed.stderr
     asked = ("--cluster", "openb:10", "--workload", "synth:openb?pods=20&seed=1", "--policy", "tight_fit(cpu_weight=0)")
-    assert run(tmp_path, "-m", "fastsim.cli", "run", *asked).returncode == 0
+    assert run(tmp_path, "-m", "fastsim.cli.main", "run", *asked).returncode == 0
 
 
 def test_the_project_declares_the_entry_point(tmp_path: Path) -> None:

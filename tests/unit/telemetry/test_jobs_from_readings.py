@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cli import exit_code
+from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
 from fastsim.telemetry.jobs_from_readings import MOST_PHASES, jobs_of, write_profiles_csv
 from fastsim.telemetry.readings_table import ordered, write

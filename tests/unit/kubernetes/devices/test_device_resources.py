@@ -13,7 +13,7 @@ from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.devices.device_resources import MILLI, labelled, looked_for, offers, unseen
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.kubernetes_export import bound_pods, node_objects
+from fastsim.reports.kubernetes_export import bound_pods, node_objects
 from tests.objects import node, pod, row_of, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}

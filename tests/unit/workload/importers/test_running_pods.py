@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.capacity import smallest_additions
+from fastsim.experiments.capacity_plan import smallest_additions
 from fastsim.kubernetes.snapshot import NotHonoured
 from fastsim.workload.importers.running_pods import taints_of
 from tests.objects import node, pod, written

@@ -1,0 +1,264 @@
+"""Verbs that make tables of pods and nodes: import, synth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fastsim.cli.strict import refuse_not_honoured, strict_option
+
+
+@click.group("import")
+def import_() -> None:
+    """Convert published traces to canonical Parquet."""
+
+
+@import_.command("openb")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a node list, not a pod list.")
+@click.option(
+    "--drop", multiple=True, metavar="WHAT", help="never_scheduled, cpu_only or zero_duration; again for more."
+)
+@click.option("--origin", help="First arrival: min = 0 s, keep = the trace's clock.  [default: min]")
+@click.option("--duration", help="service, lifetime or none (for ever).  [default: service]")
+@click.option("--on-missing-duration", help="If never scheduled: lifetime, null or drop.  [default: lifetime]")
+@click.option("--time-scale", type=float, help="Factor on all times.  [default: 1]")
+def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> None:
+    """Pods or nodes of the openb traces (CSV, CSV.gz or Parquet)."""
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    if as_nodes:
+        from fastsim.cluster.cluster import Cluster
+
+        _refuse(given, "--nodes")
+        cluster = Cluster.from_openb(source)
+        cluster.to_parquet(output)
+        click.echo(f"{output}: {len(cluster):,} nodes")
+        return
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_openb(source, **given).write(output):,} pods")
+
+
+@import_.command("gavel")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_gavel(source: Path, output: Path) -> None:
+    """Jobs of a Gavel or Shockwave trace of 7, 10 or 12 fields (plain or .gz)."""
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_gavel(source).write(output):,} jobs")
+
+
+@import_.command("gavel-rates")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_gavel_rates(source: Path, output: Path) -> None:
+    """Rates of a Gavel throughput file (.json or .json.gz), those of GPUs spread over nodes included."""
+    from fastsim.performance.gavel_rates import import_rates
+    from fastsim.performance.rate_table import write_rates
+
+    click.echo(f"{output}: {write_rates(import_rates(source), output):,} rates")
+
+
+@import_.command("sia")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_sia(source: Path, output: Path) -> None:
+    """Sia's simulator: jobs of a list (CSV), or the applications of a folder with one folder for each."""
+    _import_adaptive(source, output, "import_sia")
+
+
+@import_.command("pollux")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+def import_pollux(source: Path, output: Path) -> None:
+    """Pollux's simulator: jobs of a list (CSV), or the applications of a folder, on its one kind of machine."""
+    _import_adaptive(source, output, "import_pollux")
+
+
+def _import_adaptive(source: Path, output: Path, importer: str) -> None:
+    if source.is_dir():
+        from fastsim.performance.applications import sia_folders
+
+        found = getattr(sia_folders, importer)(source)
+        click.echo(f"{output}: {found.to_parquet(output):,} applications")
+        return
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_sia(source).write(output):,} jobs")
+
+
+@import_.command("synergy")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a cluster (INI), not a job trace.")
+def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
+    """Jobs of a Synergy trace (plain or .gz), or the servers of a cluster file."""
+    if as_nodes:
+        from fastsim.cluster.cluster import Cluster
+
+        cluster = Cluster.from_synergy(source)
+        cluster.to_parquet(output)
+        click.echo(f"{output}: {len(cluster):,} nodes")
+        return
+    from fastsim.workload import Workload
+
+    click.echo(f"{output}: {Workload.from_synergy(source).write(output):,} jobs")
+
+
+@import_.command("philly")
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--rules", default="all", show_default=True, help="all, or synergy: the jobs of its experiments.")
+@click.option("--exponential", is_flag=True, help="Synergy: jobs of any time, as its drawn arrivals take them.")
+@click.option("--single-gpu", is_flag=True, help="Synergy: jobs of any size, as its runs on single GPUs take them.")
+def import_philly(source: Path, output: Path, rules: str, exponential: bool, single_gpu: bool) -> None:
+    """Jobs of a Philly log (JSON) or of its reduced form (CSV), plain or .gz."""
+    from fastsim.workload import Workload
+
+    if rules == "all":
+        _refuse(
+            {name: True for name, on in (("exponential", exponential), ("single_gpu", single_gpu)) if on}, "all jobs"
+        )
+    workload = Workload.from_philly(source, rules=rules, exponential=exponential, multi_gpu=not single_gpu)
+    click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+@import_.command("kubernetes")
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--nodes", "as_nodes", is_flag=True, help="Write the nodes, not the pods.")
+@click.option(
+    "--memory-unit", default="GiB", show_default=True, help="What one of aliyun.com/gpu-mem means: GiB or MiB."
+)
+@click.option(
+    "--as", "read_as", default="now", show_default=True, metavar="now|trace",
+    help="Pods as they stand now, or at the times they tell, those that are over among them.",
+)  # fmt: skip
+@strict_option
+def import_kubernetes(
+    sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str, read_as: str, strict: bool
+) -> None:
+    """Pods or nodes of Kubernetes objects: YAML, JSON, folders, KAI snapshots.
+
+    What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
+    """
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.kubernetes.snapshot import Snapshot
+
+    snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
+    made = snapshot.cluster() if as_nodes else snapshot.workload(read_as)
+    listed = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
+    if strict:
+        refuse_not_honoured(listed)
+    if isinstance(made, Cluster):
+        made.to_parquet(output)
+        click.echo(f"{output}: {len(made):,} nodes")
+    else:
+        click.echo(f"{output}: {made.write(output):,} pods")
+    for text in listed:
+        click.echo(f"not honoured: {text}", err=True)
+
+
+@click.group()
+def synth() -> None:
+    """Generate workloads that look like published traces."""
+
+
+@synth.command("openb")
+@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option("--pods", type=click.IntRange(0), required=True, help="Number of pods.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -> None:
+    """Pods drawn like those of the openb traces."""
+    from fastsim.workload import texts as sources
+
+    text = "&".join([f"synth:openb?pods={pods}&seed={seed}", *settings])
+    workload, _ = sources.workload_from(text)
+    click.echo(f"{output}: {workload.write(output):,} pods")
+
+
+@synth.command("gavel")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .trace for Gavel's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
+@click.option("--rate-per-hour", type=float, help="Mean arrivals per hour.  [default: all at once]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--script", is_flag=True, help="Draw as the stand-alone trace generator does, not as the simulator.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_gavel(
+    output: Path, jobs: int, rate_per_hour: float | None, seed: int, script: bool, settings: tuple[str, ...]
+) -> None:
+    """Training jobs drawn as Gavel's simulator draws them."""
+    from fastsim.workload import texts as sources
+
+    words = [f"synth:{'gavel-trace' if script else 'gavel'}?jobs={jobs}&seed={seed}", *settings]
+    if rate_per_hour is not None:
+        words.append(f"rate_per_hour={rate_per_hour}")
+    workload, _ = sources.workload_from("&".join(words))
+    if output.name.endswith((".trace", ".trace.gz")):
+        from fastsim.workload.importers.gavel import write_trace
+
+        # Each original program writes arrivals its own way.
+        click.echo(f"{output}: {write_trace(workload, output, whole_seconds=script):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+@synth.command("sia")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .csv for Sia's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), default=160, show_default=True, help="Number of jobs.")
+@click.option("--style", default="philly", show_default=True, help="philly, helios or newtrace.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[str, ...]) -> None:
+    """Adaptive jobs like those of the Sia and Pollux experiments."""
+    from fastsim.workload import texts as sources
+
+    workload, _ = sources.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
+    if output.name.endswith((".csv", ".csv.gz")):
+        from fastsim.workload.importers.sia import write_trace
+
+        click.echo(f"{output}: {write_trace(workload, output):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+@synth.command("synergy")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    help="Parquet file, or .csv for Synergy's own format.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
+@click.option("--rate-per-hour", type=float, default=9.0, show_default=True, help="Mean arrivals per hour.")
+@click.option("--split", default="20:70:10", show_default=True, help="Per cent of image, language and speech jobs.")
+@click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
+def synth_synergy(
+    output: Path, jobs: int, rate_per_hour: float, split: str, seed: int, settings: tuple[str, ...]
+) -> None:
+    """Training jobs made as Synergy's simulator makes them."""
+    from fastsim.workload import texts as sources
+
+    words = [f"synth:synergy?jobs={jobs}&rate_per_hour={rate_per_hour}&split={split}&seed={seed}", *settings]
+    workload, _ = sources.workload_from("&".join(words))
+    if output.name.endswith((".csv", ".csv.gz")):
+        from fastsim.workload.importers.synergy import write_trace
+
+        click.echo(f"{output}: {write_trace(workload, output):,} jobs")
+    else:
+        click.echo(f"{output}: {workload.write(output):,} jobs")
+
+
+def _refuse(given: dict[str, Any], flag: str) -> None:
+    if given:
+        raise click.UsageError(f"--{next(iter(given)).replace('_', '-')} makes no sense with {flag}")

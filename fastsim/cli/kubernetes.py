@@ -1,0 +1,63 @@
+"""The verb that lends a policy to a real scheduler: serve-extender."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from fastsim.foundation import interrupts
+
+if TYPE_CHECKING:
+    from fastsim.foundation.http import Service
+
+
+@click.command("serve-extender")
+@click.option("--snapshot", required=True, metavar="S",
+              help="Nodes and pods: what `kubectl get nodes,pods -A -o json` wrote, or an address.")  # fmt: skip
+@click.option("--policy", default="fgd", show_default=True, metavar="P", help="A name or a sum: '0.9*fgd + 0.1*pwr'.")
+@click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: those there]")
+@click.option(
+    "--refresh-s", type=click.FloatRange(0), default=1.0, show_default=True, help="Greatest age of the snapshot."
+)
+@click.option("--timeout-s", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True,
+              help="How long a request may take to arrive, and the API server to answer.")  # fmt: skip
+@click.option("--limit-mib", type=click.IntRange(1, 256), default=16, show_default=True, help="Longest request.")
+@click.option("--memory-unit", type=click.Choice(("GiB", "MiB")), default="GiB", show_default=True,
+              help="What one of aliyun.com/gpu-mem is.")  # fmt: skip
+def serve_extender(
+    snapshot: str, policy: str, listen: str, typical: str | None, refresh_s: float, timeout_s: float, limit_mib: int,
+    memory_unit: str,
+) -> None:  # fmt: skip
+    """Answer kube-scheduler's filter and prioritize with a policy, on a live snapshot of the cluster.
+
+    With an address as snapshot, `kubectl proxy` is asked for nodes and pods. Ctrl-C or SIGTERM ends it.
+    """
+    from fastsim.decisions.kube_extender import Extender
+    from fastsim.decisions.live_cluster import LiveSnapshot, left_out
+    from fastsim.foundation.http import Limits, Service, address_of
+    from fastsim.workload.texts import workload_from
+
+    host, port = address_of(listen)
+    live = LiveSnapshot(snapshot, refresh_s, timeout_s, memory_unit)
+    extender = Extender(live, policy, typical=workload_from(typical).workload if typical else None)
+    state = live.state()
+    service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
+    if state.notices:
+        click.echo(f"not honoured: {left_out(state.notices)}", err=True)
+    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.told}")
+
+
+def until_ended(service: Service, what: str, over: Callable[[], bool] = lambda: False) -> None:
+    """Say what it does and answer until it is over, Ctrl-C or SIGTERM, after which what was asked is answered."""
+    click.echo(f"{what}; Ctrl-C ends it")
+    try:
+        service.run(over)
+    except KeyboardInterrupt:
+        pass
+    except interrupts.Terminated:
+        click.echo(f"fastsim: ended by SIGTERM after {service.answered:,} answers", err=True)
+        raise click.exceptions.Exit(interrupts.TERMINATED) from None
+    click.echo(f"ended after {service.answered:,} answers")

@@ -1,0 +1,137 @@
+"""The command line. Every verb is a thin call of a public function; failures end here, in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from fastsim.cli.audit import audit
+from fastsim.cli.data import import_, synth
+from fastsim.cli.experiments import sweep
+from fastsim.cli.explain import explain
+from fastsim.cli.export import export
+from fastsim.cli.kubernetes import serve_extender
+from fastsim.cli.list import describe, list_, new_policy
+from fastsim.cli.monitor import monitor
+from fastsim.cli.plan import plan
+from fastsim.cli.plot import plot
+from fastsim.cli.profile import profile
+from fastsim.cli.report import report
+from fastsim.cli.reproduce import reproduce
+from fastsim.cli.run import compare, demo, fork, resume, run
+from fastsim.cli.strict import notice_key
+from fastsim.cli.trace import trace
+from fastsim.errors import FastsimError
+from fastsim.foundation import interrupts
+
+BROKEN_PIPE = 141
+
+
+VERBS: list[click.Command] = [
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, import_, synth,
+    trace, profile, monitor, plan, export, serve_extender, list_, describe,
+    new_policy,
+]  # fmt: skip
+
+
+@click.group(
+    commands=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
+def commands() -> None:
+    """Simulate GPU-cluster schedulers: published policies, one fast engine, every metric.
+
+    Start with: fastsim demo
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    interrupts.own_process()
+    code = exit_code(sys.argv[1:] if arguments is None else arguments)
+    interrupts.ignore()
+    sys.exit(code)
+
+
+def exit_code(arguments: Sequence[str]) -> int:
+    """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted, 143 terminated."""
+    done = False
+    try:
+        with interrupts.deferred(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _shown_once()
+            code = _invoke(list(arguments))
+            sys.stdout.flush()
+            done = True
+        return code
+    except BrokenPipeError:
+        _drop_output()
+        return BROKEN_PIPE
+    except interrupts.STOPPED as stopped:
+        written = "; all was done" if done else ", nothing written"
+        return _fail(f"interrupted{written}", interrupts.exit_code(stopped))
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except FastsimError as error:
+        return _fail(str(error), error.exit_code)
+    except OSError as error:
+        _drop_output()
+        return _fail(_os_error(error), 1)
+    except Exception as error:
+        if os.environ.get("FASTSIM_TRACEBACK"):
+            raise
+        told = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
+        return _fail(told, 1)
+
+
+def _invoke(arguments: list[str]) -> int:
+    # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
+    try:
+        with commands.make_context("fastsim", arguments) as context:
+            commands.invoke(context)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return 2
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _fail(text: str, code: int) -> int:
+    line = " ".join(text.split())
+    print(f"fastsim: {line}", file=sys.stderr)
+    return code
+
+
+def _os_error(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
+
+
+def _drop_output() -> None:
+    # Whatever is still buffered cannot be written either; without this, Python would say so at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _shown_once() -> Callable[..., None]:
+    """Shows warnings, each text once: several runs, or cluster and workload of one file, have the same to say."""
+    shown: dict[str, object] = {}
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text, mine = " ".join(str(message).split()), object()
+        notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its home
+        if shown.setdefault(notice_key(message) if notice else text, mine) is mine:  # one step: threads warn too
+            print(f"fastsim: warning: {text}", file=sys.stderr)
+
+    return show
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Verbs that run or look at runs: run, resume, fork, demo, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fastsim.cli.strict import refuse_scenario, strict_option
+from fastsim.foundation import interrupts
+
+# Written out, because importing their homes would cost every command the time to load the engine's floor.
+GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
+RECORDS = ("none", "summary", "timeline", "placements", "all")
+OURS = ("run.json", "report.html")
+"""Files that show that a folder was written by a run or by the demo."""
+
+
+@click.command()
+@click.option("--cluster", metavar="C", help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.")
+@click.option("--workload", metavar="W", help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.")
+@click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
+@click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
+@click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
+@click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
+@click.option(
+    "--queue",
+    metavar="Q",
+    help="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf …",
+)
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
+@click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
+@click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
+@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
+@click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
+@click.option("--preempt", type=click.Choice(("none", "priority")), help="Whom a pod that fits nowhere may stop.")
+@click.option(
+    "--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
+)
+@click.option("--restart-s", type=float, metavar="S", help="Seconds that a restart of a stopped pod or job adds.")
+@click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
+@click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
+@click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
+@click.option("--maintenance", metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
+@click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a node that goes.")
+@click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
+@click.option(
+    "--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
+)
+@click.option("--begin-s", type=float, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
+@click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
+@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.")
+@click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
+@click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
+@click.option("--profiling", type=float, metavar="P", help="Jobs: part of the rates of sharing measured.  [default: 1]")
+@click.option("--references", type=int, metavar="N", help="Jobs: workloads they are measured with.  [default: all]")
+@click.option("--ideal", is_flag=True, default=None, help="Jobs: without rounds, each progresses by its shares.")
+@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Jobs: the text Gavel's simulator prints.")
+@click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
+@click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
+@click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
+@strict_option
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def run(
+    scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
+    strict: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Place pods on a cluster, or run jobs on it in rounds, and sum up what happened."""
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+    from fastsim.scenario.scenario import Scenario
+    from fastsim.simulation import simulate as simulation
+
+    keeping = _keeping(checkpoint, keep_checkpoint)
+    given = {name: value for name, value in options.items() if value is not None and value != ()}
+    base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    out = out or (Path(base.out) if base.out else None)
+    _check_folder(out, force)
+    if "record" not in given and not scenario:
+        base = base.with_(record="all" if out else "summary")
+    if strict:
+        refuse_scenario(base)
+    with _resumable(out):
+        with progress_bar("pods") as progress:
+            result = simulation.run(base.with_(out=out), progress, force, keeping)
+        click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, out), nl=as_json)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def resume(folder: Path, force: bool, as_json: bool) -> None:
+    """Go on with a stopped run from its checkpoint; DIR is the folder it was to write."""
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+    from fastsim.simulation import resume as resuming
+
+    _check_folder(folder, force)
+    with _resumable(folder):
+        with progress_bar("pods") as progress:
+            result = resuming.resume(folder, progress=progress, overwrite=force)
+        click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, folder), nl=as_json)
+
+
+@click.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--at", "at_s", type=float, metavar="S", help="Seconds of simulated time.  [default: the checkpoint's]")
+@click.option("--policy", metavar="P", help="Another policy from then on.")
+@click.option("--queue", metavar="Q", help="Another rule for pods that fit nowhere.")
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node from then on.")
+@click.option("--seed", type=int, help="Another seed.")
+@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the fork.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Play another future of a run that kept its checkpoint; RUN is its folder."""
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+    from fastsim.simulation import resume as resuming
+
+    changes = {name: value for name, value in options.items() if value is not None}
+    _check_folder(out, force)
+    with _resumable(out):
+        with progress_bar("pods") as progress:
+            result = resuming.fork(folder, out, at_s=at_s, progress=progress, overwrite=force, **changes)
+        click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, out), nl=as_json)
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Report with table and charts, one file.")
+@click.option("--png", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
+@click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
+    """Compare saved runs: a table, and charts over the demand that has arrived."""
+    from fastsim.reports import comparison as plots
+    from fastsim.reports import text_tables
+    from fastsim.result import Result
+
+    comparison = plots.compare([Result.load(folder) for folder in folders], _labels(folders))
+    for kind, path in files.items():
+        if path is not None:
+            getattr(comparison, f"to_{kind}")(path, *([metrics] if metrics else []))
+    click.echo(
+        text_tables.table_json(comparison.table) if as_json else text_tables.comparison_text(comparison.table),
+        nl=as_json,
+    )
+
+
+@click.command()
+@click.option("--nodes", type=click.IntRange(1), default=1213, show_default=True, help="Size of the cluster.")
+@click.option("--pods", type=click.IntRange(1), default=8152, show_default=True, help="Pods before tuning to 1.3.")
+@click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Compare the published placement policies on an openb-like cluster; needs no files."""
+    from fastsim.experiments import demo as showcase
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+
+    folder = out or Path("fastsim-demo")
+    _check_folder(folder, force or out is None)
+    with progress_bar("runs", showcase.runs()) as progress:
+        comparison = showcase.played(**options, progress=progress)
+    showcase.saved(comparison, folder)
+    click.echo(
+        text_tables.table_json(comparison.table) if as_json else text_tables.demo_text(comparison.table, folder),
+        nl=as_json,
+    )
+
+
+def _keeping(text: str | None, keep: bool) -> Any:
+    """A number of pods, or seconds of work such as '60s'."""
+    from fastsim.checkpoint import Keeping
+    from fastsim.errors import ScenarioError
+
+    if text is None:
+        if keep:
+            raise ScenarioError("--keep-checkpoint", "no --checkpoint", "how often one is written, such as 60s")
+        return None
+    try:
+        found = Keeping(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Keeping(int(text), keep=keep)
+        found.check()
+    except (ValueError, ScenarioError):
+        expected = "a number of pods such as 100000, or seconds such as 60s"
+        raise ScenarioError("--checkpoint", repr(text), expected) from None
+    return found
+
+
+@contextmanager
+def _resumable(out: Path | None) -> Iterator[None]:
+    """Says how to go on, if Ctrl-C comes after a checkpoint; or that it came too late."""
+    from fastsim.checkpoint import STATE, working_folder
+    from fastsim.errors import Interrupted
+
+    before = _identity(out)
+    try:
+        yield
+    except interrupts.STOPPED as stopped:
+        code = interrupts.exit_code(stopped)
+        if _identity(out) not in (None, before):
+            raise Interrupted(f"interrupted; {out} is complete", code) from None
+        if out is not None and (working_folder(out) / STATE).is_file():
+            raise Interrupted(f"interrupted; go on with: fastsim resume {out}", code) from None
+        raise
+
+
+def _identity(out: Path | None) -> tuple[int, int] | None:
+    """What tells the result in a folder from another one that takes its place."""
+    try:
+        found = None if out is None else (out / OURS[0]).stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_ino, found.st_mtime_ns)
+
+
+def _check_folder(out: Path | None, force: bool) -> None:
+    from fastsim.errors import ScenarioError
+
+    if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if not force:
+        raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
+    # Replacing means deleting, so a slip such as --out ~ --force must not be obeyed.
+    if not any((out / name).is_file() for name in OURS):
+        raise ScenarioError(f"--out {out}", "files that are not of fastsim", "a folder that a run or demo wrote")
+
+
+def _labels(folders: tuple[Path, ...]) -> list[str] | None:
+    names = [folder.name for folder in folders]
+    return names if len(set(names)) == len(names) else [str(folder) for folder in folders]

@@ -1,0 +1,82 @@
+"""The verbs that look at a trace before anything runs: trace lint, trace stats."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+CLUSTER = click.option("--cluster", metavar="C", help="Cluster that the trace is for.")
+
+
+@click.group()
+def trace() -> None:
+    """Look at pods or jobs before they run: mistakes, demand, distributions."""
+
+
+@trace.command("lint")
+@click.argument("workload")
+@CLUSTER
+@click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
+def lint(workload: str, cluster: str | None, as_json: bool) -> None:
+    """Name broken rules, suspicious units, contradicting times, pods that can never run, too much demand.
+
+    Exit code 0 if there is nothing to mend (notes may be), 1 if there are errors or warnings.
+    """
+    from fastsim.workload import lint as traces
+    from fastsim.workload.texts import cluster_from, workload_from
+
+    where = None if cluster is None else cluster_from(cluster)
+    found = traces.trace_findings(workload_from(workload, where).workload, where)
+    if as_json:
+        click.echo(json.dumps([one._asdict() for one in found], indent=2))
+    else:
+        for one in found:
+            rows = "" if one.rows is None else f" ({one.rows:,} row{'s' if one.rows != 1 else ''})"
+            at = f" row {one.row:,}" if one.row is not None else ""
+            click.echo(f"{one.level:<7} {one.column}{at}{rows}: {one.text}")
+        counts = {level: sum(one.level == level for one in found) for level in traces.LEVELS}
+        told = ", ".join(f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n)
+        click.echo(f"{workload}: {told or 'nothing to say against it'}")
+    if traces.worst(found) in ("error", "warning"):
+        sys.exit(1)
+
+
+@trace.command("stats")
+@click.argument("workload")
+@CLUSTER
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Charts: .png, .svg, .html or .json."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print figures and the load curve as JSON.")
+def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -> None:
+    """Arrivals, requests, durations, and the GPU load that is offered over time, by the models that pods accept."""
+    from fastsim.workload import load_statistics as traces
+    from fastsim.workload.texts import cluster_from, workload_from
+
+    where = None if cluster is None else cluster_from(cluster)
+    frame = traces.trace_frame(workload_from(workload, where).workload)
+    lines = traces.trace_lines(frame, where)
+    if as_json:
+        curve = traces.load_curve(frame, where).to_dicts() if len(frame) else []
+        told = {"figures": [line._asdict() for line in lines], "offered_load": curve}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        width = max(len(line.what) for line in lines)
+        for line in lines:
+            click.echo(f"{line.what:<{width}}  {_text(line.value):>14} {line.unit}".rstrip())
+    if out is not None:
+        from fastsim.reports.charts.chart_files import written_chart
+        from fastsim.reports.charts.trace_charts import trace_chart
+
+        written_chart(trace_chart(frame, where, workload), out)
+        if not as_json:
+            click.echo(f"charts: {out}")
+
+
+def _text(value: float | int | str) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,332 @@
+"""Why pods went where they went: every node's filter and points at the moment of the decision, as one table."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.decisions.refusal_text import lack_text, mismatch, sentence, summed
+from fastsim.decisions.replay import (
+    BACKFILL,
+    GANG,
+    OVER_QUOTA,
+    PREEMPTION,
+    RESERVED,
+    AskedPod,
+    Decision,
+    asked_pods,
+    replayed,
+    sampled_pods,
+)
+from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.frames import REASONS, device_lists
+from fastsim.plan import PodRequest
+from fastsim.result import Result
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
+from fastsim_ext.observer import NO_GPU_MEMORY
+from fastsim_ext.witness import ABSENT
+
+CHECKS = (
+    "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
+    "pod_limit", "reserved", "over_quota", "gang", "gang_too_large",
+)  # fmt: skip
+"""Why a node cannot host a pod, in the order the filter looks; the last four are rules about more than one node."""
+NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
+"""Checks by their numbers in a decision."""
+FOUND = {
+    "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
+    "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
+    "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}",
+    "pod_limit": "{:,} pods of its group are there, at most {:,}",
+}  # fmt: skip
+"""What a node has and needs where a check fails."""
+WORDS = {
+    "absent": "the node is not there",
+    "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
+    "gang": "another pod of its gang fits nowhere",
+    "gang_too_large": "its gang is larger than the cluster",
+}  # fmt: skip
+"""Checks without figures."""
+NEVER = {
+    "too_large": "no empty node could host it",
+    "no_match": "no node's labels, taints and name let it in",
+    "over_quota": "it is more than its tenant's whole quota",
+    "gang": "another pod of its gang can never start",
+    "gang_too_large": "its gang is larger than the cluster",
+}
+"""Why a pod could not start on an empty cluster either; ``no_match`` if there are nodes that are large enough."""
+PLACED, NO_NODE = "placed", "no_node"
+
+Source = Result | Scenario | str | os.PathLike[str]
+
+
+class NeverTried(RunWarning):
+    """No decision was taken about a pod that somebody asks about."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Decisions about some pods, with the cluster and plan they were taken on."""
+
+    made: Prepared
+    decisions: list[Decision]
+
+    @property
+    def terms(self) -> list[str]:
+        """Names of the plan's terms; a kernel that comes again is numbered."""
+        seen: Counter[str] = Counter()
+        names = []
+        for term in self.made.plan.terms:
+            seen[term.kernel] += 1
+            names.append(term.kernel + (f"_{seen[term.kernel]}" if seen[term.kernel] > 1 else ""))
+        return names
+
+    def frame(self) -> pl.DataFrame:
+        """One row for every node of every decision; columns as in :func:`explain`."""
+        frame = pl.concat([self.nodes(decision) for decision in self.decisions or [self._blank()]])
+        return frame if self.decisions else frame.clear()
+
+    def nodes(self, decision: Decision) -> pl.DataFrame:
+        """One row for every node of one decision."""
+        host, total = decision.reason__n == 0, self.totals(decision)
+        gpus = decision.gpus__n.copy()
+        if decision.node >= 0:
+            gpus[decision.node] = decision.gpus
+        rank = ranks(total, host)
+        columns = {
+            "pod_id": pl.repeat(decision.pod.pod_id, len(host), dtype=pl.Int64, eager=True),
+            "native_id": pl.repeat(decision.pod.native_id, len(host), dtype=pl.String, eager=True),
+            "attempt": pl.repeat(decision.attempt, len(host), dtype=pl.Int64, eager=True),
+            "t_s": pl.repeat(decision.t_s, len(host), dtype=pl.Float64, eager=True),
+            "outcome": pl.repeat(outcome(decision), len(host), dtype=pl.String, eager=True),
+            "node": self._names(), "position": np.arange(len(host)), "feasible": host,
+            **_failures(decision), **self._points(decision),
+            "total": total, "rank": rank, "gpu_ids": pl.Series(device_lists(gpus)),
+            "chosen": np.arange(len(host)) == decision.node, "why": list(self._why(decision, total, rank)),
+        }  # fmt: skip
+        scores = [*self._points(decision), "total", "rank"]
+        hosts, devices = pl.when(pl.col("feasible")), pl.when(pl.col("feasible") | pl.col("chosen"))
+        frame = pl.DataFrame(columns).with_columns(hosts.then(pl.col(name)).alias(name) for name in scores)
+        return frame.with_columns(devices.then(pl.col("gpu_ids")).alias("gpu_ids"))
+
+    def totals(self, decision: Decision, without: str = "") -> Any:
+        """Weighted points of every node over the terms, leaving out those of one kernel."""
+        weights = [0 if term.kernel == without else term.weight for term in self.made.plan.terms]
+        return np.array(weights, np.int64) @ decision.points__tn
+
+    def reason(self, decision: Decision) -> str:
+        """Why the node that was chosen won, or what became of a pod that fitted nowhere."""
+        host = decision.reason__n == 0
+        if decision.how == GANG and decision.node >= 0:
+            return "placed with its gang, one member after another"
+        if decision.how == PREEMPTION:
+            return "room was made by stopping less important pods"
+        if decision.node >= 0 and decision.how == BACKFILL:
+            return f"backfilled past pods ahead in the line, {self._merit(decision, host)}"
+        if decision.never:
+            return NEVER[decision.never]
+        if decision.node < 0 and outcome(decision) in WORDS:
+            return WORDS[outcome(decision)]
+        return self._merit(decision, host)
+
+    def _merit(self, decision: Decision, host: Any) -> str:
+        """What the checks and points say."""
+        count = int(host.sum())
+        if count == 0:
+            return f"{outcome(decision)} is as far as any node got"
+        if count == 1:
+            return "only feasible node"
+        kept = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
+        if self._draws() and (kept[decision.node] < kept.max() or (kept == kept.max()).sum() > 1):
+            return f"random draw among {count:,} feasible nodes"
+        ties = int((self.totals(decision)[host] == self.totals(decision)[decision.node]).sum())
+        return "highest total" if ties == 1 else f"smallest position of {ties:,} nodes with the highest total"
+
+    def _draws(self) -> bool:
+        return any(term.kernel == "random" and term.weight for term in self.made.plan.terms)
+
+    def _names(self) -> pl.Series:
+        return pl.Series("node", self.made.cluster.nodes["name"].to_pylist(), pl.String)
+
+    def _points(self, decision: Decision) -> dict[str, Any]:
+        columns = {}
+        for t, (name, term) in enumerate(zip(self.terms, self.made.plan.terms, strict=True)):
+            columns[f"{name}_raw"], columns[f"{name}_points"] = decision.raw__tn[t], decision.points__tn[t]
+            columns[f"{name}_weighted"] = term.weight * decision.points__tn[t]
+        return columns
+
+    def _why(self, decision: Decision, total: Any, rank: Any) -> Iterator[str]:
+        best = int(total[decision.node]) if decision.node >= 0 else 0
+        for n, reason in enumerate(decision.reason__n.tolist()):
+            if n == decision.node:
+                yield self.reason(decision)
+            elif reason:
+                yield shortfall(reason, decision, n, self._rows[n])
+            else:
+                behind = best - int(total[n])
+                yield f"total {behind:,} below the winner's" if behind else "as many points, larger position"
+
+    def summary(self, decision: Decision) -> str:
+        """Why no node can host the pod, as kube-scheduler sums it up."""
+        asked, counts = decision.request.conditions, Counter[str]()
+        for n, reason in enumerate(decision.reason__n.tolist()):
+            figures = int(decision.found__n[n]), int(decision.needed__n[n])
+            counts[summed(NAMES[reason], asked, self._rows[n], *figures)] += 1
+        return sentence(counts, len(decision.reason__n))
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        """The nodes as pods see them, with the models of partitioned devices, too."""
+        models = self.made.cluster.nodes["gpu_model"].to_pylist()
+        rows = self.made.cluster.offered.select(["name", "labels", "extra_resources"]).to_pylist()
+        return [{**row, "gpu_model": model} for row, model in zip(rows, models, strict=True)]
+
+    def _blank(self) -> Decision:
+        nodes, terms = len(self.made.cluster), len(self.made.plan.terms)
+        zeros, table = np.zeros(nodes, np.int64), np.zeros((terms, nodes), np.int64)
+        pod, request = AskedPod(0, 0, None), PodRequest(0, 0, 0, 0, ())
+        return Decision(pod, 0, 0.0, request, zeros, zeros, zeros, table, table, zeros.astype(np.uint64))
+
+
+def explain(
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed"
+) -> pl.DataFrame:
+    """Why these pods, or ``sample`` of them, went where they went: one row for every node of every decision.
+
+    ``source`` is a result, a scenario or the folder of a saved run; it is played again up to the decisions. ``pods``
+    are ids (numbers) or names in the source (texts). ``attempt`` chooses the decisions about a pod that waited:
+    the ``first``, the one that ``placed`` it (else its last), or ``all``.
+
+    Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
+    the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
+    gpu_ids (devices it would take), chosen, why.
+    """
+    return explained(source, pods, sample=sample, attempt=attempt).frame()
+
+
+def explained(
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
+    progress: Progress | None = None,
+) -> Explanation:  # fmt: skip
+    """The decisions behind :func:`explain`; ``progress`` is told the pods so far."""
+    names = [pods] if isinstance(pods, int | str) else list(pods)
+    if bool(names) == bool(sample) or sample < 0:
+        raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
+    scenario, saved = _origin(source)
+    scenario.check()
+    made = prepared(scenario, progress=progress)
+    if saved is not None:
+        _refuse_other_inputs(scenario, made, saved.provenance)
+    asked = asked_pods(made.workload, names) if names else sampled_pods(made.workload, sample)
+    decisions = replayed(made, asked, attempt)
+    if saved is not None:
+        _refuse_another_course(decisions, saved.scan("placements"))
+    _warn_of_silence(asked, decisions)
+    return Explanation(made, decisions)
+
+
+def outcome(decision: Decision) -> str:
+    """``placed``, why it can never be, or the furthest check that any node failed."""
+    if decision.node >= 0 or decision.never:
+        return decision.never or PLACED
+    if decision.how in (OVER_QUOTA, GANG):
+        return decision.how
+    if (decision.reason__n == RESERVED).any():
+        return NAMES[RESERVED]
+    reasons = np.where(decision.reason__n == NO_GPU_MEMORY, REASONS.index("no_gpu"), decision.reason__n)
+    furthest = int(reasons.max(initial=ABSENT))
+    return NO_NODE if furthest <= 0 else REASONS[furthest]
+
+
+def ranks(total: Any, host: Any) -> Any:
+    """1 for the highest total, the smaller position first among equals; 0 for nodes that cannot host the pod."""
+    places = np.flatnonzero(host)
+    order = places[np.argsort(-total[places], kind="stable")]
+    rank = np.zeros(len(total), np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    return rank
+
+
+def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -> str:
+    """What node ``n`` lacks, in words; ``row`` has its name, labels, further resources and model of devices."""
+    check, asked = NAMES[reason], decision.request.conditions
+    found, needed = int(decision.found__n[n]), int(decision.needed__n[n])
+    if check in WORDS:
+        return WORDS[check]
+    if check == "no_match":
+        return mismatch(asked, row)
+    if check == "no_extra":
+        return lack_text(asked, row, found, needed)
+    if check == "no_gpu_model":
+        model = row["gpu_model"] or "no GPU"
+        return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
+    return FOUND[check].format(found, needed)
+
+
+def _failures(decision: Decision) -> dict[str, Any]:
+    """Columns failed, found and needed; the figures are null where no number says what is missing."""
+    names = [None if r == 0 else NAMES[r] for r in decision.reason__n.tolist()]
+    failed = pl.Series("failed", names, pl.Enum(CHECKS))
+    counted = failed.is_in([*FOUND, "no_extra"]).fill_null(False)
+    figures = pl.DataFrame({"found": decision.found__n, "needed": decision.needed__n, "counted": counted}).select(
+        pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
+    )
+    return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
+
+
+def _origin(source: Source) -> tuple[Scenario, Result | None]:
+    """The scenario to play again and, if there is one, the result it once had."""
+    if isinstance(source, Scenario):
+        return source, None
+    result = source if isinstance(source, Result) else Result.load(source)
+    where = "result" if isinstance(source, Result) else str(Path(source))
+    written = result.provenance.get("scenario")
+    if not isinstance(written, Mapping):
+        found = "a run of objects in memory"
+        expected = "one whose cluster, workload and policy are texts"
+        raise InputError(where, found, expected, "explain the Scenario itself, or save its tables to files")
+    return Scenario.from_dict(written, where), result
+
+
+def _refuse_other_inputs(scenario: Scenario, made: Prepared, provenance: Mapping[str, Any]) -> None:
+    for field in ("cluster", "workload"):
+        now, then = getattr(made, field).checksum(), provenance[field]["sha256"]
+        if now != then:
+            found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
+            raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
+
+
+def _refuse_another_course(decisions: list[Decision], placements: pl.LazyFrame) -> None:
+    """The saved placements, if there are any, are the measure: whatever else changed since then shows here."""
+    if placements.head(1).collect().is_empty():
+        return
+    asked = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
+    spans = {(row["pod_id"], row["start_s"]): row for row in asked.iter_rows(named=True)}
+    for decision in decisions:
+        if decision.node < 0:
+            continue
+        gpus = [g for g in range(64) if decision.gpus >> g & 1]
+        row = spans.get((decision.pod.pod_id, decision.t_s))
+        if row is None or (row["node_id"], row["gpu_ids"]) != (decision.node, gpus):
+            saved = "nothing at that time" if row is None else f"position {row['node_id']}, GPUs {row['gpu_ids']}"
+            found = f"position {decision.node}, GPUs {gpus} at {decision.t_s:g} s when played again"
+            do = "typical pods, policy or fastsim changed since; run it again"
+            raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
+
+
+def _warn_of_silence(asked: Mapping[int, AskedPod], decisions: list[Decision]) -> None:
+    silent = asked.keys() - {decision.pod.seq for decision in decisions}
+    if silent:
+        names = ", ".join(str(asked[seq].pod_id) for seq in sorted(silent)[:5]) + (" …" if len(silent) > 5 else "")
+        text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
+        warnings.warn(text, NeverTried, stacklevel=3)

@@ -1,0 +1,127 @@
+"""Decisions as text for terminals: what the pod asked for, where it went and why, and the nodes in question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from fastsim.decisions.explain import CHECKS, Explanation
+from fastsim.decisions.refusal_text import expression
+from fastsim.foundation.parquet import replacing
+from fastsim.kubernetes.nodes import TAINT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fastsim.decisions.replay import Decision
+    from fastsim.plan import PodRequest
+
+SHOWN = 10
+"""Nodes of a decision that are listed unless all are asked for."""
+
+
+def explanation_text(explanation: Explanation, every: bool = False) -> str:
+    """All decisions; the best ten nodes of each, or ``every`` node."""
+    return "\n".join(decision_text(explanation, decision, every) for decision in explanation.decisions)
+
+
+def decision_text(explanation: Explanation, decision: Decision, every: bool = False) -> str:
+    """One decision: two lines, a table of nodes, and how many nodes failed which check, once more in other words."""
+    nodes = explanation.nodes(decision)
+    hosts, others = nodes.filter("feasible").sort("rank"), nearest(nodes)
+    text = heading(explanation, decision, nodes)
+    if len(hosts):
+        text += _table(_score_columns(explanation, nodes), hosts if every else hosts.head(SHOWN))
+    if len(others) and (every or not len(hosts)):
+        text += _table({"node": "node", "position": "position", "failed": "failed", "why": "why"},
+                       others if every else others.head(SHOWN))  # fmt: skip
+    if not len(hosts):
+        text += f"{explanation.summary(decision)}\n"
+    return text + footer(nodes)
+
+
+def heading(explanation: Explanation, decision: Decision, nodes: pl.DataFrame) -> str:
+    """What the pod asked for and when, and where it went and why."""
+    pod = decision.pod
+    name = f"pod {pod.pod_id}" + (f" ({pod.native_id})" if pod.native_id else "")
+    asked = f"{name}, attempt {decision.attempt} at {decision.t_s:,g} s, asks for {request_text(decision.request)}\n"
+    why = explanation.reason(decision)
+    if decision.node < 0:
+        return f"{asked}-> nowhere: {why}\n"
+    row = nodes.row(decision.node, named=True)
+    gpus = f", GPU {' '.join(map(str, row['gpu_ids']))}" if row["gpu_ids"] else ""
+    return f"{asked}-> {row['node']}, position {row['position']}{gpus}: {why}\n"
+
+
+def request_text(request: PodRequest) -> str:
+    """A request in words."""
+    text = f"{request.cpu_milli:,} milli-CPU, {request.memory_mib:,} MiB"
+    if request.num_gpu:
+        text += f", {request.num_gpu} GPU of {request.gpu_milli:,} milli"
+        text += f" ({' or '.join(dict.fromkeys(request.gpu_models))})" if request.gpu_models else ""
+    asked = request.conditions
+    text += "".join(f", {amount:,} {name}" for name, amount in asked.extra_resources)
+    text += f", on {asked.pinned_node}" if asked.pinned_node is not None else ""
+    told = [expression(item) for item in asked.constraints if not item.key.startswith(TAINT)]
+    return text + (f", where {' and '.join(told)}" if told else "")
+
+
+def nearest(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The nodes that cannot host the pod: the furthest check first, then the smallest shortfall."""
+    failed = nodes.filter(~pl.col("feasible"))
+    stage = pl.col("failed").cast(pl.String).replace_strict({name: i for i, name in enumerate(CHECKS)})
+    lack = pl.col("needed") - pl.col("found")
+    return failed.sort(stage, lack, "position", descending=[True, False, False], nulls_last=True)
+
+
+def footer(nodes: pl.DataFrame) -> str:
+    """How many nodes failed which check."""
+    counts = Counter(nodes["failed"].drop_nulls().to_list())
+    if not counts:
+        return f"all {len(nodes):,} nodes can host it\n"
+    told = ", ".join(f"{counts[name]:,} {name}" for name in CHECKS if name in counts)
+    return f"{sum(counts.values()):,} of {len(nodes):,} nodes cannot host it: {told}\n"
+
+
+def _score_columns(explanation: Explanation, nodes: pl.DataFrame) -> dict[str, str]:
+    """Columns of feasible nodes and their headings; figures that repeat the one before are left out."""
+    columns = {"rank": "rank", "node": "node", "position": "position"}
+    for name, term in zip(explanation.terms, explanation.made.plan.terms, strict=True):
+        columns[f"{name}_raw"] = f"{name}\nraw"
+        if term.normalise != "none":
+            columns[f"{name}_points"] = f"{name}\npoints"
+        if term.weight != 1:
+            columns[f"{name}_weighted"] = f"{name}\nx {term.weight}"
+    return columns | {"total": "total", "gpu_ids": "GPUs"}
+
+
+def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name, title in columns.items():
+        numeric = rows.schema[name].is_numeric()
+        drawn.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
+    for row in rows.select(list(columns)).iter_rows():
+        drawn.add_row(*map(_cell, row))
+    console = Console(markup=False)  # values of expressions stand in brackets
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def write_csv(frame: pl.DataFrame, path: Path) -> None:
+    """The table as CSV, complete or not at all; device numbers are separated by spaces."""
+    flat = frame.with_columns(pl.col("gpu_ids").cast(pl.List(pl.String)).list.join(" "))
+    with replacing(path) as partial:
+        flat.write_csv(partial)

@@ -1,0 +1,167 @@
+"""Environments for reinforcement learning: an agent chooses the node of each pod (Gymnasium; extra ``rl``).
+
+>>> from fastsim.decisions.rl_environment import SchedulingEnv
+>>> env = SchedulingEnv("openb:16", "synth:openb?pods=50&seed={seed}&tune=1.2&tune_seed={seed}", reward="fragmentation")
+>>> seen, info = env.reset(seed=3)
+>>> seen["nodes"].shape, int(seen["mask"].sum()) == info["feasible"]
+((16, 6), True)
+>>> seen, reward, over, cut, info = env.step(int(seen["mask"].argmax()))
+
+The engine is that of every other run, with its own rules for GPUs and pods: an episode's result is a result like any
+other, and an agent that acts like a policy leaves what the policy's run leaves. Pods that fit nowhere are dropped
+without asking; an action that is masked drops the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, SupportsInt, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.columns import read_only
+from fastsim.decisions.rl_episode import Episode, episode, rewards
+from fastsim.engine import OnlineOptions
+from fastsim.errors import FastsimError
+from fastsim.result import Result
+from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, stepped
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+    from gymnasium.vector import AutoresetMode
+except ImportError:
+    raise FastsimError('environments need the rl extra: pip install "fastsim-gpu[rl]"') from None
+
+Seen = dict[str, npt.NDArray[Any]]
+Reward = str | Mapping[str, float]
+PODS = "synth:openb?pods=500&seed={seed}&tune=1.3&tune_seed={seed}"
+"""A full cluster of pods like those of openb, other ones for each seed."""
+
+
+def observation_space(nodes: int) -> spaces.Dict:
+    """What an agent sees: shares of capacity of each node, the pod's request, and which nodes can host it."""
+    return spaces.Dict({
+        "nodes": spaces.Box(0.0, 1.0, (nodes, len(NODE_FEATURES)), np.float32),
+        "pod": spaces.Box(0.0, np.inf, (len(POD_FEATURES),), np.float32),
+        "mask": spaces.MultiBinary(nodes),
+    })  # fmt: skip
+
+
+class SchedulingEnv(gymnasium.Env[Seen, SupportsInt]):
+    """One cluster, one pod a step.
+
+    ``cluster`` and ``workload`` are texts or objects as in :func:`fastsim.simulate`; ``{seed}`` in a text stands for
+    the seed of the episode. ``reward`` is the change that a decision makes of ``placed`` (pods), ``allocation`` (GPUs),
+    ``fragmentation`` (fragmented GPUs, negative) or ``power`` (kW, negative), or weights of several of them. ``policy``
+    picks the GPU in the node (``gpu_pick`` overrides) and is what ``advice`` asks. With ``record`` other than
+    ``summary`` the result has timeline, placements and jobs.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(
+        self, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
+        policy: Any = "best_fit", gpu_pick: str | None = None, record: str = "summary", seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
+        self.episode: Episode = self._begun(seed)
+        self.observation_space = cast("spaces.Space[Seen]", observation_space(self.episode.nodes))
+        self.action_space = spaces.Discrete(self.episode.nodes)
+
+    def _begun(self, seed: int) -> Episode:
+        return episode(self.scenario, self.reward__t, OnlineOptions(seed=seed, record=self.record))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
+        """A new episode; without a seed the pods of the next one are drawn from the generator of the last."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.next_seed = seed
+        self.episode = self._begun(self.next_seed)
+        self.next_seed = int(self.np_random.integers(2**31))
+        return self._seen(), self._info()
+
+    def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        """Place the pod on a node: what is seen then, reward, whether all pods have arrived, never cut, information."""
+        reward = self.episode.step(int(action))
+        return self._seen(), reward, self.episode.over, False, self._info()
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The nodes that can host the pod, as masked agents ask for them."""
+        return self.episode.mask.astype(np.bool_)
+
+    def advice(self) -> int:
+        """The node that the policy would choose."""
+        return self.episode.stepping.advice()
+
+    def result(self) -> Result:
+        """The result of the episode that is over."""
+        return self.episode.result()
+
+    def _seen(self) -> Seen:
+        now = self.episode
+        return {"nodes": now.node__nf.copy(), "pod": now.pod__f.copy(), "mask": now.mask.copy()}
+
+    def _info(self) -> dict[str, Any]:
+        return {"feasible": 0 if self.episode.over else self.episode.stepping.count}
+
+
+class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
+    """Many clusters side by side, each with the pods of its own seed: ``seed``, ``seed + 1``, ...
+
+    Arguments as for :class:`SchedulingEnv`. All steps are taken in one compiled call. An episode that is over begins
+    again in the same step, with the same pods; ``reset`` with a seed draws others. What is seen is in read-only arrays
+    that the next step overwrites: copy what you keep.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self, num_envs: int = 64, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
+        policy: Any = "best_fit", gpu_pick: str | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.num_envs, self.seed = num_envs, seed
+        self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        self.reward__t = rewards(reward)
+        self._begin()
+        nodes = self.episodes[0].nodes
+        self.single_observation_space, self.single_action_space = observation_space(nodes), spaces.Discrete(nodes)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+
+    def _begin(self) -> None:
+        options = (OnlineOptions(seed=self.seed + e, record="none") for e in range(self.num_envs))
+        self.episodes = [episode(self.scenario, self.reward__t, option) for option in options]
+        self.stepping = [one.stepping for one in self.episodes]
+        self.nodes__enf = np.stack([one.node__nf for one in self.episodes])
+        self.pod__ef = np.stack([one.pod__f for one in self.episodes])
+        self.mask__en = np.stack([one.mask for one in self.episodes])
+        self.reward__e, self.over__e = np.zeros(self.num_envs), np.zeros(self.num_envs, np.uint8)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        """The beginning of every episode; with a seed, of other pods."""
+        first = next((one for one in seed if one is not None), None) if isinstance(seed, list) else seed
+        super().reset(seed=first)
+        self.seed = self.seed if first is None else first
+        self._begin()
+        return self._seen(), {}
+
+    def step(
+        self, actions: npt.NDArray[Any]
+    ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+        """Place a pod in each cluster."""
+        node__e = np.ascontiguousarray(actions, np.int64)
+        stepped(self.stepping, node__e, self.nodes__enf, self.pod__ef, self.mask__en, self.reward__e, self.over__e)
+        return self._seen(), self.reward__e.copy(), self.over__e.astype(np.bool_), np.zeros(self.num_envs, np.bool_), {}
+
+    def advice(self) -> npt.NDArray[np.int64]:
+        """The node that the policy would choose in each cluster."""
+        return np.array([one.advice() for one in self.stepping], np.int64)
+
+    def _seen(self) -> Seen:
+        # Only what changed is written again, so nobody else may write.
+        return read_only({"nodes": self.nodes__enf, "pod": self.pod__ef, "mask": self.mask__en})

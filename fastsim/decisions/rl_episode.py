@@ -1,0 +1,85 @@
+"""One episode of decisions from outside: the engine's own run, stopped before each pod that some node can host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fastsim.engine import BATCH_ROWS, OnlineOptions, OnlineRun
+from fastsim.errors import ScenarioError
+from fastsim.result import Result, gathered
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.simulate import prepared
+from fastsim.spelling import suggestion
+from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, Stepping
+
+REWARDS = ("placed", "allocation", "fragmentation", "power")
+"""What a decision can be worth: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; order of Stepping."""
+
+
+class Episode:
+    """A run that waits for decisions; what is seen of it is in three arrays."""
+
+    def __init__(self, run: OnlineRun, stepping: Stepping) -> None:
+        self.run, self.stepping, self.nodes = run, stepping, len(run.cluster)
+        self.node__nf = np.zeros((self.nodes, len(NODE_FEATURES)), np.float32)
+        self.pod__f = np.zeros(len(POD_FEATURES), np.float32)
+        self.mask = np.zeros(self.nodes, np.int8)
+        self.began = time.perf_counter()
+        self.over = not stepping.begin(self.node__nf, self.pod__f, self.mask)
+        if self.over:
+            raise ScenarioError("workload", "no pod that any node can host", "one at least")
+
+    def step(self, node: int) -> float:
+        """The reward of placing the pod on a node (-1: as the plan chooses)."""
+        if self.over:
+            raise ScenarioError("step", "an episode that is over", "reset() before it")
+        reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
+        self.over = not more
+        return reward
+
+    def result(self) -> Result:
+        """What the run leaves, as any other does."""
+        if not self.over:
+            raise ScenarioError("result", "an episode that goes on", "one that is over")
+        self.run.online.finish(self.run.drain)
+        self.run.drain()
+        frames, provenance = gathered(self.run)
+        wall_s = time.perf_counter() - self.began
+        return Result(frames, provenance, {"wall_s": wall_s, "pods_per_s": self.run.pods / wall_s})
+
+
+def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], options: OnlineOptions) -> Episode:
+    """The first decision of a run of this scenario; ``{seed}`` in its texts is the seed of the options."""
+    told: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
+            for key, value in scenario.items()}  # fmt: skip
+    made = prepared(Scenario(**told, seed=options.seed, record=options.record))
+    run = OnlineRun(made.cluster, made.workload, replace(made.plan, queue="drop"), made.typical, options)
+    if run.ruled is not None or len(run._loop_options()["change_t"]):
+        raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
+    kept, stale = max(run.typical.kept, 1), np.ones(len(made.cluster), np.uint8)
+    stepping = Stepping(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, kept)
+    run.online = stepping
+    table = pa.Table.from_batches(list(made.workload.batches(BATCH_ROWS)))
+    batch = table.combine_chunks().to_batches()[0]
+    run.recorder.arrivals(batch)
+    columns = run.number(batch)
+    if columns.node is not None:
+        raise ScenarioError("environment", "pods that run already", "pods that all arrive")
+    run.online.feed(*columns, True)
+    return Episode(run, stepping)
+
+
+def rewards(told: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
+    """Weights of what a decision is worth, from a name or from several with weights."""
+    weights = {told: 1.0} if isinstance(told, str) else told
+    for name in weights:
+        if name not in REWARDS:
+            raise ScenarioError("reward", repr(name), f"one of {', '.join(REWARDS)}", suggestion(name, REWARDS))
+    return np.array([float(weights.get(name, 0.0)) for name in REWARDS])

@@ -1,0 +1,1 @@
+"""Many runs: which, where, how often; no simulation logic."""

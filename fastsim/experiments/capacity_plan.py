@@ -1,0 +1,210 @@
+"""Capacity planning: the fewest nodes to add so that every pod fits, or so that pods wait less.
+
+What is added is told by a text: a node type (``g2``), several together (``2*g2+t4``: three nodes at a time), a copy of
+a node that is there (``node:NAME``, with its labels and taints), or a Kubernetes object of kind Node in a file.
+
+More nodes are taken to be better: between a number that suffices and one that does not, `PROBES` numbers are tried at a
+time, as many with any number of workers, so that the answer does not depend on it. The number that is found suffices,
+and the number before it does not; with some policies a still smaller one might, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.node_table import NODE_SCHEMA
+from fastsim.cluster.node_types import named_parts
+from fastsim.errors import InputError, ScenarioError
+from fastsim.experiments.executors.executor import executor
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.run_warnings import Message, PodTooLarge
+from fastsim.simulation.simulate import played
+from fastsim.workload import texts
+
+PROBES = 4
+"""Sizes that are tried at a time for each kind of addition."""
+MOST = 10_000
+"""Most additions that are tried unless told."""
+FOUND, ENOUGH, NEVER, MORE = "found", "enough already", "impossible", "not found"
+"""What a search ends with."""
+FIGURES = ("pods", "pods_unplaced", "pods_pending", "wait_p95_s", "gpu_alloc_pct", "mean_gpu_alloc_pct", "mean_power_w")
+"""Figures of the run that suffices, or of the largest that was tried."""
+_PART = re.compile(r"\s*(?:(\d+)\s*\*)?\s*([\w.-]+)\s*")
+
+
+@dataclass
+class Search:
+    """The fewest additions of one kind: `low` is known not to suffice (-1: nothing is), `high` to suffice."""
+
+    kind: str
+    most: int = MOST
+    low: int = -1
+    high: float = inf
+    end: str = ""
+    why: str = ""
+    figures: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def probes(self) -> list[int]:
+        """Sizes to try next, none if the search is over."""
+        if self.end:
+            return []
+        if self.low < 0 and self.high == inf:
+            return [0]
+        if self.high == inf:
+            begin = max(self.low, 0) * 2 or 1
+            return sorted({min(begin << step, self.most) for step in range(PROBES)})
+        gap = int(self.high) - self.low
+        return sorted({self.low + max(1, gap * step // (PROBES + 1)) for step in range(1, PROBES + 1)} - {self.high})
+
+    def learn(self, size: int, good: bool, figures: dict[str, Any], hopeless: str = "") -> None:
+        """What a run with so many additions came to; `hopeless` says why no number of them will do."""
+        self.figures[size] = figures
+        if good:
+            self.high = min(self.high, size)
+        elif size < self.high:
+            self.low = max(self.low, size)
+        if hopeless and size and not good:
+            self.end, self.why = NEVER, hopeless
+
+    def close(self) -> None:
+        """See whether the search is over, after some sizes are known."""
+        # A size that failed above one that sufficed says that more is not always better; the smaller one counts.
+        if self.high != inf:
+            self.low = max((size for size in self.figures if size < self.high), default=-1)
+            if self.high - self.low == 1 or self.high == 0:
+                self.end = FOUND if self.high else ENOUGH
+        elif not self.end and self.low >= self.most:
+            self.end, figures = MORE, self.figures[self.low]
+            homeless = (figures.get("pods_unplaced") or 0) + (figures.get("pods_pending") or 0)
+            lacking = f"{homeless:,} pods find no place" if homeless else "pods wait too long"
+            self.why = f"{lacking} with {self.low:,} of them"
+
+    @property
+    def size(self) -> int | None:
+        """The answer; None if there is none."""
+        return int(self.high) if self.high != inf and self.end in (FOUND, ENOUGH) else None
+
+
+def smallest_additions(
+    scenario: Scenario | Mapping[str, Any], kinds: Sequence[str], *, p95_wait_s: float | None = None, most: int = MOST,
+    workers: int = 1, progress: Callable[[int], None] | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """The fewest additions of each kind with which every pod is placed, or also 95 % wait less than `p95_wait_s`.
+
+    Columns: add, outcome, additions, nodes, gpus (those that are added), runs and figures of the run that suffices.
+    ``progress`` is told the runs so far.
+    """
+    given = scenario if isinstance(scenario, Scenario) else Scenario.from_dict(scenario)
+    base, kept = _base(given, p95_wait_s)
+    if not kinds or most < 1:
+        raise ScenarioError("plan", f"{len(kinds)} kinds of nodes, at most {most}", "one or more")
+    units = {kind: unit_of(kind, kept) for kind in kinds}
+    searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
+    done = 0
+    with executor(workers, threads=True) as spread:
+        while tasks := [(search, size) for search in searches for size in search.probes()]:
+            runs = [base.with_(cluster=enlarged(kept, units[search.kind], size)) for search, size in tasks]
+            for (search, size), (result, messages) in zip(tasks, spread.map(played, runs), strict=True):
+                row = result.summary.row(0, named=True)
+                search.learn(size, _good(row, p95_wait_s), {name: row.get(name) for name in FIGURES}, _why(messages))
+                done += 1
+                if progress is not None:
+                    progress(done)
+            for search in searches:
+                search.close()
+    return pl.DataFrame([_row(search, units[search.kind], len(search.figures)) for search in searches], _SCHEMA)
+
+
+def unit_of(kind: str, cluster: Cluster) -> Cluster:
+    """The nodes that are added at a time."""
+    if kind.startswith("node:"):
+        rows = [row for row in cluster.nodes.to_pylist() if row["name"] == kind.removeprefix("node:")]
+        if not rows:
+            raise InputError(f"--add {kind}", "no such node in the cluster", "the name of one")
+        found = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
+        return Cluster(found.drop_columns(["node_id"]), cluster.catalog, kind)
+    if Path(kind).is_file():
+        return Cluster.from_kubernetes(kind)
+    parts = [_PART.fullmatch(part) for part in kind.split("+")]
+    if None in parts:
+        raise ScenarioError(f"--add {kind}", "something else", "a node type such as g2, 2*g2+t4, node:NAME or a file")
+    counts: dict[str, int] = {}
+    for part in parts:
+        assert part is not None
+        counts[part[2]] = counts.get(part[2], 0) + int(part[1] or 1)
+    return Cluster.mix(named_parts(counts), catalog=cluster.catalog, name=kind)
+
+
+def enlarged(cluster: Cluster, unit: Cluster, times: int) -> Cluster:
+    """The cluster and so many additions behind its own nodes, named ``added-0-g2-0000`` and so on."""
+    if not times:
+        return cluster
+    catalog = cluster.catalog
+    missing = {name: model for name, model in unit.catalog.gpu.items() if name not in catalog.gpu}
+    catalog = catalog.extended(gpu=missing) if missing else catalog
+    fields = [field for field in NODE_SCHEMA if field.name != "node_id"]
+    columns = {field.name: _twice(cluster.nodes, unit.nodes, field, times) for field in fields}
+    names = [f"added-{turn}-{name}" for turn in range(times) for name in unit.nodes["name"].to_pylist()]
+    columns["name"] = pa.array(cluster.nodes["name"].to_pylist() + names, NODE_SCHEMA.field("name").type)
+    return Cluster(pa.table(columns), catalog, f"{cluster.name} + {times} x {unit.name}")
+
+
+def _twice(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -> pa.ChunkedArray:
+    """A column of one table and then, so many times, of the other."""
+    chunks = [
+        chunk for table in (first, *[then] * times) for chunk in table[field.name].cast(field.type).chunks
+    ]  # fmt: skip
+    return pa.chunked_array(chunks, field.type)
+
+
+def _base(scenario: Scenario, p95_wait_s: float | None) -> tuple[Scenario, Cluster]:
+    """The scenario with its texts made into objects, once: the workload is that of the cluster as it is."""
+    if p95_wait_s is not None:
+        if not p95_wait_s > 0:
+            raise ScenarioError("plan: p95_wait_s", p95_wait_s, "more than 0 s")
+        if scenario.queue == "drop":
+            scenario = scenario.with_(queue="fifo")
+    scenario.check()
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    return scenario.with_(cluster=cluster, workload=workload, typical=typical, record="summary", out=None), cluster
+
+
+def _good(row: Mapping[str, Any], p95_wait_s: float | None) -> bool:
+    if row["pods_unplaced"] or row["pods_pending"]:
+        return False
+    return p95_wait_s is None or (row["wait_p95_s"] or 0.0) < p95_wait_s
+
+
+def _why(messages: Sequence[Message]) -> str:
+    """Why no number of nodes will do: some pods are larger than any of them."""
+    return next((text for category, text in messages if category is PodTooLarge), "")
+
+
+_SCHEMA = {
+    "add": pl.String, "outcome": pl.String, "additions": pl.Int64, "nodes": pl.Int64, "gpus": pl.Int64,
+    "runs": pl.Int64, **dict.fromkeys(FIGURES[:3], pl.Int64), **dict.fromkeys(FIGURES[3:], pl.Float64),
+    "why": pl.String,
+}  # fmt: skip
+
+
+def _row(search: Search, unit: Cluster, runs: int) -> dict[str, Any]:
+    size = search.size
+    shown = max(search.figures) if size is None else size
+    counts = {
+        "additions": size, "nodes": None if size is None else size * len(unit),
+        "gpus": None if size is None else size * unit.total_gpus,
+    }  # fmt: skip
+    figures = search.figures[shown] if size is not None else {"pods": search.figures[shown]["pods"]}
+    told = {"add": search.kind, "outcome": search.end, **counts, "runs": runs}
+    return {**told, **dict.fromkeys(FIGURES), **figures, "why": search.why or None}

@@ -1,0 +1,1 @@
+"""Where runs are spread: this process, processes, Ray and Dask."""

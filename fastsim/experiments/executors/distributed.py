@@ -1,0 +1,83 @@
+"""Tasks on a Ray cluster: one that is there, or a local one for as long as it is needed (extra ``ray``)."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from fastsim.errors import FastsimError
+from fastsim.experiments.executors.executor import BREATH_S, DIED, Executor, WorkerDied, outcome_of, unopened
+
+AHEAD = 2
+"""Items handed over for each CPU of the cluster, so that none waits for the next."""
+
+
+class RayTasks(Executor):
+    """Tasks of one CPU each. ``address`` as in ``ray.init``; without it, ``workers`` CPUs of this machine."""
+
+    def __init__(self, workers: int, address: str | None = None) -> None:
+        super().__init__()
+        self.workers, self.address = workers, address
+        self._ray: Any = None
+        self._mine = False
+        self._remote: Any = None
+
+    def open(self) -> None:
+        """Join the cluster, or start one."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import ray
+        except ImportError:
+            raise FastsimError('Ray needs the ray extra: pip install "fastsim-gpu[ray]"') from None
+        self._ray, self._mine = ray, not ray.is_initialized()
+        if self._mine:
+            self._join()
+        # Ray would try an item again without telling; the count of retries is kept here instead.
+        self._remote = ray.remote(num_cpus=1, max_retries=0)(outcome_of)
+        self.slots = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def _join(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
+        local = {"num_cpus": self.workers, "address": "local", **quiet}
+        given = local if self.address is None else {"address": self.address, "log_to_driver": False}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._ray.init(**given)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            where = self.address or "a local cluster"
+            raise FastsimError(f"Ray at {where}: {' '.join(str(error).split())}") from error
+
+    def close(self, *, abort: bool = False) -> None:
+        """Leave the cluster; one that was started here ends."""
+        if self._ray is not None and self._mine:
+            self._ray.shutdown()
+        self._ray = None
+
+    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+        if self._ray is None:
+            raise unopened()
+        handle: Hashable = self._remote.remote(task, item)
+        return handle
+
+    def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
+        ready: list[Hashable] = self._ray.wait(list(handles), num_returns=1, timeout=BREATH_S)[0]
+        return ready
+
+    def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
+        from ray import exceptions
+
+        try:
+            found: tuple[Any, Exception | None] = self._ray.get(handle)
+        except exceptions.RayTaskError as error:  # an answer that cannot be handed over
+            return None, FastsimError(" ".join(str(error.cause).split()))
+        except exceptions.RayError:
+            raise WorkerDied(DIED) from None
+        return found
+
+    def _dropped(self, handles: Sequence[Any]) -> None:
+        for handle in handles:
+            self._ray.cancel(handle, force=True)

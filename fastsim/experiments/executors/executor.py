@@ -1,0 +1,240 @@
+"""Where many runs are spread: this process, its threads, worker processes, or a cluster of Ray or Dask.
+
+An executor has three methods: ``open``, ``completed`` and ``close``; ``map`` is ``completed`` put in order. A worker
+that dies takes nothing with it: its item is tried again, ``ATTEMPTS`` times in all. Worker processes are spawned,
+never forked, so a run sees the same fresh interpreter everywhere and its bytes do not depend on where it was.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.foundation import interrupts
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+MAX_WORKERS = 1024
+BREATH_S = 0.1
+"""How long this process waits for a worker before it looks for Ctrl-C."""
+ATTEMPTS = 3
+"""How often an item is tried whose worker dies."""
+PLACES = ("processes", "threads", "serial", "ray", "dask")
+"""What :func:`executor_on` knows."""
+DIED = "a worker process died (out of memory, or the call is not under: if __name__ == '__main__':)"
+
+
+class WorkerDied(FastsimError):
+    """The worker of an item ended without an answer."""
+
+
+class OutOfTime(FastsimError):
+    """A run took longer than it was given."""
+
+
+class Outcome(NamedTuple):
+    """What became of the item at this place: its answer, or an error and None; and how often it was tried."""
+
+    at: int
+    answer: Any
+    error: Exception | None = None
+    attempts: int = 1
+
+
+class _Try(NamedTuple):
+    at: int
+    item: Any
+    attempts: int
+
+
+def outcome_of(task: Callable[[Any], Any], item: Any) -> tuple[Any, Exception | None]:
+    """The answer and None, or None and the error: a worker hands errors on as values."""
+    try:
+        return task(item), None
+    except Exception as error:
+        return None, error
+
+
+class Executor:
+    """Runs one task for many items; use it as a context manager.
+
+    One for another place says how an item is begun, which items are done, and what their answers are.
+    """
+
+    slots = 1
+    """Items at work at a time."""
+
+    def __init__(self) -> None:
+        self.retries = 0
+        """How many items were tried again so far."""
+
+    def open(self) -> None:
+        """Start what is needed to run tasks."""
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks, or end them at once with ``abort``."""
+
+    def completed(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
+        """What became of each item, in the order in which they end; items begin in their own order."""
+        source = (_Try(at, item, 1) for at, item in enumerate(items))
+        again: deque[_Try] = deque()
+        running: dict[Hashable, _Try] = {}
+        try:
+            while True:
+                while len(running) < self.slots:
+                    tried = again.popleft() if again else next(source, None)
+                    if tried is None:
+                        break
+                    running[self._begun(task, tried.item)] = tried
+                if not running:
+                    return
+                for handle in self._finished(list(running)):
+                    tried = running.pop(handle)
+                    found = self._settled(handle, tried, again)
+                    if found is not None:
+                        yield found
+                interrupts.check()
+        finally:
+            if running:
+                self._dropped(list(running))
+
+    def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+        """Answers in the order of the items; the first failure is raised at its place."""
+        early: dict[int, Outcome] = {}
+        due = 0
+        for outcome in self.completed(task, items):
+            early[outcome.at] = outcome
+            while due in early:
+                found = early.pop(due)
+                due += 1
+                if found.error is not None:
+                    raise found.error
+                yield found.answer
+
+    def _settled(self, handle: Hashable, tried: _Try, again: deque[_Try]) -> Outcome | None:
+        """The outcome of an item that is done, or None if it is tried again."""
+        try:
+            answer, error = self._answer(handle)
+        except WorkerDied as died:
+            if tried.attempts < ATTEMPTS:
+                self.retries += 1
+                again.append(tried._replace(attempts=tried.attempts + 1))
+                return None
+            return Outcome(tried.at, None, died, tried.attempts)
+        return Outcome(tried.at, answer, error, tried.attempts)
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close(abort=kind is not None)
+
+    @abstractmethod
+    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+        """Begin an item; the answer stands for it."""
+
+    @abstractmethod
+    def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
+        """Those that are done, after ``BREATH_S`` at most."""
+
+    @abstractmethod
+    def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
+        """What :func:`outcome_of` answered for one that is done; WorkerDied if nobody can say."""
+
+    def _dropped(self, handles: Sequence[Any]) -> None:
+        """Nobody waits for these any more."""
+
+
+class Serial(Executor):
+    """Everything in this process, one after the other, each when it is asked for."""
+
+    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+        self._found = outcome_of(task, item)
+        return 0
+
+    def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
+        return handles
+
+    def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
+        return self._found
+
+
+class Threads(Executor):
+    """``workers`` threads of this process; tasks that hold no GIL run side by side."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self.workers = self.slots = workers
+        self._pool: ThreadPoolExecutor | None = None
+
+    def open(self) -> None:
+        """Prepare the pool; threads start with the first tasks."""
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="fastsim")
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks; with ``abort`` those that have not begun are dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=abort)
+            self._pool = None
+
+    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+        if self._pool is None:
+            raise unopened()
+        return self._pool.submit(outcome_of, task, item)
+
+    def _finished(self, handles: Sequence[Future[Any]]) -> Iterable[Hashable]:
+        # A wait without end may sleep through Ctrl-C (always on Windows; where another thread took the signal, too).
+        return sorted(wait(handles, BREATH_S, FIRST_COMPLETED).done, key=handles.index)
+
+    def _answer(self, handle: Future[Any]) -> tuple[Any, Exception | None]:
+        found: tuple[Any, Exception | None] = handle.result()
+        return found
+
+
+def unopened() -> FastsimError:
+    """The error of an executor that was not opened."""
+    return FastsimError("an executor runs tasks only inside its 'with' block")
+
+
+def executor(workers: int, items: int | None = None, threads: bool = False) -> Executor:
+    """The executor of this machine for this many workers: this thread alone for one worker or one item."""
+    return executor_on("threads" if threads else "processes", workers, items)
+
+
+def executor_on(
+    place: str, workers: int = 1, items: int | None = None, address: str | None = None, most_s: float | None = None
+) -> Executor:
+    """The executor of a place: one of ``PLACES``.
+
+    ``address`` is where a cluster of Ray or Dask can be reached; without one, a local cluster of ``workers`` processes
+    is started. A process that works on one item for more than ``most_s`` seconds is ended.
+    """
+    if place not in PLACES:
+        raise ScenarioError("on", repr(place), f"one of {', '.join(PLACES)}")
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS:
+        raise ScenarioError("workers", repr(workers), f"a whole number from 1 to {MAX_WORKERS}")
+    if place == "ray":
+        from fastsim.experiments.executors.distributed import RayTasks
+
+        return RayTasks(workers, address)
+    if place == "dask":
+        from fastsim.experiments.executors.dask import DaskTasks
+
+        return DaskTasks(workers, address)
+    if address is not None:
+        raise ScenarioError("address", repr(address), f"none: {place} are on this machine")
+    count = workers if items is None else min(workers, items)
+    if place == "serial" or (count <= 1 and (place == "threads" or most_s is None)):
+        return Serial()
+    if place == "threads":
+        return Threads(count)
+    from fastsim.experiments.executors.processes import Processes
+
+    return Processes(max(count, 1), most_s)

@@ -1,0 +1,207 @@
+"""Worker processes of this machine, one item each at a time, so that it is known whose death concerns which item."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any, NoReturn
+
+from fastsim.errors import FastsimError
+from fastsim.experiments.executors.executor import BREATH_S, DIED, Executor, OutOfTime, WorkerDied, outcome_of, unopened
+
+Found = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
+"""What a worker hands over: its answer or an error, and the warnings that were given meanwhile."""
+PATIENCE_S = 10.0
+"""How long a worker that was told to end may take before it is made to."""
+
+
+class Processes(Executor):
+    """``workers`` spawned processes; one that works on an item for more than ``most_s`` seconds is ended."""
+
+    def __init__(self, workers: int, most_s: float | None = None) -> None:
+        super().__init__()
+        self.workers = self.slots = workers
+        self.most_s = most_s
+        self._open = False
+        self._idle: list[_Worker] = []
+        self._all: list[_Worker] = []
+
+    def open(self) -> None:
+        """Allow tasks; processes start with the first of them."""
+        self._open = True
+
+    def close(self, *, abort: bool = False) -> None:
+        """Wait for running tasks, or end the workers at once with ``abort``."""
+        self._open = False
+        for worker in self._all:
+            worker.leave(at_once=abort)
+        for worker in self._all:
+            worker.join()
+        self._all.clear()
+        self._idle.clear()
+
+    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+        if not self._open:
+            raise unopened()
+        worker = self._idle.pop() if self._idle else self._started()
+        worker.begin(task, item)
+        return worker
+
+    def _started(self) -> _Worker:
+        # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
+        with _sigint_blocked():
+            worker = _Worker()
+        self._all.append(worker)
+        return worker
+
+    def _finished(self, handles: Sequence[_Worker]) -> Iterable[Hashable]:
+        ready = set(wait([worker.connection for worker in handles], self._breath_s(handles)))
+        return [worker for worker in handles if worker.connection in ready or self._is_late(worker)]
+
+    def _breath_s(self, handles: Sequence[_Worker]) -> float:
+        return 0.0 if any(self._is_late(worker) for worker in handles) else BREATH_S
+
+    def _is_late(self, worker: _Worker) -> bool:
+        return self.most_s is not None and time.monotonic() - worker.began_s > self.most_s
+
+    def _answer(self, handle: _Worker) -> tuple[Any, Exception | None]:
+        if not handle.connection.poll() and self._is_late(handle):
+            handle.process.kill()  # a run that can stop has looked at the time itself
+            self._dropped([handle])
+            return None, OutOfTime(f"took more than {self.most_s:g} s")
+        try:
+            answer, error, heard = pickle.loads(handle.connection.recv_bytes())
+        except (EOFError, OSError):
+            self._dropped([handle])
+            raise WorkerDied(DIED) from None
+        self._idle.append(handle)
+        for category, text in heard:
+            warnings.warn(text, category, stacklevel=2)
+        return answer, error
+
+    def _dropped(self, handles: Sequence[_Worker]) -> None:
+        for worker in handles:
+            worker.leave(at_once=True)
+            worker.join()
+            if worker in self._all:
+                self._all.remove(worker)
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Processes that start inside never see Ctrl-C; in this one it comes at the end."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.began_s = 0.0
+        # A daemon is ended with this process, however that ends in Python; if it is killed, the worker notices itself.
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True, name="fastsim-worker")
+        self.process.start()
+        theirs.close()  # else its end would not be noticed
+
+    def begin(self, task: Callable[[Any], Any], item: Any) -> None:
+        """Hand over an item."""
+        self.began_s = time.monotonic()
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died: whoever waits for the answer learns of it
+            self.connection.send((task, item))
+
+    def leave(self, *, at_once: bool) -> None:
+        """Let the process end when its item is done, or where its run can stop."""
+        if at_once:
+            self.process.terminate()
+        self.connection.close()
+
+    def join(self) -> None:
+        """Wait for the end of the process."""
+        self.process.join(PATIENCE_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.process.close()
+
+
+def _serve(connection: Connection) -> None:
+    """The life of a worker: an item comes, an answer goes, until nobody is there to ask."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    collects = gc.isenabled()
+    gc.disable()
+    while True:
+        try:
+            task, item = connection.recv()
+            if collects and not gc.isenabled():
+                gc.freeze()  # modules that came with the first task stay: looking through them costs 20 ms each time
+                gc.enable()
+        except EOFError:
+            _leave()
+        except Exception as error:  # a task that cannot be loaded here
+            found: Found = None, _told(error), []
+        else:
+            found = _heard(task, item)
+        with suppress(BrokenPipeError):
+            connection.send_bytes(_pickled(found))
+
+
+def _heard(task: Callable[[Any], Any], item: Any) -> Found:
+    """The outcome, and the warnings that whoever asked gives: of many workers, each would give them again."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", UserWarning)
+        answer, error = outcome_of(task, item)
+    texts = dict.fromkeys((_category(one.category), str(one.message)) for one in heard)
+    return answer, error, list(texts)
+
+
+def _category(category: type[Warning]) -> type[Warning]:
+    """The category, or the one above it that every process knows."""
+    return next(kind for kind in category.__mro__ if kind.__module__.partition(".")[0] in ("fastsim", "builtins"))
+
+
+def _leave() -> NoReturn:
+    # All that was asked for is done; taking a large interpreter apart would keep whoever waits for its end.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(0)
+
+
+def _pickled(found: Found) -> bytes:
+    try:
+        content = pickle.dumps(found)
+        if found[1] is not None:
+            pickle.loads(content)  # an error may be written and yet not be readable
+        return content
+    except Exception as error:
+        return pickle.dumps((None, _told(found[1] or error), found[2]))
+
+
+def _told(error: Exception) -> FastsimError:
+    return FastsimError(f"{type(error).__name__}: {error}")
+
+
+def _end_with_parent() -> None:
+    # A parent that was killed cannot say so; a worker that went on would hold its folder against the next attempt.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

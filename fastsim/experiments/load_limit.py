@@ -1,0 +1,153 @@
+"""The largest load a policy can stand: beyond it, the number of those in the system grows without end.
+
+A load is judged by one run: how many jobs does one that arrives find in the system, among the last third of the
+arrivals and among the third before? If a part of the arrivals stays (``growth``), the load is too much. How time is
+shared does not matter to that, and the first third fills the empty system. The interval between a stable load and one
+that is not is halved until it is narrow enough, for all policies of a sweep at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastsim.errors import ScenarioError
+from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.sweep.sweep import sweep_of
+from fastsim.simulation.simulate import played
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.scenario.scenario import Scenario
+
+FEWEST = 30
+"""Jobs below which nothing can be said."""
+
+
+class Growth(NamedTuple):
+    """The part of the arrivals by which the number of jobs grew, and the mean numbers in both thirds."""
+
+    part: float
+    before: float
+    late: float
+
+
+def growth_of(jobs: pl.DataFrame) -> Growth:
+    """Growth over a table of jobs."""
+    if len(jobs) < FEWEST:
+        raise ScenarioError("knee", f"{len(jobs)} jobs", f"at least {FEWEST}: more jobs, or a wider window")
+    submit_s = np.sort(jobs["submit_s"].to_numpy())
+    end_s = np.sort(jobs["end_s"].fill_null(np.inf).to_numpy())
+    there = np.arange(len(submit_s)) - np.searchsorted(end_s, submit_s, side="right")
+    third = len(there) // 3
+    before, late = float(there[third:-third].mean()), float(there[-third:].mean())
+    return Growth((late - before) / third, before, late)
+
+
+def growth_in(scenario: Scenario) -> Growth:
+    """Growth in a run of this scenario, told by a worker."""
+    return growth_of(played(scenario)[0].jobs)
+
+
+class _Search:
+    """The interval of one candidate, in units of the load."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.runs = 0
+        self.ends: dict[float, bool] = {}
+        self.growth: dict[float, float] = {}
+
+    def next_load(self, tolerance: float) -> float | None:
+        """The load to try next; None when all is known."""
+        for end in (self.low, self.high):
+            if end not in self.ends:
+                return end
+        if not self.ends[self.low] or self.ends[self.high] or self.high - self.low <= tolerance * self.high:
+            return None
+        return (self.low + self.high) / 2
+
+    def learn(self, load: float, growth: float, most: float) -> None:
+        """Take note of how a load went."""
+        stable = growth <= most
+        self.ends[load], self.growth[load] = stable, growth
+        if self.low < load < self.high:
+            if stable:
+                self.low = load
+            else:
+                self.high = load
+
+    def answer(self) -> dict[str, Any]:
+        """The largest load that was stable, the smallest that was not, and the growth at both."""
+        below = self.low if self.ends[self.low] else None
+        above = None if self.ends[self.high] else self.high
+        if below is None:
+            above = self.low
+        elif above is None:
+            below = self.high
+        growth = {"growth_stable": self.growth.get(below or -1.0), "growth_unstable": self.growth.get(above or -1.0)}
+        return {"stable": below, "unstable": above, **growth, "loads": len(self.growth)}
+
+
+def knees(
+    values: Mapping[str, Any], low: float, high: float, *, key: str = "rate_per_hour", tolerance: float = 0.05,
+    growth: float = 0.05, workers: int = 1, where: str = "sweep",
+) -> pl.DataFrame:  # fmt: skip
+    """The largest stable load of each combination in a sweep: ``stable`` and ``unstable`` hold it between them.
+
+    ``values`` are the keys of a sweep without that of the load; of several seeds the growth is the mean. ``stable`` is
+    null if even ``low`` was too much, ``unstable`` if ``high`` was not.
+    """
+    import polars as pl
+
+    if not 0 < low < high < math.inf or not 0 < tolerance < 1 or not 0 < growth < 1:
+        found = f"low {low:g}, high {high:g}, tolerance {tolerance:g}, growth {growth:g}"
+        raise ScenarioError("knee", found, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
+    if key in values:
+        raise ScenarioError(f"{where}: {key}", repr(values[key]), "no such key: loads are searched for")
+    cases = list(_cases(values, key, low, where))
+    searches = {case: _Search(low, high) for case in cases}
+    while True:
+        due = {case: load for case in cases if (load := searches[case].next_load(tolerance)) is not None}
+        if not due:
+            break
+        scenarios = [_scenarios(values, key, load, where)[case] for case, load in due.items()]
+        flat = [scenario for group in scenarios for scenario in group]
+        with executor(workers, len(flat)) as spread:
+            told = iter(list(spread.map(growth_in, flat)))
+        for (case, load), group in zip(due.items(), scenarios, strict=True):
+            parts = [next(told).part for _ in group]
+            searches[case].learn(load, sum(parts) / len(parts), growth)
+    rows = [dict(case) | searches[case].answer() for case in cases]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+Case = tuple[tuple[str, str], ...]
+
+
+def _scenarios(values: Mapping[str, Any], key: str, load: float, where: str) -> dict[Case, list[Scenario]]:
+    """The scenarios of one load by what they differ in, apart from the seed."""
+    found: dict[Case, list[Scenario]] = {}
+    for run in sweep_of({**values, key: load, "record": values.get("record", "all")}, where):
+        case = tuple((name, str(value)) for name, value in run.listed.items() if name != "seed")
+        found.setdefault(case, []).append(run.scenario)
+    return found
+
+
+def _cases(values: Mapping[str, Any], key: str, load: float, where: str) -> Sequence[Case]:
+    return list(_scenarios(values, key, load, where))
+
+
+def knees_text(found: pl.DataFrame, key: str) -> str:
+    """The answer as a table for the terminal."""
+    from fastsim.reports.text_tables import text_table
+
+    figures = ("stable", "unstable", "growth_stable", "growth_unstable", "loads")
+    names = [name for name in found.columns if name not in figures]
+    heads = {"stable": f"stable\n{key}", "unstable": "not any\nmore", "growth_stable": "growth\nthere",
+             "growth_unstable": "growth\nthere", "loads": "loads\ntried"}  # fmt: skip
+    return text_table(found, [(name, name) for name in names] + list(heads.items()), left=names)

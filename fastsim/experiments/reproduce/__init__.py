@@ -1,0 +1,1 @@
+"""The papers again: one module per paper or pair, protocol, result."""

@@ -1,0 +1,73 @@
+"""Papers made again by one call: ours beside the published figures, with deviation and verdict for every cell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    from fastsim.experiments.reproduce.reproduction import Reproduction
+
+MAKERS = {
+    "fgd": ("fgd_pwr", "fgd_reproduction"), "pwr": ("fgd_pwr", "pwr_reproduction"),
+    "gavel": ("gavel", "gavel_reproduction"), "synergy": ("synergy", "synergy_reproduction"),
+    "sia": ("sia_pollux", "sia_reproduction"), "pollux": ("sia_pollux", "pollux_reproduction"),
+    "monitor": ("monitored", "monitor_reproduction"),
+}  # fmt: skip
+"""Module and function that make each paper's figures."""
+PAPERS = tuple(MAKERS)
+CHOOSABLE = ("sia", "pollux", "synergy")
+"""Papers whose policies may be chosen; others compare theirs with each other."""
+
+
+def reproduce(
+    paper: str, data: str | os.PathLike[str] | None = None, *, quick: bool = False, workers: int = 1,
+    policies: Sequence[str] = (), progress: Callable[[int], None] | None = None,
+) -> Reproduction:  # fmt: skip
+    """The figures of a paper, one of ``PAPERS``.
+
+    ``data`` is a folder with openb's lists (``fgd``, ``pwr``), recorded runs (``gavel``, ``synergy``) or lists of jobs
+    and measured applications (``sia``, ``pollux``): recorded orders and published curves are used if they are there.
+    Without it pods and jobs are generated, and said to be. ``quick`` plays the first trace, load and seeds,
+    ``policies`` chooses what is played of one of ``CHOOSABLE``; those that the paper has not stand without a published
+    figure. ``progress`` is told how many runs are done.
+    """
+    folder, maker = _folder(paper, data), MAKERS[paper][1]
+    made: Reproduction = getattr(_module(paper), maker)(folder, quick, workers, progress, **_chosen(paper, policies))
+    return made
+
+
+def run_count(
+    paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False, policies: Sequence[str] = ()
+) -> int:
+    """How many runs :func:`reproduce` makes."""
+    folder = _folder(paper, data)
+    return int(_module(paper).run_count(folder, paper, quick, **_chosen(paper, policies)))
+
+
+def _chosen(paper: str, policies: Sequence[str]) -> dict[str, Any]:
+    """The argument of the paper's functions; PolicyError if there is no such policy."""
+    from fastsim.experiments.reproduce.reproduction import plain_name
+
+    if policies and paper not in CHOOSABLE:
+        expected = f"none: only those of {', '.join(CHOOSABLE)} can be chosen"
+        raise ScenarioError("policy", ", ".join(policies), expected)
+    return {"policies": tuple({plain_name(text): text for text in policies}.values())} if policies else {}
+
+
+def _module(paper: str) -> Any:
+    return import_module(f"fastsim.experiments.reproduce.{MAKERS[paper][0]}")
+
+
+def _folder(paper: str, data: str | os.PathLike[str] | None) -> Path | None:
+    if paper not in PAPERS:
+        raise ScenarioError("reproduce", repr(paper), f"one of {', '.join(PAPERS)}", suggestion(paper, PAPERS))
+    if data is not None and not Path(data).is_dir():
+        raise InputError(os.fspath(data), "no such folder", "a folder with the paper's data")
+    return None if data is None else Path(data)

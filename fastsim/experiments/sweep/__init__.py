@@ -1,0 +1,1 @@
+"""A product of scenarios: file, axes, order, store, table."""

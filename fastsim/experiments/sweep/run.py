@@ -1,0 +1,228 @@
+"""Running a sweep: what is missing in its store, longest first, wherever there are workers; then one table of all."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime, executor_on
+from fastsim.experiments.sweep.longest_first import LongestFirst
+from fastsim.experiments.sweep.store import Store, store_at
+from fastsim.foundation import interrupts
+from fastsim.foundation.object_cache import SHELF
+from fastsim.simulation.run_warnings import Message, warn
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.experiments.sweep.sweep import Run
+    from fastsim.scenario.scenario import Scenario
+    from fastsim.simulation.simulate import Progress
+
+TABLE = "sweep.parquet"
+"""The table of all runs, in the folder of the sweep."""
+PLAN = "sweep.json"
+"""The keys of the sweep, in its folder."""
+FAILED = "failed.json"
+"""What went wrong with which run; absent if nothing did."""
+GRACE_S = 10.0
+"""How much longer a process may take than a run, which looks at the time by itself, before it is ended."""
+
+
+class SweepFailed(FastsimError):
+    """Some runs of a sweep failed; ``table`` has all others, and ``failures`` says what was wrong, by name."""
+
+    def __init__(self, told: str, table: pl.DataFrame | None, failures: dict[str, str]) -> None:
+        super().__init__(told)
+        self.table, self.failures = table, failures
+
+
+@dataclass
+class State:
+    """How far a sweep is, in runs; ``retried`` counts runs that were begun again because their worker died."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+    kept: int = 0
+    """Runs that were complete before."""
+
+
+Watch = Callable[[State], None]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where runs are played, see :func:`fastsim.experiments.executors.executor.executor_on`, and how many seconds each
+    may take."""
+
+    on: str = "processes"
+    workers: int = 1
+    address: str | None = None
+    timeout_s: float | None = None
+
+    def executor(self, items: int) -> Executor:
+        """The executor for so many runs."""
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise ScenarioError("timeout_s", repr(self.timeout_s), "seconds above 0")
+        most_s = None if self.timeout_s is None or self.on != "processes" else self.timeout_s + GRACE_S
+        return executor_on(self.on, self.workers, items, self.address, most_s)
+
+
+class Assignment(NamedTuple):
+    """A run for a worker: what, where to, for which sweep, how long at most, and where relative paths begin."""
+
+    scenario: Scenario
+    name: str
+    store: Store
+    sweep: str
+    timeout_s: float | None
+    base: str
+    driver: int
+
+
+def played_to_store(given: Assignment) -> list[Message]:
+    """Play one run and keep it; answers what its user should be told."""
+    from fastsim.simulation.simulate import played
+
+    if os.getpid() != given.driver and os.getcwd() != given.base and os.path.isdir(given.base):
+        os.chdir(given.base)  # paths mean the same for a worker as for whoever asked
+    known = given.store.record(given.name)
+    if known is not None and known.get("scenario_id") == given.scenario.id:
+        return []  # a worker before this one kept the run and died before it could say so
+    SHELF.keep_for(given.sweep)
+    began = time.monotonic()
+
+    def in_time(_: int) -> None:
+        if given.timeout_s is not None and time.monotonic() - began > given.timeout_s:
+            raise OutOfTime(f"took more than {given.timeout_s:g} s")
+
+    def write(folder: Path) -> list[Message]:
+        return played(given.scenario.with_(out=str(folder)), in_time)[1]
+
+    found: list[Message] = given.store.keep(given.name, write)
+    return found
+
+
+def swept(
+    runs: Sequence[Run], out: str | os.PathLike[str], workers: int = 1, progress: Progress | None = None, *,
+    where: Where | None = None, watch: Watch | None = None, storage_options: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Run what is not complete in this folder or URL, and write the table of all runs there.
+
+    ``progress`` is told how many runs of this sweep are complete, ``watch`` more. Stopped, the same call goes on. A run
+    that fails takes no other with it: when all are done, SweepFailed lists those that did. A folder that another sweep
+    writes to is a ResultError.
+    """
+    store = store_at(out, storage_options)
+    with interrupts.deferred(), store.held():
+        return _swept(runs, store, where or Where(workers=workers), (progress, watch))
+
+
+def _swept(
+    runs: Sequence[Run], store: Store, where: Where, tell: tuple[Progress | None, Watch | None]
+) -> pl.DataFrame:  # fmt: skip
+    _note_axes(store, runs)
+    missing = [run for run in runs if not is_complete(store, run)]
+    state = State(len(runs), kept=len(runs) - len(missing))
+    failures = _played(missing, store, where, state, tell)
+    table = table_of([run for run in runs if run.name not in failures], store)
+    if table is not None:
+        store.write_frame(TABLE, table)
+    store.write_text(FAILED, json.dumps(failures, indent=1) + "\n" if failures else None)
+    if table is None or failures:
+        name, text = next(iter(failures.items()))
+        told = f"{len(failures)} of {len(runs)} runs failed, see {store.path(FAILED)}; {name}: {text}"
+        raise SweepFailed(told, table, failures)
+    return table
+
+
+def _played(
+    missing: Sequence[Run], store: Store, where: Where, state: State, tell: tuple[Progress | None, Watch | None]
+) -> dict[str, str]:
+    """Play these runs; what went wrong, by name."""
+    sweep, told, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
+    base, driver = os.getcwd(), os.getpid()
+    turns = LongestFirst([run.scenario for run in missing])
+    given = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
+    if not given:
+        return failures
+    if tell[1] is not None:
+        tell[1](state)
+    try:
+        with where.executor(len(given)) as spread:
+            for outcome in spread.completed(played_to_store, (given[at] for at in turns)):
+                at = turns.order[outcome.at]
+                if outcome.error is None:
+                    turns.note_end(at)
+                _take(outcome, given[at].name, failures, told)
+                state.done, state.failed = state.done + 1, len(failures)
+                state.retried = spread.retries
+                if tell[0] is not None:
+                    tell[0](state.kept + state.done - state.failed)
+                if tell[1] is not None:
+                    tell[1](state)
+    finally:
+        SHELF.keep_for(None)
+    return {run.name: failures[run.name] for run in missing if run.name in failures}
+
+
+def _take(outcome: Outcome, name: str, failures: dict[str, str], told: set[Message]) -> None:
+    if outcome.error is None:
+        warn(set(outcome.answer) - told, depth=3)
+        told |= set(outcome.answer)
+    elif isinstance(outcome.error, FastsimError):
+        failures[name] = " ".join(str(outcome.error).split())
+    else:
+        failures[name] = f"internal error: {type(outcome.error).__name__}: {' '.join(str(outcome.error).split())}"
+
+
+def _note_axes(store: Store, runs: Sequence[Run]) -> None:
+    """Write down what the runs differ in; ResultError if the store has runs that differ in something else."""
+    axes = list(runs[0].listed)
+    text = store.text(PLAN)
+    try:
+        before = None if text is None else json.loads(text)["axes"]
+    except (ValueError, KeyError, TypeError):
+        raise ResultError(f"{store.path(PLAN)}: found no readable list of axes, expected that of a sweep") from None
+    if before is not None and before != axes:
+        found, expected = (", ".join(names) or "nothing" for names in (before, axes))
+        raise ResultError(f"{store.path('')}: found runs by {found}, expected by {expected}; choose another folder")
+    if before is None:
+        store.write_text(PLAN, json.dumps({"axes": axes}) + "\n")
+
+
+def is_complete(store: Store, run: Run) -> bool:
+    """Whether this very run is there; ResultError if something else is."""
+    known = store.record(run.name)
+    if known is None:
+        return False
+    if known.get("scenario_id") != run.scenario.id:
+        path = store.path(run.name)
+        raise ResultError(f"{path}: found another run, expected the one of the sweep; choose another folder")
+    return True
+
+
+def table_of(runs: Sequence[Run], store: Store) -> pl.DataFrame | None:
+    """One row for each of these runs: its name, what was listed, and its summary."""
+    import polars as pl
+
+    rows = []
+    for run in runs:
+        row = store.frame(run.name, "summary")
+        cells = {name: [value if _is_plain(value) else str(value)] for name, value in run.listed.items()}
+        rows.append(pl.DataFrame({"run": [run.name], "id": [run.scenario.id], **cells}))
+        rows[-1] = rows[-1].hstack(row.drop(run.listed, strict=False))
+    return pl.concat(rows, how="diagonal_relaxed") if rows else None
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool) or value is None

@@ -1,0 +1,174 @@
+"""One run of a sweep: from the values that were chosen to a scenario, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import fastsim.simulation.simulate  # noqa: F401  it tells scenarios what texts mean
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.experiments.sweep.axes import Choice, Mistakes, placed
+from fastsim.scenario.round_texts import refuse_beyond, window_from
+from fastsim.scenario.scenario import UNDECIDED, Scenario
+from fastsim.spelling import suggestion
+from fastsim.workload.texts import workload_from
+
+JOB_KEYS = (
+    "rate_per_hour", "jobs", "pods", "style", "split", "durations", "multi_gpu", "priorities", "slos", "warm_start",
+)  # fmt: skip
+"""Options of generated pods or jobs that are keys of their own."""
+WINDOWED = ("synth:gavel", "synth:synergy")
+"""Generators whose jobs go on arriving behind a window."""
+FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
+PLACE = re.compile(r"\{(\w+)\}")
+"""Stands in a text for another value of the run."""
+
+
+class Builder:
+    """Makes the scenarios of one sweep; what was found out about a value holds for all of them."""
+
+    def __init__(self, where: str, policy_names: str | None, mistakes: Mistakes) -> None:
+        self.where, self.policy_names, self.mistakes = where, policy_names, mistakes
+        self._known: dict[tuple[str, str], FastsimError | None] = {}
+
+    def scenario(self, fixed: Mapping[str, Any], choice: Choice) -> Scenario | None:
+        """The scenario of these values; None if something is wrong, which is noted."""
+        try:
+            made = self._made(_filled(dict(fixed) | choice.values, self.where))
+        except FastsimError as error:
+            self.mistakes.add(error)
+            return None
+        problems = made.problems(self._known)
+        for problem in problems:
+            path = choice.paths.get(problem.path, problem.path)
+            found = problem.error or ScenarioError(problem.path, problem.text, "nothing wrong")
+            self.mistakes.add(placed(found, self.where, path, problem.path))
+        if problems:
+            return None
+        try:
+            _refuse_mismatch(made)
+        except FastsimError as error:
+            name = str(getattr(error, "where", ""))
+            self.mistakes.add(placed(error, self.where, choice.paths.get(name, name), name))
+            return None
+        return made
+
+    def _made(self, chosen: dict[str, Any]) -> Scenario:
+        fields = {name: value for name, value in chosen.items() if name in FIELDS}
+        fields.setdefault("record", "summary")
+        if self.policy_names is not None:
+            fields["policy"] = _original(fields.get("policy"), self.where)
+        fields["workload"] = workload_text(chosen, self.where)
+        return Scenario.from_dict(fields, self.where)
+
+
+def _filled(chosen: dict[str, Any], where: str) -> dict[str, Any]:
+    """The values, with ``{name}`` in texts replaced by the value of that name."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in chosen or match[1] == name:
+            known = ", ".join(key for key in chosen if key != name)
+            raise ScenarioError(f"{where}: {name}", match[0], f"a name among {known}", suggestion(match[1], chosen))
+        found = chosen[match[1]]
+        return f"{found:g}" if isinstance(found, float) else str(found)
+
+    filled = dict(chosen)
+    for name, text in chosen.items():
+        if isinstance(text, str):
+            filled[name] = PLACE.sub(value, text)
+    return filled
+
+
+@lru_cache(maxsize=256)
+def _policy(text: str) -> Any:
+    from fastsim.policies import registry
+
+    return registry.parse(text)
+
+
+def _refuse_mismatch(scenario: Scenario) -> None:
+    """Refuse options that the engine of this policy would have to ignore."""
+    from fastsim.simulation.adaptive import is_adaptive, refuse_options
+    from fastsim.simulation.engine_choice import (
+        is_ordered_policy,
+        is_round_policy,
+        refuse_begin,
+        refuse_foreign_fields,
+        refuse_options_of_shares,
+    )
+
+    policy = _policy(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    refuse_foreign_fields(scenario, policy)
+    if is_adaptive(policy):
+        refuse_options(scenario)
+    elif is_ordered_policy(policy):
+        refuse_options_of_shares(scenario)
+    elif is_round_policy(policy):
+        refuse_begin(scenario)
+    if scenario.window is not None and str(scenario.workload).partition("?")[0] in WINDOWED:
+        refuse_beyond(window_from(scenario.window), workload_from(scenario.workload)[0])
+
+
+def _original(name: Any, where: str) -> str:
+    from fastsim.policies.rounds.names import ORIGINAL_NAMES
+
+    if name not in ORIGINAL_NAMES:
+        hint = suggestion(str(name), list(ORIGINAL_NAMES))
+        raise ScenarioError(f"{where}: policy", repr(name), f"one of {', '.join(ORIGINAL_NAMES)}", hint)
+    found: str = ORIGINAL_NAMES[name]
+    return found
+
+
+def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
+    """The text of the pods or jobs: the options of generated ones are keys of the sweep."""
+    text = chosen.get("workload", "synth:gavel")
+    options = {name: chosen[name] for name in JOB_KEYS if name in chosen}
+    if not isinstance(text, str) or not text.startswith("synth:"):
+        if options:
+            expected = f"no such key: workload {text!r} is not generated"
+            raise ScenarioError(f"{where}: {next(iter(options))}", repr(next(iter(options.values()))), expected)
+        return text
+    kind, _, said = text.partition("?")
+    known = {word.partition("=")[0] for word in said.split("&")}
+    if kind in WINDOWED and "jobs" not in {*options, *known}:
+        if chosen.get("window") is None:
+            raise ScenarioError(f"{where}: jobs", "nothing", "a number, or a window of jobs that count")
+        first_last = window_from(chosen["window"])
+        assert first_last is not None
+        options["jobs"] = first_last[1]  # behind a window, jobs go on arriving
+    for name in ("jobs", "pods"):
+        if name in options:
+            options[name] = _count(options[name], f"{where}: {name}")
+    more = {"seed": chosen.get("seed"), "rates": chosen.get("rates") if kind == "synth:gavel" else None}
+    options |= {name: value for name, value in more.items() if value is not None and name not in known}
+    words = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in options.items()]
+    return f"{kind}?{'&'.join([*filter(None, [said]), *words])}"
+
+
+def _count(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ScenarioError(where, repr(value), f"a number of {where.rpartition(' ')[2]} above 0")
+    return math.ceil(value)
+
+
+EFFORT = re.compile(r"(?:^|[?&])(pods|jobs|rate_per_hour|tune|load)=([0-9.e+-]+)")
+
+
+def effort(scenario: Scenario) -> tuple[float, float]:
+    """How long a run may take beside others, larger is longer: what is offered to it, then how fast it comes.
+
+    The longest begin first, so that none is left running alone at the end.
+    """
+    said: dict[str, float] = {}
+    for name, number in EFFORT.findall(str(scenario.workload)):
+        try:
+            said[name] = float(number)
+        except ValueError:
+            continue
+    window = str(scenario.window or "").partition(":")[2]
+    jobs = float(window) if window.isdecimal() else said.get("jobs", said.get("pods", 0.0))
+    return jobs * said.get("tune", 1.0), said.get("rate_per_hour", said.get("load", 0.0))

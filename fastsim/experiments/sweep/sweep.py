@@ -1,0 +1,218 @@
+"""Sweeps: the product of the lists in a TOML file, one folder for each run, one table of them all.
+
+A key is a field of :class:`fastsim.scenario.scenario.Scenario` (not ``out``, ``log`` and ``name``), an option of
+generated pods or jobs, or one of ``vars``, ``zip``, ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to,
+points}`` for equal steps without a leading 0, stands for one run for each of its values, the last key varying fastest.
+Lists in a table ``[[zip]]`` go together: the first value of each, then the second. ``{name}`` in a text stands for
+another value of the run, be it a key or one of ``[vars]``, which are names of your own, as in ``workload =
+"openb:{trace}.csv?tune=1.3&tune_seed={seed}"``. This is the load sweep of the Gavel paper, small::
+
+    cluster = ["gavel:4:4:4"]
+    policy_names = "gavel"
+    policy = ["fifo", "max_min_fairness_perf"]
+    seed = [0, 1]
+    rate_per_hour = { from = 0, to = 0.4, points = 3 }
+    window = "5:15"
+    compat = "gavel"
+
+    [cutoff_rates."gavel:4:4:4"]
+    fifo = 0.3
+
+Flags of the original's ``run_sweep_continuous.py`` and ``run_sweep_static.py`` and what stands for them here:
+
+==========================================  ====================================================================
+flag                                        key
+==========================================  ====================================================================
+``-c``, ``--num_gpus_per_server``           ``cluster = ["gavel:36:36:36?per_server=4:4:4"]``
+``-p``                                      ``policy``, with ``policy_names = "gavel"`` by the original's names;
+                                            ``allox_alpha=A`` is ``allox(alpha=A)``
+``--seeds``                                 ``seed``: of the jobs and of the policy
+``-a -b -n`` of a load sweep                ``rate_per_hour = { from = A, to = B, points = N }``
+``-a -b -n`` of a static sweep              ``jobs = { from = A, to = B, points = N }``, rounded up; all at 0 s
+``-s -e``                                   ``window = "S:E"``
+``-i``                                      ``round_s``
+``-f``                                      ``durations``, seconds of every job
+``-m``, ``--generate-multi-gpu-jobs``       ``multi_gpu = true``
+``--generate-multi-priority-jobs``          ``priorities = true``
+``--assign_SLOs``                           ``slos = true``
+``--simulate-steady-state``                 ``warm_start = true``
+``--throughputs-file``                      ``rates = "simulation_throughputs.json"``, for jobs and for runs
+``--cutoff-throughputs-file``               ``cutoff_rates``: a table, or the JSON file; rates from there on are
+                                            left out
+``--per_instance_type_prices_dir``,         ``prices = "DIR?clouds=aws,gcp"``
+``--available_clouds``
+``--enable_global_queue``                   ``global_queue = true``
+``--profiling_percentages``,                ``profiling``, ``references``
+``--num_reference_models``
+``--ideal``                                 ``ideal = true``
+``-l``, ``-j``                              ``--out``, ``--workers``
+``-t``                                      ``--timeout``; ``until_s`` ends a run at a simulated time instead
+``--solver``                                none: every linear program is solved by HiGHS
+``-v``                                      ``record = "all"`` keeps tasks and timeline
+==========================================  ====================================================================
+
+A folder has the name of what was listed, as in ``policy=fifo/rate_per_hour=0.2/seed=0``
+(:mod:`fastsim.experiments.sweep.store`). A run that is complete is not run again; a folder of that name with another
+run in it is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from fastsim.errors import ScenarioError
+from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
+from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
+from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fastsim.scenario.scenario import Scenario
+
+OWN_KEYS = ("policy_names", "cutoff_rates", "zip", "vars")
+KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
+"""What may be listed, in the order of the runs; names of ``vars`` come before them."""
+LONGEST = 150
+"""Characters of a folder's name."""
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+__all__ = [
+    "FAILED", "JOB_KEYS", "KEYS", "OWN_KEYS", "PLAN", "TABLE", "Run", "State", "Sweep", "SweepFailed", "Watch", "Where",
+    "sweep_from_toml", "sweep_of", "swept",
+]  # fmt: skip
+
+
+class Run(NamedTuple):
+    """One run of a sweep: its folder's name, what was listed for it, and the scenario."""
+
+    name: str
+    listed: dict[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Many scenarios: the keys of a sweep file, and the runs they stand for.
+
+    >>> sweep = Sweep({"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6, "seed": [0, 1]})
+    >>> [run.name for run in sweep.runs][:2]
+    ['policy=fifo/seed=0', 'policy=fifo/seed=1']
+    """
+
+    values: Mapping[str, Any]
+    where: str = "sweep"
+    runs: tuple[Run, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", tuple(sweep_of(self.values, self.where)))
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
+        """The sweep of a file; every mistake in it is told at once."""
+        return cls(_toml(path), os.fspath(path))
+
+    def run(
+        self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,
+        timeout_s: float | None = None, storage_options: Mapping[str, Any] | None = None, watch: Watch | None = None,
+    ) -> pl.DataFrame:  # fmt: skip
+        """Run what is not complete in this folder or URL; a row for each run.
+
+        ``on`` is one of ``processes``, ``threads``, ``serial``, ``ray`` and ``dask``, the same bytes from each;
+        ``address`` is where a cluster of Ray or Dask can be reached. A run that takes more than ``timeout_s`` seconds
+        fails; SweepFailed tells of those when all others are done. Processes need a call under
+        ``if __name__ == "__main__":``.
+        """
+        where = Where(on, workers, address, timeout_s)
+        return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options)
+
+
+def sweep_from_toml(path: str | Path) -> list[Run]:
+    """The runs of a file; mistakes name the key."""
+    return sweep_of(_toml(path), str(path))
+
+
+def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
+    """The runs of these keys; ``where`` begins the text of every error, and all mistakes are told at once."""
+    mistakes = Mistakes()
+    names = _own_names(values.get("vars", {}), where, mistakes)
+    _note_unknown(values, where, mistakes)
+    flat = {**{name: values["vars"][name] for name in names}, **values}
+    axes, fixed = axes_of(flat, (*names, *KEYS), where, mistakes)
+    cutoffs: Cutoffs = {}
+    try:
+        cutoffs = cutoffs_of(values.get("cutoff_rates", {}), f"{where}: cutoff_rates")
+    except ScenarioError as error:
+        mistakes.add(error)
+    builder, found = Builder(where, values.get("policy_names"), mistakes), []
+    for choice in choices_of(axes):
+        if not is_cut(fixed | choice.values, cutoffs):
+            made = builder.scenario(fixed, choice)
+            if made is not None:
+                found.append((choice.values, made))
+    mistakes.check(where)
+    if not found:
+        raise ScenarioError(where, "no run below the cutoff rates", "at least one")
+    return [Run(name, *run) for name, run in zip(_names(found), found, strict=True)]
+
+
+def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError(str(path), error.strerror or str(error), "a readable file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(str(path), str(error), "a TOML file") from None
+
+
+def _own_names(given: Any, where: str, mistakes: Mistakes) -> list[str]:
+    if not isinstance(given, Mapping):
+        mistakes.add(ScenarioError(f"{where}: vars", repr(given), "a table of names of your own"))
+        return []
+    taken = [name for name in given if name in (*KEYS, *OWN_KEYS) or not NAME.fullmatch(name)]
+    for name in taken:
+        mistakes.add(ScenarioError(f"{where}: vars.{name}", repr(name), "a name that no key has"))
+    return [name for name in given if name not in taken]
+
+
+def _note_unknown(values: Mapping[str, Any], where: str, mistakes: Mistakes) -> None:
+    for name in values:
+        if name not in (*KEYS, *OWN_KEYS):
+            expected = f"keys among {', '.join((*KEYS, *OWN_KEYS))}"
+            hint = suggestion(name, [*KEYS, *OWN_KEYS])
+            mistakes.add(ScenarioError(f"{where}: {name}", "an unknown key", expected, hint))
+    if values.get("policy_names") not in (None, "gavel"):
+        found = repr(values["policy_names"])
+        mistakes.add(ScenarioError(f"{where}: policy_names", found, "'gavel', or no such key"))
+
+
+def _names(found: Sequence[tuple[dict[str, Any], Scenario]]) -> Iterator[str]:
+    """A path for each run; where two would be equal or a part too long, it ends with the scenario's id."""
+    plain = [_path(chosen) for chosen, _ in found]
+    count = Counter(name.lower() for name in plain)  # some file systems take capitals for the same
+    for name, (_, scenario) in zip(plain, found, strict=True):
+        fits = all(len(part) <= LONGEST for part in name.split("/")) and count[name.lower()] == 1
+        short = "/".join(part[:LONGEST] for part in name.split("/"))
+        yield name if fits else f"{short}~{scenario.id[:8]}"
+
+
+def _path(chosen: Mapping[str, Any]) -> str:
+    """One folder for each key, with its value as tools for hive-style datasets read it."""
+    return "/".join(f"{name}={quote(_told(value), safe='()+,')}" for name, value in chosen.items()) or "run"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(map(_told, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value) or "none"

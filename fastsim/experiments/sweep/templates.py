@@ -1,0 +1,143 @@
+"""Sweep files to begin with: the experiments of the published systems.
+
+====================  =========================================================================================
+``fgd``               the FGD paper's matrix: traces, ten seeds, six policies at 1.3 times the cluster's GPUs
+``pwr``               the PWR paper's: the same, with PWR and its mixes with FGD
+``gavel-continuous``  figure 8 of the Gavel paper, or any flags of ``run_sweep_continuous.py``
+``gavel-static``      its makespans, or any flags of ``run_sweep_static.py``
+``synergy``           orders and mechanisms of Synergy on 16 servers
+``sia``               Sia and a policy without adaption on the machines of its experiments
+====================  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastsim.errors import InputError, ScenarioError
+from fastsim.experiments.sweep.gavel_flags import KINDS as GAVEL_KINDS
+from fastsim.experiments.sweep.gavel_flags import flags_as_keys
+
+KINDS = ("fgd", "pwr", *GAVEL_KINDS, "synergy", "sia")
+SEEDS = list(range(42, 52))
+"""The seeds of the published placement experiments."""
+FGD_POLICIES = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd")
+PWR_POLICIES = (
+    *FGD_POLICIES, "pwr", "0.5*pwr + 0.5*fgd", "0.2*pwr + 0.8*fgd", "0.1*pwr + 0.9*fgd", "0.05*pwr + 0.95*fgd",
+)  # fmt: skip
+LIST, NODES = "openb_pod_list_", "openb_node_list_gpu_node"
+PAPER = {
+    "gavel-continuous": "-p fifo gandiva allox max_min_fairness max_min_fairness_perf max_min_fairness_packed "
+    "--seeds 0 1 2 -c 36:36:36 -s 4000 -e 5000 -a 0 -b 6 -n 16",
+    "gavel-static": "-p fifo gandiva min_total_duration min_total_duration_perf min_total_duration_packed "
+    "--seeds 0 1 2 -c 36:36:36 -a 0 -b 500 -n 6 -m",
+}
+"""The commands of the paper's experiments."""
+STABLE = {"gavel:36:36:36": {"fifo": 5.0, "max_min_fairness": 5.8, "max_min_fairness_perf": 5.8, "allox": 5.8}}
+"""Jobs per hour from which on the line of waiting jobs grows without end, so that a run ends late or never."""
+
+
+def sweep_text(kind: str, data: str | Path | None = None, flags: Sequence[str] = ()) -> str:
+    """A sweep file of this kind; ``data`` is a folder of openb lists, ``flags`` are those of Gavel's scripts."""
+    if kind not in KINDS:
+        raise ScenarioError("sweep init", repr(kind), f"one of {', '.join(KINDS)}")
+    if flags and kind not in GAVEL_KINDS:
+        raise ScenarioError("sweep init", " ".join(flags), f"no flags: {kind} takes none")
+    if data is not None and kind not in ("fgd", "pwr"):
+        raise ScenarioError("sweep init", f"--data {data}", f"no such option: {kind} needs no files")
+    if kind in ("fgd", "pwr"):
+        return _placement(kind, None if data is None else Path(data))
+    if kind in GAVEL_KINDS:
+        return _gavel(kind, flags)
+    return _SYNERGY if kind == "synergy" else _SIA
+
+
+def toml_text(keys: Mapping[str, Any]) -> str:
+    """Keys as TOML: plain values and lists first, then tables."""
+    plain = [f"{_key(name)} = {_value(value)}\n" for name, value in keys.items() if not _is_table(value)]
+    tables = [f"\n[{name}]\n{_table(value)}" for name, value in keys.items() if _is_table(value)]
+    return "".join([*plain, *tables])
+
+
+def _gavel(kind: str, flags: Sequence[str]) -> str:
+    words = list(flags) or PAPER[kind].split()
+    keys = flags_as_keys(kind, words)
+    head = f"# {'run_sweep_continuous.py' if kind == GAVEL_KINDS[0] else 'run_sweep_static.py'} {' '.join(words)}\n"
+    if not flags and kind == "gavel-continuous":
+        keys["cutoff_rates"] = STABLE
+    return head + toml_text(keys)
+
+
+def _placement(kind: str, data: Path | None) -> str:
+    policies = FGD_POLICIES if kind == "fgd" else PWR_POLICIES
+    tuned = "tune=1.3&tune_seed={seed}"
+    if data is None:
+        head = "# Pods drawn like those of the openb traces: with --data DIR the published lists take their place.\n"
+        own: dict[str, Any] = {"trace": list(range(1, 17 if kind == "fgd" else 13))}
+        texts = {"cluster": "openb?shuffle={seed}", "workload": f"synth:openb?pods=8152&seed={{trace}}&{tuned}"}
+    else:
+        names, suffix = _lists(data, kind)
+        head = "# The published lists of pods and nodes.\n"
+        own = {"data": data.absolute().as_posix(), "trace": names}
+        texts = {"cluster": f"openb:{{data}}/{_nodes(data)}?shuffle={{seed}}",
+                 "workload": f"openb:{{data}}/{LIST}{{trace}}{suffix}?{tuned}"}  # fmt: skip
+    return head + toml_text({**texts, "policy": list(policies), "seed": SEEDS, "vars": own})
+
+
+def _lists(data: Path, kind: str) -> tuple[list[str], str]:
+    for suffix in (".csv", ".csv.gz", ".parquet"):
+        names = sorted(path.name[len(LIST) : -len(suffix)] for path in data.glob(f"{LIST}*{suffix}"))
+        names = [name for name in names if kind == "fgd" or not name.startswith("cpu")]
+        if names:
+            return names, suffix
+    raise InputError(str(data), f"no {LIST}*.csv", "a folder with the pod lists of openb (CSV, CSV.gz or Parquet)")
+
+
+def _nodes(data: Path) -> str:
+    found = [path.name for path in sorted(data.glob(f"{NODES}.*")) if path.name.endswith((".csv", ".gz", ".parquet"))]
+    if not found:
+        raise InputError(str(data), f"no {NODES}.csv", "the node list of openb beside the pod lists")
+    return found[0]
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) and {"from", "to", "points"} != set(value)
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in table.items())
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").isalnum() else json.dumps(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+_SYNERGY = """# Synergy: jobs 4,000 to 5,000 of an endless stream on 128 GPUs.
+cluster = "synergy:16"
+workload = "synth:synergy?log=10000"
+policy = ["fifo+fair", "fifo+tune", "srtf+fair", "srtf+tune", "las+fair", "las+tune", "ftf+fair", "ftf+tune"]
+rates = "synergy"
+round_s = 300
+rate_per_hour = [5, 7, 9]
+split = "20:70:10"
+window = "4000:5000"
+compat = "synergy"
+seed = [42, 43, 44]
+"""
+_SIA = """# Sia: 160 jobs of eight hours on machines with T4, A100 and RTX 2080 Ti.
+cluster = "sia:6:2:3"
+workload = "synth:sia?jobs=160"
+style = ["philly", "helios", "newtrace"]
+policy = ["sia", "rotation"]
+round_s = 60
+seed = [0, 1, 2]
+"""

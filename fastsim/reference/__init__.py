@@ -1,0 +1,1 @@
+"""The engines in plain Python, for comparison."""

@@ -1,0 +1,1 @@
+"""Twin of engine/online."""

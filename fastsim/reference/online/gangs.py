@@ -1,0 +1,104 @@
+"""Gangs of the reference engine: pods that start together or not at all, and stop together.
+
+A gang is made of the pods of one ``job_id`` and one ``gang_size``, in the order of their arrival; a job with more pods
+than that has several gangs, one after another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fastsim.reference.online.nodes import empty_node, fits, sub_devices, taken
+from fastsim.reference.online.tables import Outcome
+from fastsim.reference.online.tenants import Tenants
+from fastsim.reference.online.waiting_line import Entry
+
+if TYPE_CHECKING:
+    from fastsim.plan import PodRequest
+    from fastsim.reference.online.engine import ReferenceEngine
+
+
+class Gangs:
+    """Gangs that wait for their last member to arrive."""
+
+    def __init__(self) -> None:
+        self._forming: dict[tuple[int, int], list[Outcome]] = {}
+
+    def completed(self, pod: Outcome) -> Entry | None:
+        """The pod, or its gang if the pod is the last of it; None if the gang is not complete."""
+        if pod.job is None:
+            return Entry((pod,))
+        members = self._forming.setdefault(pod.job, [])
+        members.append(pod)
+        if len(members) < pod.job[1]:
+            return None
+        del self._forming[pod.job]
+        for member in members:
+            member.mates = tuple(members)
+        return Entry(tuple(members))
+
+
+def offer_gang(engine: ReferenceEngine, entry: Entry) -> tuple[Outcome, str] | None:
+    """All members find a place one after another, or none of them does. A gang stops nobody."""
+    before, choices = list(engine.nodes), []
+    for pod in entry.members:
+        choice = engine.select.choose(engine.nodes, pod.request)
+        if choice.position is None:
+            engine.nodes = before
+            return pod, choice.reason
+        engine.hold(pod, choice)
+        choices.append(choice)
+    engine.nodes = before
+    for pod, choice in zip(entry.members, choices, strict=True):
+        engine.begin(pod, choice)
+    return None
+
+
+def lasting_reasons(engine: ReferenceEngine, entry: Entry) -> list[str]:
+    """Why each pod of an entry could not start on an empty cluster whose nodes are all there; empty if all could."""
+    members = entry.members
+    alone = [_hindrance(engine, pod) for pod in members]
+    if any(alone):
+        return [reason or "gang" for reason in alone]
+    over = Tenants(engine.regime).excess(members)
+    if over is not None:
+        return ["over_quota" if pod is over else "gang" for pod in members]
+    counts = Counter(pod.request for pod in members)
+    crowded = any(count > _seats(engine, request, count) for request, count in counts.items())
+    return ["gang_too_large"] * len(members) if crowded else []
+
+
+def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
+    """Why no empty node could host a pod; empty if one could."""
+    if any(fits(empty_node(shape), pod.request) for shape in engine.shapes):
+        return ""
+    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None)
+    free = replace(pod.request, conditions=anywhere)
+    return "no_match" if any(fits(empty_node(shape), free) for shape in engine.shapes) else "too_large"
+
+
+def _seats(engine: ReferenceEngine, request: PodRequest, most: int) -> int:
+    """How many of so many equal pods find a place on empty nodes, node by node."""
+    found = 0
+    for shape in engine.shapes:
+        node = empty_node(shape)
+        while found < most and fits(node, request):
+            node, found = taken(node, request, sub_devices(node, request), request.conditions.group), found + 1
+    return found
+
+
+def stop(engine: ReferenceEngine, pod: Outcome, reason: str) -> Entry:
+    """A running pod and all that runs of its gang are taken off their nodes; work since a checkpoint is lost."""
+    members = tuple(other for other in pod.mates or (pod,) if other.sequence in engine.running)
+    for other in members:
+        worked_s = max(0.0, (engine.now - other.began_s) - other.restart_s)
+        kept_s = engine.regime.kept_s(worked_s)
+        other.lost_work_s += worked_s - kept_s
+        other.left_s = None if other.left_s is None else max(0.0, other.left_s - kept_s)
+        other.est_left_s = None if other.est_left_s is None else other.est_left_s - kept_s
+        other.attained_s += engine.now - other.began_s
+        other.turn += 1
+        engine.release(other, engine.now, reason)
+    return Entry(members)

@@ -1,0 +1,1 @@
+"""Twins of the three kinds of rounds and of their kernels."""

@@ -1,0 +1,1 @@
+"""Results as tables, HTML page, text, Kubernetes objects."""

@@ -1,0 +1,1 @@
+"""Single charts, and what all of them need."""

@@ -1,0 +1,180 @@
+"""Charts of jobs over completion time and over load.
+
+====================  =============================================================================================
+``jct_cdf``           part of the jobs that were done within so many hours, one curve for each run
+``jct_over_load``     mean completion time by jobs per hour, one line for each policy; runs of one load are averaged
+``demand_over_load``  GPUs that jobs in the system ask for, mean over the run, in per cent of the cluster's
+====================  =============================================================================================
+
+Jobs that count are those of the run's window, or all that were done. Charts need the ``[report]`` extra.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from fastsim.errors import ResultError, ScenarioError
+from fastsim.reports.charts.chart_files import charting
+from fastsim.reports.comparison import HEIGHT, POINTS, WIDTH, distinct_names, run_name
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from fastsim.result import Result
+
+
+class _Axes(NamedTuple):
+    title: str
+    x: str
+    y: str
+
+
+CHARTS = {
+    "jct_cdf": _Axes("Completion times", "completion time (h)", "jobs done (%)"),
+    "jct_over_load": _Axes("Mean completion time", "load (jobs/h)", "mean completion time (h)"),
+    "demand_over_load": _Axes("GPU demand", "load (jobs/h)", "GPU demand (% of capacity)"),
+}
+"""What can be drawn, with titles and axes."""
+SHORTEST_H = 1 / 3600
+"""Completion times are drawn on a logarithmic axis from one second on."""
+
+
+def job_chart(
+    results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
+    loads: Sequence[float] | None = None, gpus: int | None = None,
+) -> alt.Chart:  # fmt: skip
+    """A chart of several runs; save it with ``.save("file.png")``. The options are those of :func:`job_points`."""
+    altair, axes = charting(), _axes(chart)
+    points = job_points(results, chart, names=names, loads=loads, gpus=gpus)
+    cdf = chart == "jct_cdf"
+    scale = altair.Scale(type="log", base=2, nice=False) if cdf else altair.Scale(zero=False, padding=10)
+    legend = altair.Legend(labelLimit=320, symbolType="stroke", symbolStrokeWidth=3)
+    order = points["name"].unique(maintain_order=True).to_list()
+    encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+        x=altair.X("x:Q", title=axes.x, scale=scale),
+        y=altair.Y("y:Q", title=axes.y, scale=altair.Scale(domain=[0, 100]) if cdf else altair.Scale(zero=True)),
+        color=altair.Color("name:N", title=None, sort=order, legend=legend),
+        tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=axes.x, format=",.2f"),
+                 altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
+    )  # fmt: skip
+    style = {"interpolate": "step-after"} if cdf else {"point": {"size": 30}}
+    drawn: alt.Chart = encoded.mark_line(strokeWidth=1.8, clip=True, **style)
+    return drawn.properties(title=axes.title, width=WIDTH, height=HEIGHT)
+
+
+def job_points(
+    results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
+    loads: Sequence[float] | None = None, gpus: int | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """The points of a chart: ``name``, ``x`` and ``y``.
+
+    ``names``: one for each run (default: its scenario's name, or its policy). ``loads``: jobs per hour of each run
+    (default: `rate_per_hour` of its workload's text). ``gpus``: GPUs of the cluster (default: those of its text).
+    """
+    _axes(chart)
+    if not results:
+        raise ScenarioError(chart, "no results", "one at least")
+    for what, given in (("names", names), ("loads", loads)):
+        if given is not None and len(given) != len(results):
+            raise ScenarioError(f"{chart}: {what}", f"{len(given)} of them", f"{len(results)}, one for each result")
+    named = list(names or [run_name(result) for result in results])
+    if chart == "jct_cdf":
+        pairs = zip(_told_apart(named, [_written_load(result) for result in results]), results, strict=True)
+        return pl.concat([_cdf(name, completion_hours(result, name)) for name, result in pairs])
+    rates = [float(load) for load in loads] if loads is not None else [_load(result) for result in results]
+    rows = []
+    for name, load, result in zip(named, rates, results, strict=True):
+        value = _demand(result, gpus) if chart == "demand_over_load" else _mean(completion_hours(result, name))
+        rows.append({"name": name, "x": load, "y": value})
+    frame = pl.DataFrame(rows, schema={"name": pl.String, "x": pl.Float64, "y": pl.Float64})
+    return frame.group_by("name", "x", maintain_order=True).mean().sort("name", "x", maintain_order=True)
+
+
+def completion_hours(result: Result, name: str = "run") -> pl.Series:
+    """Hours from arrival to the end of the jobs that count and are done, the shortest first."""
+    jobs = result.jobs
+    if jobs.is_empty():
+        raise ResultError(f"{name}: found no jobs, expected a run that recorded them (record='placements' or 'all')")
+    window = result.provenance.get("scenario", {}).get("window")
+    if window is not None:
+        first, last = (int(part) for part in (window.split(":") if isinstance(window, str) else window))
+        jobs = jobs.filter(pl.col("pod_id").is_between(first, last, closed="left"))
+    done = jobs.filter(pl.col("state") == "finished")
+    if done.is_empty():
+        raise ResultError(f"{name}: found no job that was done, expected one at least among those that count")
+    return (done["jct_s"] / 3600).sort()
+
+
+def _cdf(name: str, hours: pl.Series) -> pl.DataFrame:
+    """Steps of the curve, at most so many as are seen."""
+    count = len(hours)
+    frame = pl.DataFrame({"x": hours.clip(SHORTEST_H), "y": [100 * (i + 1) / count for i in range(count)]})
+    step = pl.int_range(pl.len()) * POINTS // count
+    kept = frame.group_by(step.alias("step"), maintain_order=True).last() if count > POINTS else frame
+    return kept.select(pl.lit(name).alias("name"), "x", "y")
+
+
+def _mean(hours: pl.Series) -> float:
+    total: Any = hours.mean()
+    return float(total)
+
+
+def _demand(result: Result, gpus: int | None) -> float:
+    """Mean over the run of the GPUs that jobs in the system ask for, per cent of the cluster's."""
+    jobs = result.jobs
+    if jobs.is_empty():
+        raise ResultError("found no jobs, expected a run that recorded them")
+    times: Any = (jobs["end_s"].max(), jobs["submit_s"].max())
+    end = max(float(time) for time in times if time is not None)
+    asked = jobs["num_gpu"] * (jobs["end_s"].fill_null(end) - jobs["submit_s"])
+    span = end - float(min(jobs["submit_s"]))
+    total: Any = asked.sum()
+    return 100 * float(total) / (span * _gpus(result, gpus)) if span > 0 else 0.0
+
+
+def _gpus(result: Result, given: int | None) -> int:
+    if given is not None:
+        return given
+    text = result.provenance.get("scenario", {}).get("cluster")
+    if text is None:
+        raise ScenarioError("demand_over_load: gpus", "nothing", "GPUs of the cluster: the run was not made from texts")
+    from fastsim.workload.texts import cluster_from
+
+    return cluster_from(text).total_gpus
+
+
+def _load(result: Result) -> float:
+    text, load = _workload(result), _written_load(result)
+    if load is None:
+        told = f"{text!r}, which tells no rate_per_hour" if text else "nothing"
+        raise ScenarioError("loads", told, "jobs per hour of each run")
+    return load
+
+
+def _written_load(result: Result) -> float | None:
+    """Jobs per hour as the text of the workload tells them."""
+    found = re.search(r"[?&]rate_per_hour=([^&]+)", _workload(result))
+    return float(found[1]) if found else None
+
+
+def _workload(result: Result) -> str:
+    return str(result.provenance.get("scenario", {}).get("workload", ""))
+
+
+def _told_apart(names: list[str], loads: list[float | None]) -> list[str]:
+    """Equal names get their runs' loads, then numbers."""
+    twice = {name for name in names if names.count(name) > 1}
+    pairs = zip(names, loads, strict=True)
+    longer = [f"{n}, {load:g} jobs/h" if n in twice and load is not None else n for n, load in pairs]
+    return distinct_names(longer)
+
+
+def _axes(chart: str) -> _Axes:
+    if chart not in CHARTS:
+        raise ScenarioError("chart", repr(chart), f"one of {', '.join(CHARTS)}", suggestion(chart, CHARTS))
+    return CHARTS[chart]

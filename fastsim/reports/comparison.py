@@ -1,0 +1,204 @@
+"""Comparing results: one table, and charts over the demand that has arrived.
+
+Charts need the ``[report]`` extra (altair and vl-convert); the table does not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from fastsim.errors import ResultError, ScenarioError
+from fastsim.reports.charts.chart_files import charting, picturing, written_file
+from fastsim.spelling import suggestion
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from fastsim.result import Result
+
+POINTS = 500
+"""Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""
+
+FIGURES = (
+    "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
+    "mean_gpu_alloc_pct", "cpu_alloc_pct", "frag_pct", "frag_ratio_pct", "eopc_w", "mean_power_w", "energy_kwh", "grar",
+    "wait_mean_s", "jct_mean_s",
+)  # fmt: skip
+"""Summary columns that a comparison lists."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One quantity to draw: its title with unit, and how it follows from the columns of a timeline."""
+
+    title: str
+    axis: str
+    value: Callable[[], pl.Expr]
+    zero: bool = True
+
+
+def _share(part: str) -> pl.Expr:
+    return 100 * pl.col(part) / pl.col("gpu_milli_capacity")
+
+
+METRICS = {
+    "allocation": Metric("GPU allocation", "GPU allocation (% of capacity)", lambda: _share("gpu_milli_alloc")),
+    "unallocated": Metric(
+        "Unallocated GPUs", "unallocated GPU (% of capacity)", lambda: 100 - _share("gpu_milli_alloc")
+    ),
+    "fragmentation": Metric("GPU fragmentation", "fragmented GPU (% of capacity)", lambda: _share("frag_milli")),
+    "power": Metric("Cluster power", "power (kW)", lambda: pl.col("power_w") / 1000, zero=False),
+    "failed": Metric("Failed pods", "pods that fitted nowhere", lambda: pl.col("pods_unplaced").cast(pl.Float64)),
+    "grar": Metric(
+        "Allocated over arrived GPU",
+        "GRAR",
+        lambda: (
+            pl.when(pl.col("arrived_gpu_milli") > 0)
+            .then(pl.col("gpu_milli_alloc") / pl.col("arrived_gpu_milli"))
+            .otherwise(1.0)
+        ),
+        zero=False,
+    ),
+    "cpu": Metric(
+        "CPU allocation",
+        "CPU allocation (% of capacity)",
+        lambda: 100 * pl.col("cpu_milli_alloc") / pl.col("cpu_milli_capacity"),
+    ),
+    "pending": Metric("Waiting pods", "pods waiting", lambda: pl.col("pods_pending").cast(pl.Float64)),
+    "active_gpus": Metric("GPUs in use", "GPUs in use", lambda: pl.col("active_gpus").cast(pl.Float64)),
+}
+"""What :meth:`Comparison.plot` can draw."""
+
+AXES = {"demand": "arrived GPU demand (% of capacity)", "time": "time (h)"}
+REPORT = ("allocation", "fragmentation", "power", "failed")
+"""Charts of a report unless others are asked for."""
+SATURATION = 70.0
+"""Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
+WIDTH, HEIGHT = 420, 260
+"""Size of one chart in pixels."""
+
+
+def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
+    """Results side by side; they are named after their scenario or policy unless ``names`` are given."""
+    if not results:
+        raise ScenarioError("compare", "no results", "at least one")
+    if names is not None and len(names) != len(results):
+        raise ScenarioError("compare: names", f"{len(names)} names", f"{len(results)}, one for each result")
+    return Comparison(tuple(results), tuple(distinct_names(names or [run_name(result) for result in results])))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several results side by side."""
+
+    results: tuple[Result, ...]
+    names: tuple[str, ...]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each result: name, the figures of its summary and pods per second."""
+        rows = []
+        for name, result in zip(self.names, self.results, strict=True):
+            kept = [column for column in FIGURES if column in result.summary.columns]
+            speed = pl.lit(result.timing.get("pods_per_s"), pl.Float64).alias("pods_per_s")
+            rows.append(result.summary.select(pl.lit(name).alias("name"), *kept, speed))
+        return pl.concat(rows, how="diagonal_relaxed")
+
+    def curve(self, metric: str = "allocation", over: str = "demand") -> pl.DataFrame:
+        """The points of a chart: ``name``, ``x`` (see :data:`AXES`) and ``y``, at most 500 for each result."""
+        chosen = _metric(metric)
+        if over not in AXES:
+            raise ScenarioError("over", repr(over), f"one of {', '.join(AXES)}")
+        pairs = zip(self.names, self.results, strict=True)
+        return pl.concat([_thinned(name, result.timeline, chosen, over) for name, result in pairs])
+
+    def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.Chart:
+        """One quantity over arrived demand (%), or over time (h), from ``start`` on if a curve gets there."""
+        altair = charting()
+        chosen, points = _metric(metric), self.curve(metric, over)
+        from_start = points.filter(pl.col("x") >= start)
+        points = points if from_start.is_empty() else from_start
+        y_scale = altair.Scale(zero=chosen.zero and start == 0)
+        colour = altair.Color(
+            "name:N", title=None, sort=list(self.names), legend=altair.Legend(labelLimit=320, symbolStrokeWidth=3)
+        )
+        encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+            x=altair.X("x:Q", title=AXES[over], scale=altair.Scale(nice=False)),
+            y=altair.Y("y:Q", title=chosen.axis, scale=y_scale),
+            color=colour,
+            tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=AXES[over], format=".1f"),
+                     altair.Tooltip("y:Q", title=chosen.axis, format=",.2f")],
+        )  # fmt: skip
+        line = encoded.mark_line(strokeWidth=1.8, clip=True)
+        chart: alt.Chart = line.properties(title=chosen.title, width=WIDTH, height=HEIGHT)
+        return chart
+
+    def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:
+        """Several charts with one legend, two in a row; what only differs near saturation from 70 % demand on."""
+        altair = charting()
+        starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
+        drawn = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
+        charts: alt.ConcatChart = altair.concat(*drawn, columns=2)
+        return charts
+
+    def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = ()) -> Path:
+        """A report in one file that needs no network: table, interactive charts, citations; all charts, or these.
+
+        Charts are named as in :func:`fastsim.reports.report.report`.
+        """
+        from fastsim.reports.report import report
+
+        return report(self.results, self.names, charts=metrics).to_html(path)
+
+    def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
+        """The charts as an SVG picture."""
+        return written_file(path, picturing().vegalite_to_svg(self.charts(metrics).to_json()).encode())
+
+    def to_png(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT, scale: float = 1.5) -> Path:
+        """The charts as a PNG picture; ``scale`` is picture pixels for each chart pixel."""
+        return written_file(path, picturing().vegalite_to_png(self.charts(metrics).to_json(), scale=scale))
+
+
+def _metric(name: str) -> Metric:
+    if name not in METRICS:
+        raise ScenarioError(f"metric {name!r}", "an unknown name", f"one of {', '.join(METRICS)}",
+                            suggestion(name, METRICS))  # fmt: skip
+    return METRICS[name]
+
+
+def run_name(result: Result) -> str:
+    """What a run is called unless it is given a name: its scenario's name, or its policy."""
+    scenario = result.provenance.get("scenario", {})
+    return str(scenario.get("name") or result.provenance.get("policy", "run"))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names, a number behind those that were there before."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return distinct
+
+
+def _thinned(name: str, timeline: pl.DataFrame, metric: Metric, over: str) -> pl.DataFrame:
+    if timeline.is_empty():
+        raise ResultError(f"{name}: found no timeline, expected a run with record='timeline' or 'all'")
+    x = (
+        pl.col("t_s") / 3600
+        if over == "time"
+        else 100 * pl.col("arrived_gpu_milli") / pl.col("gpu_milli_capacity").max()
+    )
+    points = timeline.select(pl.lit(name).alias("name"), x.cast(pl.Float64).alias("x"), metric.value().alias("y"))
+    points = points.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
+    # A step of the axis is drawn as the last state in it: curves of states are steps, not samples of noise.
+    low, high = pl.col("x").min(), pl.col("x").max()
+    step = ((pl.col("x") - low) / (high - low) * (POINTS - 1)).fill_nan(0.0).floor()
+    return points.group_by(step.alias("step"), maintain_order=True).last().drop("step")

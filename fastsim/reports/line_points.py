@@ -1,0 +1,140 @@
+"""The points of a report's lines: few, whatever the length of the runs.
+
+A curve over time is the mean over each step of time, a curve over arrived demand the state at each point of demand, a
+distribution so many quantiles. Runs of one series are averaged; ``low`` and ``high`` are the least and the greatest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fastsim.frames import FRAG_COLUMNS
+from fastsim.reports.charts.series import Series
+from fastsim.result import Result
+
+Floats = npt.NDArray[np.float64]
+
+BUDGET, FEWEST, MOST = 5000, 60, 300
+"""Points of one chart, and of one line of it."""
+TIME_UNITS = ((600.0, "s", 1.0), (3 * 3600.0, "min", 60.0), (7 * 86400.0, "h", 3600.0), (np.inf, "days", 86400.0))
+"""Spans up to so many seconds are told in this unit, which is so many seconds."""
+COLUMNS = ("gpu_milli_alloc", "frag_milli", "power_w", "pods_unplaced", "pods_pending", "active_gpus",
+           "cpu_milli_alloc", "cpu_milli_capacity")  # fmt: skip
+"""Columns of a timeline that lines are drawn of."""
+
+
+class Timeline(NamedTuple):
+    """The columns of one run: where its rows stand, and values by name."""
+
+    x: Floats
+    values: dict[str, Floats]
+    over_time: bool
+
+
+def line_points(lines: int) -> int:
+    """Points of each line where a chart has so many lines."""
+    return min(MOST, max(FEWEST, BUDGET // max(lines, 1)))
+
+
+def time_unit(span_s: float) -> tuple[str, float]:
+    """The unit that a span of time is told in, and its seconds."""
+    return next((name, seconds) for limit, name, seconds in TIME_UNITS if span_s <= limit)
+
+
+def over_time(results: Sequence[Result]) -> bool:
+    """Whether pods leave in any of the runs, so that lines are drawn over time and not over arrived demand."""
+    return any(int(result.summary["pods_finished"][0] or 0) > 0 for result in results)
+
+
+def timeline_of(result: Result, by_time: bool) -> Timeline | None:
+    """What is drawn of a run; None if it recorded no timeline."""
+    wanted = ("t_s", "arrived_gpu_milli", "gpu_milli_capacity", *COLUMNS, *FRAG_COLUMNS)
+    frame = result.scan("timeline").select(pl.col(wanted).cast(pl.Float64)).collect()
+    if frame.is_empty():
+        return None
+    columns = {name: np.asarray(frame[name].to_numpy(), np.float64) for name in wanted}
+    capacity = columns["gpu_milli_capacity"]
+    share = np.divide(100.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    values = {name: columns[name] * share for name in ("gpu_milli_alloc", "frag_milli", *FRAG_COLUMNS)}
+    values |= {"power_kw": columns["power_w"] / 1000, "pods_unplaced": columns["pods_unplaced"]}
+    values |= {name: columns[name] for name in ("pods_pending", "active_gpus")}
+    values["unallocated"] = 100 - values["gpu_milli_alloc"]
+    values["cpu"] = 100 * columns["cpu_milli_alloc"] / np.maximum(columns["cpu_milli_capacity"], 1)
+    arrived = columns["arrived_gpu_milli"]
+    values["grar"] = np.divide(columns["gpu_milli_alloc"], arrived, out=np.ones_like(arrived), where=arrived > 0)
+    x = columns["t_s"] if by_time else columns["arrived_gpu_milli"] * 100 / max(float(capacity.max()), 1.0)
+    return Timeline(x, values, by_time)
+
+
+def resampled(timeline: Timeline, name: str, edges: Floats) -> Floats:
+    """The value in each step between ``edges``: its mean over time, or its state at the end of the step."""
+    x, values = timeline.x, timeline.values[name]
+    inside = (edges[1:] > x[0]) & (edges[:-1] < x[-1])
+    if not timeline.over_time or x[-1] == x[0]:
+        found = values[np.clip(np.searchsorted(x, edges[1:], side="right") - 1, 0, len(x) - 1)]
+        return np.where(inside | (x[-1] == x[0]), found, np.nan)
+    # The integral of a step function is linear between its steps, so its differences are exact means.
+    total = np.concatenate(([0.0], np.cumsum(values[:-1] * np.diff(x))))
+    low, high = np.clip(edges[:-1], x[0], x[-1]), np.clip(edges[1:], x[0], x[-1])
+    amount, span = np.interp(high, x, total) - np.interp(low, x, total), high - low
+    return np.divide(amount, span, out=np.full_like(span, np.nan), where=inside & (span > 0))
+
+
+def edges_of(timelines: Sequence[Timeline], count: int) -> Floats:
+    """The steps of an axis that all of the timelines share."""
+    low, high = min(float(line.x[0]) for line in timelines), max(float(line.x[-1]) for line in timelines)
+    return np.linspace(low, high if high > low else low + 1.0, count + 1)
+
+
+def curves(named: Sequence[tuple[str, Sequence[Timeline]]], name: str, edges: Floats, scale: float) -> pl.DataFrame:
+    """``run``, ``x`` (in units of ``scale``), ``y``, ``low`` and ``high`` of one quantity for each series."""
+    frames = []
+    for series, lines in named:
+        values = np.stack([resampled(line, name, edges) for line in lines])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # steps that no run reaches are left out below
+            rows = {"y": np.nanmean(values, 0), "low": np.nanmin(values, 0), "high": np.nanmax(values, 0)}
+        frame = pl.DataFrame({"x": edges[1:] / scale, **rows}).filter(pl.col("y").is_finite())
+        frames.append(frame.select(pl.lit(series).alias("run"), pl.all().round_sig_figs(5)))
+    return pl.concat(frames)
+
+
+def stacked(name: str, line: Timeline, edges: Floats, scale: float, labels: dict[str, str]) -> pl.DataFrame:
+    """``run``, ``x``, ``part`` and ``y`` of several quantities of one run, by column name and label."""
+    x = pl.Series("x", edges[1:] / scale).round_sig_figs(5)
+    frames = [
+        pl.DataFrame({"x": x, "y": resampled(line, column, edges)})
+        .filter(pl.col("y").is_finite())
+        .select(pl.lit(name).alias("run"), "x", pl.lit(label).alias("part"), pl.col("y").round_sig_figs(4))
+        for column, label in labels.items()
+    ]
+    return pl.concat(frames)
+
+
+def spans(result: Result, column: str) -> Floats:
+    """Sorted seconds of one column of the run's jobs: ``jct_s`` of those that are done, ``wait_s`` of those begun."""
+    frame = result.scan("jobs")
+    if column == "jct_s":
+        frame = frame.filter(pl.col("state") == "finished")
+    found = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect()[column].sort()
+    return np.asarray(found.to_numpy(), np.float64)
+
+
+def distribution(series: Sequence[Series], column: str, scale: float) -> pl.DataFrame:
+    """``run``, ``x`` and ``y``: per cent of a series' jobs that took at most ``x``."""
+    count = line_points(len(series))
+    frames = []
+    for name, runs in series:
+        seconds = np.sort(np.concatenate([spans(run, column) for run in runs]))
+        if not len(seconds):
+            continue
+        ranks = np.unique(np.linspace(0, len(seconds) - 1, min(count, len(seconds))).astype(np.int64))
+        frame = pl.DataFrame({"x": np.maximum(seconds[ranks], 1.0) / scale, "y": 100 * (ranks + 1.0) / len(seconds)})
+        frames.append(frame.select(pl.lit(name).alias("run"), pl.all().round_sig_figs(5)))
+    return pl.concat(frames) if frames else pl.DataFrame(schema={"run": pl.String, "x": pl.Float64, "y": pl.Float64})

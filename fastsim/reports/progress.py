@@ -1,0 +1,93 @@
+"""Progress bars: only on a terminal, and only for what takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PATIENCE_S = 1.0
+"""Nothing is shown before this many seconds."""
+
+
+@contextmanager
+def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int], None] | None]:
+    """A function to be told how many ``unit`` are done; None where there is no terminal to draw on."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _LateBar(unit, total)
+    try:
+        yield bar.tell
+    finally:
+        bar.close()
+
+
+@contextmanager
+def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
+    """A function to be told the state of a sweep (``fastsim.experiments.sweep.run.State``); None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _LateBar("runs", None, ends=True)
+
+    # The first run may take long, and until it is done nobody tells anything.
+    timer = threading.Timer(PATIENCE_S, bar.open)
+    timer.daemon = True
+
+    def tell(state: Any) -> None:
+        if timer.ident is None:
+            bar.total = state.total - state.kept
+            timer.start()
+        notes = ((state.kept, "complete before"), (state.failed, "failed"), (state.retried, "begun again"))
+        bar.tell(state.done, "".join(f", {count:,} {what}" for count, what in notes if count))
+
+    try:
+        yield tell
+    finally:
+        timer.cancel()
+        bar.close()
+
+
+class _LateBar:
+    def __init__(self, unit: str, total: int | None, ends: bool = False) -> None:
+        self.unit, self.total, self.ends = unit, total, ends
+        self.began = time.monotonic()
+        self.lock, self.closed = threading.Lock(), False
+        self.shown: Any = None
+        self.task: Any = None
+
+    def tell(self, done: int, note: str = "") -> None:
+        """Show that ``done`` units are done, if it has taken long enough."""
+        if self.shown is None and time.monotonic() - self.began >= PATIENCE_S:
+            self.open()
+        if self.shown is not None:
+            self.shown.update(self.task, completed=done, note=note)
+
+    def close(self) -> None:
+        """Take the bar off the terminal."""
+        with self.lock:
+            self.closed = True
+            if self.shown is not None:
+                self.shown.stop()
+
+    def open(self) -> None:
+        """Show the bar, unless it is shown or closed."""
+        with self.lock:
+            if self.shown is None and not self.closed:
+                self._open()
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        count = TextColumn("{task.completed:,.0f}" + (" of {task.total:,.0f}" if self.total else "") + f" {self.unit}")
+        ends = [TextColumn("{task.fields[note]}, ends in"), TimeRemainingColumn()] if self.ends else []
+        console = Console(stderr=True)
+        shown = Progress(BarColumn(), count, TimeElapsedColumn(), *ends, console=console, transient=True)
+        self.task = shown.add_task(self.unit, total=self.total, note="")
+        shown.start()
+        self.shown = shown

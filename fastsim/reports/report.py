@@ -1,0 +1,167 @@
+"""Reports of saved runs: one HTML file that needs no network, Markdown, and pictures of its charts.
+
+Runs that differ in their seeds only are one line of every chart and one row of the table. What is drawn follows from
+what the runs recorded: lines need a timeline, distributions jobs, the charts of one run placements.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from fastsim.errors import ResultError, ScenarioError
+from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
+from fastsim.reports.charts.gpu_occupancy import Window
+from fastsim.reports.charts.series import Series, seed_text, series_of
+from fastsim.reports.report_charts import KEYS, Figure, figures
+from fastsim.reports.report_page import provenance_rows, report_page
+from fastsim.reports.table import Table, report_table, table_markdown
+from fastsim.result import Result
+from fastsim.spelling import suggestion
+
+PICTURE_WIDTH = 640
+"""Width of a picture in its own pixels."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Several runs in one page; ``wanted`` names the charts (all that can be drawn if there are none)."""
+
+    series: tuple[Series, ...]
+    window: Window | None = None
+    wanted: tuple[str, ...] = ()
+
+    @cached_property
+    def table(self) -> Table:
+        """One row for each series."""
+        return report_table(self.series)
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """The charts there is data for."""
+        return figures(self.series, self.window, self.wanted)
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        if len(self.series) == 1:
+            return f"{self.series[0].name}: one policy on one workload"
+        policies = {str(run.provenance.get("policy", "?")) for _, run in self.labelled_runs}
+        return f"{len(policies)} policies compared" if len(policies) > 1 else f"{len(self.series)} variants compared"
+
+    @property
+    def subtitle(self) -> str:
+        """How many runs, and what made them."""
+        runs = [run for _, run in self.labelled_runs]
+        clusters = {str(run.provenance.get("cluster", {}).get("nodes", "?")) for run in runs}
+        versions = {str(run.provenance.get("versions", {}).get("fastsim", "?")) for run in runs}
+        counted = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
+        return f"{counted} on {' and '.join(sorted(clusters))} nodes, fastsim {' and '.join(sorted(versions))}"
+
+    @property
+    def labelled_runs(self) -> list[tuple[str, Result]]:
+        """Every run with the name of its series and its seed."""
+        return [(f"{one.name}, seed {seed_text(run)}", run) for one in self.series for run in one.runs]
+
+    @property
+    def citations(self) -> str:
+        """BibTeX of everything that took part."""
+        return "\n\n".join(dict.fromkeys(text for _, run in self.labelled_runs for text in run.citations))
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """The page: table, charts, provenance and citations in one file."""
+        scripts = page_scripts() if self.figures else ""
+        return written_file(path, report_page(self, scripts).encode())
+
+    def to_markdown(self, path: str | os.PathLike[str], pictures: Sequence[str | os.PathLike[str]] = ()) -> Path:
+        """Table, provenance and citations as Markdown; ``pictures`` are linked, as seen from its folder."""
+        lines = [f"# {self.title}\n", f"{self.subtitle}\n", table_markdown(self.table)]
+        folder = Path(path).absolute().parent
+        for picture in pictures:
+            place = os.path.relpath(Path(picture).absolute(), folder).replace(os.sep, "/")
+            lines.append(f"![{Path(picture).stem}](<{place}>)\n")
+        lines.append("## Where this comes from\n")
+        for label, run in self.labelled_runs:
+            lines += [f"- **{label}**", *(f"  - {name}: `{text}`" for name, text in provenance_rows(run))]
+        if self.citations:
+            lines.append(f"\n## Please cite\n\n```bibtex\n{self.citations}\n```")
+        return written_file(path, ("\n".join(lines) + "\n").encode())
+
+    def to_pictures(self, folder: str | os.PathLike[str], suffix: str = ".png", scale: float = 2.0) -> list[Path]:
+        """Each chart as a picture in a folder, .png or .svg; charts of one run show the first."""
+        if suffix not in (".png", ".svg"):
+            raise ScenarioError("suffix", repr(suffix), ".png or .svg")
+        target, maker = Path(folder), picturing()
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultError(f"{target}: cannot be made: {error.strerror or error}") from error
+        made = []
+        for figure in self.figures:
+            spec = still(figure)
+            content = maker.vegalite_to_png(spec, scale=scale) if suffix == ".png" else maker.vegalite_to_svg(spec)
+            content = content if isinstance(content, bytes) else content.encode()
+            made.append(written_file(target / f"{figure.key}{suffix}", content))
+        return made
+
+
+def report(
+    results: Sequence[Result], names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
+    charts: Sequence[str] = (),
+) -> Report:  # fmt: skip
+    """A report of these runs; equal ``names`` make one series, and without names runs that differ in the seed do.
+
+    ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` names those that are drawn.
+    """
+    if not results:
+        raise ScenarioError("report", "no results", "at least one")
+    if names is not None and len(names) != len(results):
+        raise ScenarioError("report: names", f"{len(names)} names", f"{len(results)}, one for each result")
+    for chart in charts:
+        if chart not in KEYS:
+            raise ScenarioError("chart", repr(chart), f"one of {', '.join(KEYS)}", suggestion(chart, KEYS))
+    return Report(tuple(series_of(results, names)), window_of(window), tuple(charts))
+
+
+def window_of(given: tuple[float, float] | None) -> Window | None:
+    """A window that has a beginning and a later end."""
+    if given is None:
+        return None
+    begin_s, end_s = given
+    if not begin_s < end_s:
+        raise ScenarioError("window", f"{begin_s:g}:{end_s:g}", "a beginning and a later end, in seconds")
+    return Window(float(begin_s), float(end_s))
+
+
+def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
+    """The runs in these folders: each is that of a run, or has folders of runs in it, as a sweep makes them."""
+    found: list[Result] = []
+    for folder in map(Path, folders):
+        # What is being written has a name with a leading dot.
+        inside = [] if (folder / "run.json").exists() else sorted(folder.glob("[!.]*/run.json"))
+        found += [Result.load(path.parent) for path in inside] or [Result.load(folder)]
+    return found
+
+
+def still(figure: Figure) -> str:
+    """A chart as Vega-Lite that needs no page: with data, a title, a fixed width and a legend."""
+    data = figure.data
+    spec = dict(figure.spec)
+    title = figure.title
+    if figure.single:
+        first = data["run"][0]
+        data, title = data.filter(pl.col("run") == first), f"{title}: {first}"
+        spec["params"] = [{"name": "chosen", "value": first}]
+    text = json.dumps(spec | {"data": {"values": data.to_dicts()}, "title": title, "width": PICTURE_WIDTH,
+                              "background": "white"})  # fmt: skip
+    names = data["run"].unique(maintain_order=True).to_list()
+    if figure.single or len(names) < 2:
+        return text
+    shown = json.dumps({"orient": "right", "labelLimit": 260, "title": None, "symbolType": "stroke"})
+    return text.replace('"legend": null', f'"legend": {shown}')

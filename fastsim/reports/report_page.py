@@ -1,0 +1,164 @@
+"""The report page: one HTML file with everything in it, and nothing it would have to ask a network for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from fastsim.reports.vega import styles
+
+if TYPE_CHECKING:
+    from fastsim.reports.report import Report
+    from fastsim.reports.report_charts import Figure
+    from fastsim.reports.table import Table
+    from fastsim.result import Result
+
+SHOWN = 12
+"""Lines that are drawn at first; further ones are a click away."""
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "connect-src 'none'"
+)
+"""What the page may do: run its own scripts, which evaluate the formulas of charts; never reach a network."""
+
+
+def report_page(report: Report, scripts: str) -> str:
+    """The page of a report; ``scripts`` draw charts and are put into it."""
+    names = [one.name for one in report.series]
+    several = [figure for figure in report.figures if not figure.single]
+    single = [figure for figure in report.figures if figure.single]
+    numbered = {figure.key: place for place, figure in enumerate(report.figures)}
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(report.title)}</title><style>{_text('report.css')}</style></head><body>",
+        f'<header><div><h1>{escape(report.title)}</h1><p class="soft">{escape(report.subtitle)}</p></div>',
+        '<button id="theme" class="switch" type="button" aria-pressed="false">Dark colours</button></header><main>',
+        '<h2 id="figures-of-runs">Summary</h2>', _table(report.table, names),
+        '<p class="soft">A heading sorts by its column. ± is the standard deviation over seeds.</p>',
+    ]  # fmt: skip
+    if several:
+        parts += ["<h2>Runs side by side</h2>", _switches(names), _charts(several, numbered)]
+    if single:
+        parts += ["<h2>One run in detail</h2>", _choice(single), _charts(single, numbered)]
+    parts += ["<h2>Where this comes from</h2>", *(_provenance(*one) for one in report.labelled_runs)]
+    if report.citations:
+        parts += ["<h2>Please cite</h2>", f'<pre tabindex="0">{escape(report.citations)}</pre>']
+    parts += [
+        "</main>", f'<script type="application/json" id="figures">{_data(report.figures)}</script>',
+        f"<script>{scripts}</script>" if report.figures else "",
+        f"<script>{_text('report.js')}</script></body></html>\n",
+    ]  # fmt: skip
+    return "".join(parts)
+
+
+def column_json(frame: pl.DataFrame) -> dict[str, Any]:
+    """A table by columns; texts as their levels and codes."""
+    columns: dict[str, Any] = {}
+    for name in frame.columns:
+        values = frame[name]
+        if values.dtype == pl.String:
+            levels = values.unique(maintain_order=True)
+            number = {level: place for place, level in enumerate(levels)}
+            columns[name] = {"levels": levels.to_list(), "codes": [number[value] for value in values]}
+        else:
+            columns[name] = [_short(value) for value in values]
+    return {"length": len(frame), "columns": columns}
+
+
+def _short(value: Any) -> Any:
+    """A whole number without its point: a third of the file is digits."""
+    return int(value) if isinstance(value, float) and value == int(value) and abs(value) < 2**53 else value
+
+
+def _data(figures: Sequence[Figure]) -> str:
+    told = {"figures": [{"key": f.key, "spec": f.spec, "data": column_json(f.data)} for f in figures]}
+    # Names are the user's: a "</script>" in one must not end the script it stands in.
+    return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _text(name: str) -> str:
+    return (files("fastsim.reports") / "web" / name).read_text(encoding="utf-8")
+
+
+def _table(table: Table, names: Sequence[str]) -> str:
+    heads = "".join(
+        f'<th scope="col" aria-sort="none"><button type="button">{escape(heading)}</button></th>'
+        for heading in ("run", *table.headings)
+    )
+    looks = dict(zip(names, styles(names), strict=True))
+    rows = "".join(
+        f'<tr><th scope="row">{_swatch(looks[name])}{escape(name)}</th>'
+        + "".join(
+            f'<td data-value="{"" if cell.value is None else repr(cell.value)}">{escape(cell.text)}</td>'
+            for cell in cells
+        )
+        + "</tr>"
+        for name, cells in table.rows
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Summary table"><table id="summary"><thead><tr>'
+        f"{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _swatch(look: tuple[str, list[int]]) -> str:
+    colour, dash = look
+    stroke = "" if dash[1] == 0 else f' stroke-dasharray="{" ".join(map(str, dash))}"'
+    line = f'<line x1="0" y1="5" x2="22" y2="5" stroke="{colour}" stroke-width="3"{stroke}/>'
+    return f'<svg class="swatch" viewBox="0 0 22 10" aria-hidden="true">{line}</svg>'
+
+
+def _switches(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return ""
+    boxes = "".join(
+        f'<label><input type="checkbox" data-run value="{escape(name)}"{" checked" if place < SHOWN else ""}>'
+        f"{_swatch(look)}{escape(name)}</label>"
+        for place, (name, look) in enumerate(zip(names, styles(names), strict=True))
+    )
+    both = '<button type="button" data-all="yes">all</button><button type="button" data-all="no">none</button>'
+    return f'<div class="runs" role="group" aria-label="Runs shown">{both}{boxes}</div>'
+
+
+def _choice(figures: Sequence[Figure]) -> str:
+    runs = list(dict.fromkeys(run for figure in figures for run in figure.data["run"].unique(maintain_order=True)))
+    options = "".join(f'<option value="{escape(run)}">{escape(run)}</option>' for run in runs)
+    return f'<p class="one"><label for="chosen">Run shown</label> <select id="chosen">{options}</select></p>'
+
+
+def _charts(figures: Sequence[Figure], numbered: dict[str, int]) -> str:
+    items = "".join(
+        f'<figure><figcaption><h3>{escape(figure.title)}</h3><p class="soft">{escape(figure.note)}</p></figcaption>'
+        f'<div class="chart{" tall" if figure.key == "window" else ""}" id="chart-{figure.key}" '
+        f'data-figure="{numbered[figure.key]}" role="group" aria-label="{escape(figure.title)}"></div></figure>'
+        for figure in figures
+    )
+    return f'<div class="charts">{items}</div>'
+
+
+def _provenance(label: str, result: Result) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in provenance_rows(result))
+    return f"<details><summary>{escape(label)}</summary><dl>{rows}</dl></details>"
+
+
+def provenance_rows(result: Result) -> list[tuple[str, str]]:
+    """Scenario, seed, checksums, versions and build of a run, by what they are."""
+    known = result.provenance
+    cluster, workload = known.get("cluster", {}), known.get("workload", {})
+    rows = [(f"{name}", str(value)) for name, value in sorted(known.get("scenario", {}).items()) if name != "out"]
+    rows += [
+        ("policy", str(known.get("policy", "?"))), ("seed", str(known.get("options", {}).get("seed", "?"))),
+        ("scenario id", str(known.get("scenario_id", "?"))),
+        ("cluster sha256", f"{cluster.get('sha256', '?')} ({cluster.get('nodes', '?')} nodes)"),
+        ("workload sha256", str(workload.get("sha256", "?"))),
+        ("versions", ", ".join(f"{name} {text}" for name, text in known.get("versions", {}).items())),
+        ("build", str(known.get("build", {}).get("flags", "?"))),
+    ]  # fmt: skip
+    return list(dict(rows).items())

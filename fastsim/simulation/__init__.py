@@ -1,0 +1,1 @@
+"""A scenario becomes a result: texts to objects, engine, provenance, resume and fork."""

@@ -1,0 +1,149 @@
+"""Runs of pods under schedulers that look at what GPUs report: from texts to a result like all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim.containers import Containers
+from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.monitored_plan import MonitoredPlan
+from fastsim.monitored_run import Asked, Exporter, MonitoredRun
+from fastsim.pod_profiles import PodProfiles
+from fastsim.pod_totals import tariff_of
+from fastsim.result import Result
+from fastsim.scenario.compat import switches_on
+from fastsim.simulation.rounds import compatible
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.telemetry import Telemetry, telemetry_from
+from fastsim.workload import schema as s
+from fastsim.workload import texts
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.scenario.scenario import Scenario
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+    from fastsim_ext.tariff import Tariff
+
+Array = Any
+BATCH_ROWS = 8192
+
+
+class PreparedMonitored(NamedTuple):
+    """What the texts of a scenario stand for; `gpus` are node and number of every GPU, `tariff` their prices."""
+
+    cluster: Cluster
+    workload: Workload
+    plan: MonitoredPlan
+    telemetry: Telemetry
+    typical: TypicalPods
+    gpus: list[tuple[int, int]]
+    devices: list[Device]
+    tariff: Tariff | None
+
+
+def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
+    """The objects of a scenario for a monitored scheduler."""
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    plan = plan_of(scenario, policy)
+    telemetry = watched(plan, telemetry_from(scenario.telemetry))
+    nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()
+    gpus = [(position, index) for position, node in enumerate(nodes) for index in range(node["num_gpu"])]
+    if not gpus:
+        raise ScenarioError("cluster", "no GPUs", "GPUs that pods can share")
+    devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    tariff = tariff_of(cluster, scenario.prices)
+    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff)
+
+
+def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
+    """The plan of a policy with the scenario's compat switches."""
+    plan = compatible(policy, switches_on(scenario.compat)).watch()
+    if not isinstance(plan, MonitoredPlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a MonitoredPlan")
+    return plan
+
+
+def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
+    """What is reported: devices and gaps of exporters are the plan's unless somebody says otherwise."""
+    told = telemetry or Telemetry()
+    devices = {**plan.devices, **told.devices}
+    return dataclasses.replace(told, devices=devices, refresh_s=told.refresh_s or plan.refresh_s)
+
+
+def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
+    """The result of one scenario, in memory, without its samples."""
+    from fastsim.frames import LateFrames
+    from fastsim.monitored_frames import makers, measured, summary
+
+    began = (time.perf_counter(), time.process_time())
+    made = prepared_monitored(scenario, policy)
+    run = driven(made, scenario, progress)
+    listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
+    timed = scenario.record in ("timeline", "all")
+    known = measured(run, made.cluster, made.typical, made.gpus, made.tariff)
+    frames = LateFrames({"summary": summary(known)}, makers(known, made.cluster, listed, timed))
+    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
+    return Result(frames, _provenance(scenario, made), timing)
+
+
+def driven(made: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
+    """Play the pods."""
+    containers = Containers(made.devices, made.plan.lives)
+    pods = asked_for(made.workload)
+    first = next(pods, None)
+    begin_s = 0.0 if first is None else first.submit_s
+    profiles = PodProfiles(made.telemetry.profiles, made.devices)
+    capacity = [int(device.memory_mib) for device in made.devices]
+    looks = made.telemetry.looks(begin_s, scenario.seed)
+    run = MonitoredRun(
+        capacity, containers, Exporter(containers, looks),
+        lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, made.devices[gpu]),
+        math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
+    )  # fmt: skip
+    if first is not None:
+        run.play(_again(first, pods), made.plan.scheduler(capacity, begin_s))
+    return run
+
+
+def asked_for(workload: Workload) -> Iterator[Asked]:
+    """The pods of a workload; each shares one GPU and declares how much of its memory it may need."""
+    names = workload.columns
+    for batch in workload.batches(BATCH_ROWS):
+        table: Any = batch
+        if s.BOUND_NODE in names and table.column(s.BOUND_NODE).null_count < batch.num_rows:
+            raise InputError(f"{workload.name}: {s.BOUND_NODE}", "pods that run already", "pods that all arrive")
+        asked = (s.POD_ID, s.SUBMIT_S, s.NUM_GPU, s.GPU_MILLI, s.CPU_MILLI)
+        told = {name: table.column(name).to_pylist() for name in asked}
+        some = (s.DURATION_S, s.GPU_MEMORY_MIB, s.WORKLOAD, s.TENANT)
+        told |= {name: table.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in some}
+        for pod, submit_s, num_gpu, gpu, cpu, work_s, memory, application, tenant in zip(*told.values(), strict=True):
+            if num_gpu != 1:
+                expected = "1: a pod here shares one GPU with others"
+                raise InputError(f"{workload.name}: pod {pod}: num_gpu", num_gpu, expected)
+            lasts_s = math.inf if work_s is None else work_s
+            yield Asked(pod, submit_s, lasts_s, memory or 0, application, gpu, cpu, tenant)
+
+
+def _again(first: Asked, rest: Iterator[Asked]) -> Iterator[Asked]:
+    yield first
+    yield from rest
+
+
+def _provenance(scenario: Scenario, made: PreparedMonitored) -> dict[str, Any]:
+    from fastsim.result import provenance_of_build
+
+    told = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
+    return {
+        "options": {**told, "telemetry": repr(made.telemetry), "lives": repr(made.plan.lives)},
+        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
+        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
+        "typical_pods": len(made.typical.count), **provenance_of_build(),
+    }  # fmt: skip

@@ -1,0 +1,253 @@
+"""Runs of jobs in rounds: texts become objects, the engine plays the rounds, the result is one like all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim.accepted_kinds import AcceptedKinds
+from fastsim.errors import PolicyError, ScenarioError
+from fastsim.job_batches import JobBatch, JobBatches
+from fastsim.pod_kinds import PodBatches, Request, request_oracle, requests_of
+from fastsim.result import Result
+from fastsim.round_options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
+from fastsim.round_plan import RoundPlan, Setting, setting_of
+from fastsim.scenario import round_texts
+from fastsim.scenario.compat import switches_on
+from fastsim.simulation import pair_rate_beliefs
+from fastsim.simulation.binding_columns import check_entities, checked_columns
+from fastsim.simulation.engine_choice import refuse_begin, refuse_options_of_shares
+from fastsim.turn_needs import TurnNeeds, needs_of
+from fastsim.turn_plan import TurnPlan
+from fastsim.workload import schema as s
+from fastsim.workload import texts
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
+    from fastsim.round_run import RoundRun
+    from fastsim.round_saving import RoundSaving
+    from fastsim.scenario.scenario import Scenario
+    from fastsim.simulation.run_warnings import Message
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+    from fastsim_ext.gauge import Gauge
+
+STREAM_ROWS = 1024
+"""Jobs drawn at once from a stream without end."""
+
+
+class PreparedRounds(NamedTuple):
+    """What the texts of a scenario stand for: everything the rounds engine needs."""
+
+    cluster: Cluster
+    workload: Workload
+    setting: Setting
+    plan: RoundPlan | TurnPlan
+    batches: Iterable[JobBatch]
+    tenants: list[str]
+    typical: TypicalPods
+    options: RoundOptions
+    needs: TurnNeeds | None = None
+    """For ordered rounds."""
+    messages: Sequence[Message] = ()
+    """What the user should be told."""
+
+
+def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
+    """The objects of a scenario for jobs."""
+    cluster = round_texts.lasting(texts.cluster_from(scenario.cluster), scenario.policy)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    window = round_texts.window_from(scenario.window)
+    round_texts.refuse_beyond(window, workload)
+    switches = switches_on(scenario.compat)
+    models = _gpu_models(cluster)
+    sensitivity = round_texts.sensitivity_from(scenario.rates, cluster)
+    oracle = round_texts.rates_from(sensitivity or scenario.rates, workload, models)
+    jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
+    plan = _plan(compatible(policy, switches), setting)
+    plan = pair_rate_beliefs.believing(plan, setting, scenario)
+    needs, requests = None, None
+    if isinstance(plan, TurnPlan):
+        refuse_options_of_shares(scenario)
+        if scenario.rates is None and s.WORKLOAD not in workload.columns:
+            requests = requests_of(workload)
+            bare = setting_of(cluster, request_oracle(requests, models), scenario.seed)
+            jobs, setting = _jobs(workload, bare, scenario, requests)
+            assert jobs.accepted is not None
+            requests = [requests[kind] for kind in jobs.accepted.origins]
+        needs = needs_of(cluster, setting, sensitivity, requests, switches)
+        needs.check(plan)
+    else:
+        refuse_begin(scenario)
+    counted = isinstance(plan, TurnPlan) and plan.mechanism == "greedy" and requests is not None
+    messages = checked_columns(workload, cluster, counted=counted)
+    if isinstance(plan, RoundPlan) and plan.entities:
+        check_entities(workload, plan.entities)
+    options = RoundOptions(
+        **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
+        restart_s=scenario.restart_s,
+        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
+        window=window,
+        global_queue=scenario.global_queue,
+        prices=round_texts.prices_from(scenario.prices, models, "azure_last_zone" in switches),
+        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *TURN_QUIRKS)),
+        endless=workload.endless() is not None,
+        begin_s=scenario.begin_s or 0.0,
+    )
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
+
+
+def played_rounds(
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
+) -> tuple[Result, Sequence[Message]]:
+    """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
+    spent = (0.0, 0.0) if saving is None else saving.spent_s
+    began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
+    made = prepared_rounds(scenario, policy)
+    if scenario.ideal and scenario.log is not None:
+        raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to tell of")
+    if scenario.ideal:
+        return _result(scenario, made, _ideal(scenario, made, progress), began), made.messages
+    keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
+    run = driven(scenario, made, progress, keeping, start)
+    if scenario.log is not None:
+        run = _logged(scenario, made, run)
+    return _result(scenario, made, run, began), made.messages
+
+
+def driven(
+    scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None,
+    checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
+) -> RoundRun:  # fmt: skip
+    """Play the jobs, in the kind of rounds that the plan is for."""
+    more: dict[str, Any] = {
+        "tenants": made.tenants, "gauge": gauge_for(scenario, made), "record_tasks": recorded(scenario),
+        "progress": progress, "checkpoint": checkpoint, "resume": resume,
+    }  # fmt: skip
+    if isinstance(made.plan, TurnPlan):
+        from fastsim.turn_run import run_turns
+
+        assert made.needs is not None
+        return run_turns(made.setting, made.plan, made.needs, made.batches, made.options, **more)
+    from fastsim.round_run import run_rounds
+
+    return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
+
+
+def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
+    """Write the log; the run with only those tasks that its tables should have."""
+    from fastsim.gavel_log import write_gavel_log
+
+    assert scenario.log is not None and isinstance(made.plan, RoundPlan)
+    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
+    write_gavel_log(scenario.log, run, pairs=made.plan.pairs, slo_compare_absolute=absolute)
+    if recorded(scenario.with_(log=None)):
+        return run
+    return dataclasses.replace(run, tasks=run.tasks[:0], held=run.held[:0])
+
+
+def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundRun:
+    """The run without rounds, with a gauge that saw nothing but its end."""
+    from fastsim.fluid import run_fluid
+
+    assert isinstance(made.plan, RoundPlan)
+    if made.plan.beliefs is not None:
+        raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
+    run = run_fluid(
+        made.setting, made.plan, made.batches, made.options, realloc_s=scenario.realloc_s or 0.0,
+        tenants=made.tenants, progress=progress,
+    )  # fmt: skip
+    return dataclasses.replace(run, gauge=gauge_for(scenario.with_(record="summary"), made))
+
+
+def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
+    """What measures the run."""
+    from fastsim.gauge_table import gauge_of
+
+    timeline = scenario.record in ("timeline", "all")
+    return gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
+
+
+def recorded(scenario: Scenario) -> bool:
+    """Whether tasks are recorded: for the tables, or for the log."""
+    told = scenario.log is not None or scenario.telemetry is not None
+    return scenario.record in ("placements", "all") or told
+
+
+def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
+    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
+    return tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
+
+
+def compatible(policy: Any, switches: frozenset[str]) -> Any:
+    """The policy with the switches that are parameters of it."""
+    own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
+    for name in sorted(switches.intersection(own)):
+        with suppress(PolicyError):  # a switch of one mode says nothing about the others
+            policy = dataclasses.replace(policy, **{name: True})
+    return policy
+
+
+def _plan(policy: Any, setting: Setting) -> RoundPlan | TurnPlan:
+    if not setting.gpu_models:
+        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
+    plan = policy.begin(setting)
+    if not isinstance(plan, RoundPlan | TurnPlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan or a TurnPlan")
+    return plan
+
+
+def _jobs(
+    workload: Workload, setting: Setting, scenario: Scenario, requests: list[Request] | None = None
+) -> tuple[JobBatches, Setting]:
+    """The jobs, and the setting with the kinds of those that accept some GPU models only.
+
+    Generated jobs of a window go on arriving as long as they are needed.
+    """
+    stream = workload.endless()
+    endless = stream is not None and scenario.window is not None
+    source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
+    told = (workload.name, source, setting.oracle, setting.reference__k)
+    jobs = JobBatches(*told) if requests is None else PodBatches(*told, requests=requests)
+    jobs.accepted = AcceptedKinds.of(workload, jobs, setting.gpu_models)
+    setting = jobs.accepted.widened(setting)
+    jobs.ideal__k = setting.reference__k
+    return jobs, setting
+
+
+def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:
+    from fastsim import round_frames
+    from fastsim.frames import LateFrames
+
+    kept = max(made.typical.kept, 1)
+    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
+    summary = round_frames.summary(run, kept, absolute)
+    if scenario.ideal:
+        summary = round_frames.unmeasured(summary, run)
+    frames = LateFrames({"summary": summary}, round_frames.makers(run, made.cluster, kept))
+    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
+    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
+    return Result(frames, _provenance(scenario, made), timing)
+
+
+def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
+    from fastsim.result import provenance_of_build
+
+    options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
+    if isinstance(made.plan, RoundPlan):
+        options["realloc_s"] = made.options.gap_s(made.plan)
+    options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
+    told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
+    return {
+        "options": {**told, **options},
+        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
+        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
+        "rates": {"name": made.setting.oracle.name, "kinds": len(made.setting.oracle.kinds)},
+        "typical_pods": len(made.typical.count), **provenance_of_build(),
+    }  # fmt: skip

@@ -1,0 +1,344 @@
+"""Runs scenarios: texts become objects, the engine places the pods, the result learns where it came from."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim.checkpoint import Keeping
+from fastsim.errors import PolicyError, ScenarioError
+from fastsim.foundation import interrupts
+from fastsim.foundation.parquet import replacing_folder
+from fastsim.plan import OnlinePlan, OnlinePolicy
+from fastsim.policies import registry
+from fastsim.scenario.compat import switches_on
+from fastsim.scenario.run_rules import regime_from
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation import scenario_checks
+from fastsim.simulation.engine_choice import is_monitored_policy, is_round_policy, refuse_foreign_fields
+from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
+from fastsim.simulation.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
+from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
+from fastsim.simulation.run_warnings import RunWarning as RunWarning
+from fastsim.workload import texts
+
+if TYPE_CHECKING:
+    from fastsim.checkpoint import Checkpoint
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.engine import OnlineOptions
+    from fastsim.performance.oracle import Oracle
+    from fastsim.performance.sensitivity import Sensitivity
+    from fastsim.result import Result
+    from fastsim.round_checkpoint import RoundCheckpoint
+    from fastsim.round_plan import RoundPolicy
+    from fastsim.scenario.prices import Prices
+    from fastsim.stages import Deschedule
+    from fastsim.telemetry.telemetry import Telemetry
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+
+Progress = Callable[[int], None]
+"""Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
+
+_ = scenario_checks  # filled in by being loaded
+
+FASTSIM = """@software{fastsim,
+  title = {fastsim: a {GPU}-cluster scheduling simulator},
+  author = {{The fastsim authors}}
+}"""
+
+
+def simulate(
+    cluster: Cluster | str, workload: Workload | str, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
+    seed: int = 0, typical: TypicalPods | Workload | str | None = None,
+    queue: str = "drop", gpu_pick: str | None = None,
+    sample_s: float | None = None, until_s: float | None = None, record: str = "all",
+    deschedule: Sequence[Deschedule | str] = (), inflation: float | None = None,
+    retarget: TypicalPods | Workload | str | None = None,
+    preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: float | None = None, restart_s: float = 0.0,
+    quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
+    failures: str = "", maintenance: Any = None, compat: str = "",
+    round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
+    window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | str | None = None,
+    prices: Prices | str | None = None, global_queue: bool = False, profiling: float = 1.0,
+    references: int | None = None, ideal: bool = False,
+    telemetry: Telemetry | float | str | None = None, out: str | os.PathLike[str] | None = None,
+    log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
+    checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
+) -> Result:  # fmt: skip
+    """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
+
+    Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
+    fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
+    fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
+    ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
+    :class:`fastsim.scenario.run_rules.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
+    (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
+    :class:`fastsim.round_options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
+    plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
+    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
+    :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what
+    Gavel's simulator would print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With
+    ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the system; the
+    folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the
+    state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one
+    there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    """
+    given = dict(locals())
+    given["deschedule"] = tuple(deschedule)
+    told, force = given.pop("progress"), given.pop("overwrite")
+    pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
+    keeping = None if pods is None and seconds is None else Keeping(pods, seconds, keep)
+    return run(Scenario(**given), told, force, keeping)
+
+
+def simulate_many(
+    scenarios: Iterable[Scenario | Mapping[str, Any]],
+    workers: int = 1,
+    progress: Progress | None = None,
+    threads: bool = False,
+) -> list[Result]:
+    """One result for each scenario, in their order; the same bytes on any number of workers.
+
+    All scenarios are checked before the first one runs. Workers are processes, or threads of this process with
+    ``threads``: those share clusters and workloads in memory, but scorers in Python take turns. With processes,
+    call this under ``if __name__ == "__main__":`` as every spawned one needs.
+    """
+    from fastsim.experiments.executors.executor import executor
+
+    listed = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
+    for scenario in listed:
+        scenario.check()
+    _refuse_shared_folders(listed)
+    results: list[Result] = []
+    told: set[Message] = set()
+    with executor(workers, len(listed), threads) as spread:
+        for result, messages in spread.map(played, listed):
+            results.append(result)
+            warn(set(messages) - told, depth=1)
+            told |= set(messages)
+            if progress is not None:
+                progress(len(results))
+    return results
+
+
+def run(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | RoundCheckpoint | None = None,
+) -> Result:
+    """The result of one scenario; ``overwrite`` allows its folder to replace another."""
+    result, messages = played(scenario, progress, overwrite, keeping, start)
+    warn(messages, depth=2)
+    return result
+
+
+class Prepared(NamedTuple):
+    """What the texts of a scenario stand for: everything the engine needs for the run."""
+
+    cluster: Cluster
+    workload: Workload
+    policy: OnlinePolicy
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+
+
+def prepared(scenario: Scenario, **rest: Any) -> Prepared:
+    """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
+    cluster = texts.cluster_from(scenario.cluster)
+    interrupts.check()
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    interrupts.check()
+    policy: OnlinePolicy = _policy(scenario)
+    if is_round_policy(policy) or is_monitored_policy(policy):
+        raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
+    plan = _plan(policy, cluster, workload, scenario)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
+
+
+def played(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    keeping: Keeping | None = None,
+    start: Checkpoint | RoundCheckpoint | None = None,
+) -> tuple[Result, list[Message]]:
+    """The result of one scenario and what its user should be told: workers have nobody to tell.
+
+    ``keeping`` says how often checkpoints are written; ``start`` is one to go on from, whose folder its giver holds.
+    """
+    from fastsim.foundation.folder_lock import held
+
+    with interrupts.deferred(), ExitStack() as stack:
+        scenario.check()
+        policy = _policy(scenario)
+        refuse_foreign_fields(scenario, policy)
+        out = None if scenario.out is None else Path(scenario.out).absolute()
+        if out is not None and start is None:
+            stack.enter_context(held(out, overwrite))
+        later = is_round_policy(policy) or is_monitored_policy(policy)
+        play = _played_rounds if later else _played_pods
+        return play(stack, scenario, out, progress, overwrite, keeping, start)
+
+
+def _played_pods(
+    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+) -> tuple[Result, list[Message]]:  # fmt: skip
+    from fastsim.checkpoint import Checkpoint
+    from fastsim.engine import run_online
+    from fastsim.saving import begun
+    from fastsim.workload.oversized_pods import Oversized
+
+    if start is not None and not isinstance(start, Checkpoint):
+        raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
+    made = prepared(scenario, progress=progress)
+    oversized = Oversized(made.cluster)
+    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    folder = None if out is None else stack.enter_context(replacing_folder(out))
+    options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
+    result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
+    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+    result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
+    interrupts.check()
+    if out is not None and folder is not None:
+        result.write_record(folder)
+        result = _named(stack, result, out)
+    absent = absent_tenants(made.workload, options.regime)
+    return result, [*large_pods(oversized), *ignored_columns(made.workload), *absent]
+
+
+def _policy(scenario: Scenario) -> Any:
+    made: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    return made
+
+
+def _played_rounds(
+    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+) -> tuple[Result, list[Message]]:  # fmt: skip
+    from fastsim.round_checkpoint import RoundCheckpoint
+    from fastsim.round_saving import begun
+    from fastsim.simulation.adaptive import is_adaptive, played_adaptive
+    from fastsim.simulation.rounds import played_rounds
+
+    if start is not None and not isinstance(start, RoundCheckpoint):
+        raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
+    policy = _policy(scenario)
+    if is_monitored_policy(policy) and keeping is not None:
+        raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
+    if scenario.ideal and keeping is not None:
+        raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
+    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    messages: Sequence[Message] = ()
+    if is_monitored_policy(policy):
+        from fastsim.simulation.monitored import played_monitored
+
+        result = played_monitored(scenario, policy, progress)
+    elif is_adaptive(policy):
+        result, messages = played_adaptive(scenario, policy, progress, saving)
+    else:
+        result, messages = played_rounds(scenario, policy, progress, saving)
+    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+    result = result.labelled((*_citations(policy), FASTSIM), **provenance)
+    interrupts.check()
+    folder = None if out is None else stack.enter_context(replacing_folder(out))
+    if scenario.telemetry is not None:
+        result = _sampled(scenario, policy, result, folder)
+    if out is not None and folder is not None:
+        result.write(folder)
+        interrupts.check()
+        result = _named(stack, result, out)
+    return result, list(messages)
+
+
+def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
+    """The result of a run in rounds with its telemetry, which goes to the folder if there is one."""
+    from fastsim.simulation.placement_telemetry import with_telemetry
+    from fastsim.telemetry.telemetry import telemetry_from
+
+    telemetry = telemetry_from(scenario.telemetry)
+    assert telemetry is not None
+    if is_monitored_policy(policy):
+        from fastsim.simulation.monitored import plan_of, watched
+
+        telemetry = watched(plan_of(scenario, policy), telemetry)
+    if scenario.ideal:
+        raise ScenarioError("telemetry", repr(scenario.telemetry), "none: the ideal places jobs nowhere")
+    cluster = texts.cluster_from(scenario.cluster)
+    return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
+
+
+def _named(stack: ExitStack, result: Result, out: Path) -> Result:
+    """The result in its folder, which gets its name, and all else is cleared away."""
+    from fastsim.result import FolderFrames
+
+    stack.pop_all().close()
+    return dataclasses.replace(result, frames=FolderFrames(out))
+
+
+def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
+    plan = policy.plan(cluster, workload)
+    if not isinstance(plan, OnlinePlan):
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an OnlinePlan")
+    if scenario.queue != "drop":
+        plan = dataclasses.replace(plan, queue=scenario.queue)
+    if scenario.gpu_pick is not None:
+        # Merged vectors name no device, so an explicit dot-product pick looks at devices one by one.
+        dim = "share" if scenario.gpu_pick == "dot_product" and plan.gpu_dim == "merge" else plan.gpu_dim
+        plan = dataclasses.replace(plan, gpu_pick=scenario.gpu_pick, gpu_dim=dim)
+    return plan
+
+
+def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
+    from fastsim.deschedule_text import deschedule_from
+    from fastsim.engine import OnlineOptions
+    from fastsim.pod_totals import prices_for
+    from fastsim.stages import Inflation
+    from fastsim.telemetry.telemetry import telemetry_from
+
+    return OnlineOptions(
+        seed=scenario.seed,
+        sample_s=scenario.sample_s,
+        until_s=scenario.until_s,
+        record=scenario.record,
+        deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
+        inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
+        retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
+        regime=regime_from(scenario),
+        telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
+        prices=prices_for(scenario.prices, cluster),
+        **rest,
+    )
+
+
+def _citations(policy: Any) -> tuple[str, ...]:
+    parts = [summand for _, summand in policy] if hasattr(policy, "integer_parts") else [policy]
+    found = dict.fromkeys(getattr(part, "citation", "") for part in parts)
+    return tuple(text for text in found if text)
+
+
+def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
+    known = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
+    if forked_from is not None:  # no scenario alone leads to such a run
+        return {**known, "forked_from": forked_from}
+    try:
+        return {**known, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
+    except ScenarioError:  # objects in memory; the engine notes their checksums
+        return known
+
+
+def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
+    folders = Counter(Path(scenario.out).absolute() for scenario in scenarios if scenario.out is not None)
+    shared = [str(folder) for folder, count in folders.items() if count > 1]
+    if shared:
+        raise ScenarioError("scenarios: out", f"{shared[0]} more than once", "a folder for each run")

@@ -1,0 +1,184 @@
+"""A policy behind a scheduler: the protocol's own shapes, and the choices that a run would make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastsim.decisions.kube_extender import Extender, candidates
+from fastsim.decisions.live_cluster import LiveSnapshot
+from fastsim.errors import InputError
+from fastsim.foundation.http import Request
+
+
+def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:
+    """A node with devices."""
+    told = {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
+    return {"kind": "Node", "metadata": {"name": name, "labels": {"nvidia.com/gpu.product": "Tesla-T4", **labels}},
+            "spec": {}, "status": {"allocatable": told}}  # fmt: skip
+
+
+def pod(name: str, gpus: int = 1, on: str | None = None, milli: int = 0, **spec: Any) -> dict[str, Any]:
+    """A pod that asks for devices, or for part of one; `on` a node it is bound to."""
+    requests = {"cpu": "1", "memory": "1Gi", **({} if milli else {"nvidia.com/gpu": str(gpus)})}
+    notes = {"alibabacloud.com/gpu-milli": str(milli), "alibabacloud.com/gpu-count": "1"} if milli else {}
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "ns", "annotations": notes},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}], "nodeName": on, **spec},
+            "status": {"phase": "Running" if on else "Pending"}}  # fmt: skip
+
+
+def extender(tmp_path: Path, *objects: dict[str, Any], policy: str = "best_fit") -> Extender:
+    """A policy on a cluster of these objects."""
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": objects}))
+    return Extender(LiveSnapshot(str(tmp_path / "live.json"), refresh_s=0), policy)
+
+
+THREE = (
+    node("n1"),
+    node("n2", zone="b"),
+    node("n3", gpus=0),
+    pod("held", 1, "n1"),
+    pod("over", 2, "n2") | {"status": {"phase": "Failed"}},
+)
+
+
+def test_names_in_names_out(tmp_path: Path) -> None:
+    """With nodeCacheCapable the scheduler tells names only, and wants names."""
+    made = extender(tmp_path, *THREE)
+    told = made.filter({"Pod": pod("p", 2), "Nodes": None, "NodeNames": ["n1", "n2", "n3", "n9"]})
+    assert told == {
+        "Nodes": None,
+        "NodeNames": ["n2"],
+        "FailedNodes": {
+            "n1": "1 GPUs have room, needs 2", "n3": "0 GPUs have room, needs 2", "n9": "not in the snapshot",
+        },
+        "FailedAndUnresolvableNodes": {"n9": "not in the snapshot"},
+        "Error": "",
+    }  # fmt: skip
+
+
+def test_objects_in_objects_out(tmp_path: Path) -> None:
+    """Without it there are whole objects, which come back as they were."""
+    made = extender(tmp_path, *THREE)
+    items = [{"metadata": {"name": "n1", "creationTimestamp": None}, "spec": {}}, {"metadata": {"name": "n3"}}]
+    told = made.filter({"Pod": pod("p"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
+    assert told["Nodes"] == {"metadata": {}, "items": items[:1]} and told["NodeNames"] is None
+
+
+def test_case_of_fields_says_nothing(tmp_path: Path) -> None:
+    made = extender(tmp_path, *THREE)
+    assert made.filter({"pod": pod("p"), "nodenames": ["n1"]})["NodeNames"] == ["n1"]
+
+
+def test_points(tmp_path: Path) -> None:
+    made = extender(tmp_path, *THREE)
+    told = made.prioritize({"Pod": pod("p"), "NodeNames": ["n2", "n1", "n3", "n9"]})
+    assert told == [{"Host": "n2", "Score": 0}, {"Host": "n1", "Score": 10}, {"Host": "n3", "Score": 0},
+                    {"Host": "n9", "Score": 0}]  # fmt: skip
+    equal = made.prioritize({"Pod": pod("p"), "NodeNames": ["n2"]})
+    assert equal == [{"Host": "n2", "Score": 10}]
+
+
+def test_ties_are_the_policy_s(tmp_path: Path) -> None:
+    made = extender(tmp_path, *(node(f"n{i}") for i in range(4)))
+    told = made.prioritize({"Pod": pod("p"), "NodeNames": ["n3", "n2", "n1"]})
+    assert {item["Host"]: item["Score"] for item in told} == {"n1": 10, "n2": 9, "n3": 9}
+
+
+@pytest.mark.parametrize("policy", ["fgd", "best_fit", "pwr", "0.9*fgd + 0.1*pwr", "gpu_packing", "random"])
+def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) -> None:
+    """Played pod by pod against the extender and bound where it says, the cluster fills as in one run of the engine."""
+    from fastsim.kubernetes.objects import Manifest
+    from fastsim.kubernetes.snapshot import Snapshot
+    from fastsim.simulation.simulate import simulate
+    from fastsim.workload.typical_pods import TypicalPods
+
+    nodes = [node(f"n{i}", gpus=2 + i % 3) for i in range(6)]
+    pods = [pod(f"p{i}", 1 + i % 2, milli=(0, 300, 500, 0, 700)[i % 5]) for i in range(14)]
+    for number, item in enumerate(pods):
+        item["metadata"]["creationTimestamp"] = f"2024-01-01T00:00:{number:02}Z"
+    whole = Snapshot([Manifest("m", item) for item in (*nodes, *pods)])
+    workload = whole.workload()
+    result = simulate(whole.cluster(), workload, policy, typical=TypicalPods.of(workload))
+    expected = [f"n{place}" for place in result.placements.sort("pod_id")["node_id"].to_list()]
+    if policy == "random":
+        return  # draws depend on how many went before; that the answer is valid is tested below
+    bound: list[dict[str, Any]] = []
+    found = []
+    for item in pods:
+        made = extender(tmp_path, *nodes, *bound, policy=policy)
+        made.typical = workload
+        names = made.filter({"Pod": item, "NodeNames": [one["metadata"]["name"] for one in nodes]})["NodeNames"]
+        best = max(made.prioritize({"Pod": item, "NodeNames": names}), key=lambda one: one["Score"])
+        assert best["Score"] == 10
+        found.append(best["Host"])
+        bound.append({**item, "spec": {**item["spec"], "nodeName": best["Host"]}, "status": {"phase": "Running"}})
+    assert found == expected
+
+
+def test_selectors_taints_and_affinity_are_kept(tmp_path: Path) -> None:
+    tainted = node("n4")
+    tainted["spec"]["taints"] = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
+    made = extender(tmp_path, *THREE, tainted)
+    names = ["n1", "n2", "n4"]
+    assert made.filter({"Pod": pod("p"), "NodeNames": names})["NodeNames"] == ["n1", "n2"]
+    found = made.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": names})
+    assert found["NodeNames"] == ["n2"] and set(found["FailedAndUnresolvableNodes"]) == {"n1", "n4"}
+    told = [{"key": "team", "operator": "Exists"}]
+    assert made.filter({"Pod": pod("p", tolerations=told), "NodeNames": names})["NodeNames"] == names
+
+
+def test_a_pod_that_is_bound_meanwhile_does_not_count_twice(tmp_path: Path) -> None:
+    made = extender(tmp_path, node("n1"), pod("p", 2, "n1"))
+    assert made.filter({"Pod": pod("p", 2), "NodeNames": ["n1"]})["NodeNames"] == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({}, "extender: found no nodes"),
+        ({"NodeNames": ["n1"]}, "extender: Pod: found None, expected a pod"),
+        ({"NodeNames": ["n1"], "Pod": pod("p", "1GB")}, "found '1GB'"),  # type: ignore[arg-type]
+        ({"NodeNames": ["n1"], "Pod": pod("p", schedulingGates=[{"name": "g"}])}, "scheduling gates hold"),
+        ({"Nodes": {"items": [1]}, "Pod": pod("p")}, "what is no node"),
+        ({"NodeNames": [1], "Pod": pod("p")}, "a list of names"),
+        ({"NodeNames": ["n1"], "Pod": {"spec": []}}, "a mapping of names to values"),
+    ],
+)
+def test_errors_are_told_as_the_scheduler_expects(tmp_path: Path, arguments: dict[str, Any], found: str) -> None:
+    made = extender(tmp_path, *THREE)
+    told = made.filter(arguments)
+    assert found in told["Error"] and told["FailedNodes"] == {} and told["NodeNames"] is None
+    with pytest.raises(InputError):
+        made.prioritize(arguments)
+
+
+def test_paths(tmp_path: Path) -> None:
+    made = extender(tmp_path, *THREE, pod("huge", 9, "n1"))
+    found = made.routes()
+    body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2"]}).encode()
+    assert json.loads(found["POST", "/filter"](Request({}, body=body)).body)["NodeNames"] == ["n1", "n2"]
+    assert len(json.loads(found["POST", "/prioritize"](Request({}, body=body)).body)) == 2
+    assert found["GET", "/healthz"](Request({})).body == b"ok: 3 nodes with 2 pods, 1 more than fit\n"
+    for bad in (b"no JSON", b"[]", b"[" * 100_000):
+        with pytest.raises(InputError, match="arguments of an extender as JSON"):
+            found["POST", "/filter"](Request({}, body=bad))
+
+
+def test_policies_for_jobs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected one that places pods"):
+        extender(tmp_path, *THREE, policy="max_min_fairness")
+    assert candidates({"NodeNames": []}) == ([], [])
+
+
+def test_a_taint_and_a_label_are_named(tmp_path: Path) -> None:
+    tainted = node("n2")
+    tainted["spec"] = {"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]}
+    made = extender(tmp_path, node("n1"), tainted, node("n3", zone="b"))
+    told = made.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": ["n1", "n2", "n3"]})
+    assert told["NodeNames"] == ["n3"] and told["FailedNodes"] == {
+        "n1": "no label zone, needs zone In [b]", "n2": "its taint dedicated=infra:NoSchedule is not tolerated",
+    }  # fmt: skip

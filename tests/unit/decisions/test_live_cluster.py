@@ -1,0 +1,113 @@
+"""A cluster as it is now, from files that change and from an API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastsim.decisions.live_cluster import LiveSnapshot, left_out
+from fastsim.errors import InputError, ScenarioError
+from tests.unit.decisions.test_kube_extender import node, pod
+from tests.unit.telemetry.test_exporter import Clock
+
+
+class Api(ThreadingHTTPServer):
+    """Tells nodes and pods as an API server does: typed lists whose items do not say what they are."""
+
+    objects: list[dict[str, Any]]
+    asked = 0
+    half = False
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers two paths."""
+
+    def answer(self) -> None:
+        """One request."""
+        api: Any = self.server
+        api.asked += 1
+        kinds = {"/api/v1/nodes": "Node", "/api/v1/pods": "Pod"}
+        kind = kinds.get(self.path)
+        items = [
+            {key: value for key, value in item.items() if key != "kind"} for item in api.objects if item["kind"] == kind
+        ]
+        body = json.dumps({"kind": f"{kind}List", "apiVersion": "v1", "metadata": {}, "items": items}).encode()
+        self.send_response(200 if kind else 404)
+        self.send_header("Content-Length", str(len(body) * (2 if api.half else 1)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    monkeypatch.setenv("no_proxy", "*")
+    with Api(("127.0.0.1", 0), Handler) as made:
+        made.objects = [node("n1"), pod("a", 1, "n1"), pod("b")]
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def test_a_server_is_asked_again_for_a_stale_snapshot(api: Api) -> None:
+    clock = Clock()
+    live = LiveSnapshot(f"http://127.0.0.1:{api.server_port}/", refresh_s=2, clock=clock)
+    first = live.state()
+    assert first.told == "1 nodes with 1 pods" and first.positions == {"n1": 0}
+    api.objects.append(pod("c", 1, "n1"))
+    clock.now += 1.9
+    assert live.state() is first and api.asked == 2
+    clock.now += 0.2
+    assert live.state().told == "1 nodes with 2 pods" and live.state().number == 1
+
+
+def test_broken_servers(api: Api) -> None:
+    live = LiveSnapshot(f"http://127.0.0.1:{api.server_port}", refresh_s=0)
+    live.state()
+    api.half = True
+    with pytest.raises(InputError, match="lacks"):
+        live.state()
+    with pytest.raises(InputError, match="404"):
+        LiveSnapshot(f"http://127.0.0.1:{api.server_port}/elsewhere").state()
+    with pytest.raises(InputError, match="complete answer of a Kubernetes API server"):
+        LiveSnapshot("http://127.0.0.1:9").state()
+    with pytest.raises(ScenarioError, match="--snapshot"):
+        LiveSnapshot("http://").state()
+
+
+def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
+    path = tmp_path / "live.json"
+    path.write_text(json.dumps({"kind": "List", "items": [node("n1")]}))
+    live = LiveSnapshot(str(tmp_path), refresh_s=0)
+    first = live.state()
+    assert live.state() is first
+    path.write_text(json.dumps({"kind": "List", "items": [node("n1"), node("n2")]}))
+    os.utime(path, ns=(1, 1))
+    assert live.state().told == "2 nodes with 0 pods"
+    path.unlink()
+    with pytest.raises(InputError, match="no objects"):
+        live.state()
+    with pytest.raises(InputError, match="No such file"):
+        LiveSnapshot(str(tmp_path / "none.json")).state()
+
+
+def test_pods_that_hold_nothing(tmp_path: Path) -> None:
+    over = pod("over", 1, "n1") | {"status": {"phase": "Succeeded"}}
+    objects = [node("n1"), pod("a", 1, "n1"), over, pod("elsewhere", 1, "gone"), pod("waiting")]
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*objects, {"kind": "Service"}]}))
+    state = LiveSnapshot(str(tmp_path / "live.json")).state()
+    assert [row["native_id"] for row in state.bound_rows] == ["ns/a"]
+    assert left_out(state.notices) == "objects of kind Service (1)"

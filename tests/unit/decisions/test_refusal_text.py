@@ -1,0 +1,71 @@
+"""Refusals in words: taints, expressions and resources by name, and all nodes in kube-scheduler's sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+from fastsim.decisions.explain import explained
+from fastsim.decisions.explain_text import explanation_text
+from fastsim.decisions.refusal_text import lack_text, lacking, mismatch, sentence, summed
+from fastsim.hardware.node_constraints import Conditions, Constraint
+from fastsim.scenario.scenario import Scenario
+from tests.objects import node, pod, written
+
+ZONE, TAINT = Constraint("zone", "In", ("a", "b")), Constraint("taint:dedicated=infra:NoSchedule", "DoesNotExist")
+CORDON = Constraint("taint:node.kubernetes.io/unschedulable=:NoSchedule", "DoesNotExist")
+
+
+def row(name: str = "n1", extra: Any = None, **labels: str) -> dict[str, Any]:
+    return {"name": name, "labels": list(labels.items()), "extra_resources": extra}
+
+
+@pytest.mark.parametrize(
+    ("asked", "labels", "text", "told"),
+    [
+        (Conditions(constraints=(ZONE,)), {}, "no label zone, needs zone In [a, b]", "affinity/selector"),
+        (Conditions(constraints=(ZONE,)), {"zone": "c"}, "zone is 'c', needs zone In [a, b]", "affinity/selector"),
+        (Conditions(constraints=(ZONE, TAINT)), {TAINT.key: ""},
+         "its taint dedicated=infra:NoSchedule is not tolerated",
+         "node(s) had untolerated taint {dedicated: infra}"),
+        (Conditions(constraints=(CORDON,)), {CORDON.key: ""},
+         "its taint node.kubernetes.io/unschedulable=:NoSchedule is not tolerated", "node(s) were unschedulable"),
+        (Conditions(pinned_node="n2"), {}, "the pod belongs on n2", "node(s) didn't match the requested node name"),
+    ],
+)  # fmt: skip
+def test_labels_taints_and_names(asked: Conditions, labels: dict[str, str], text: str, told: str) -> None:
+    assert mismatch(asked, row(**labels)) == text
+    assert told in summed("no_match", asked, row(**labels), 0, 0)
+
+
+def test_further_resources_have_names_and_units() -> None:
+    asked = Conditions(extra_resources=(("ephemeral-storage", 500), ("example.com/nic", 2)))
+    there = row(extra=[("ephemeral-storage", 800), ("example.com/nic", 4)])
+    assert lack_text(asked, there, 300, 500) == "300 MiB of ephemeral-storage free, needs 500"
+    assert lack_text(asked, there, 1, 2) == "1 example.com/nic free, needs 2"
+    assert lacking(asked, row(), 0, 0) == "ephemeral-storage" and summed("no_extra", asked, there, 1, 2) == (
+        "Insufficient example.com/nic"
+    )
+    assert summed("no_cpu", asked, there, 0, 0) == "Insufficient cpu"
+    assert sentence({"b": 2, "a": 2, "c": 3}, 7) == "0/7 nodes are available: 3 c, 2 a, 2 b."
+
+
+def test_a_pod_that_nothing_lets_in(tmp_path: Path) -> None:
+    taint = {"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]}
+    path = written(
+        tmp_path / "a.json", node("n1", {"zone": "a"}, taint), node("n2", {"zone": "b"}), node("n3", {"zone": "a"}),
+        pod("large", {"cpu": 9}, nodeSelector={"zone": "a"}), pod("away", {"cpu": 1}, nodeSelector={"zone": "c"}),
+        pod("odd", {"cpu": 1, "example.com/nic": 2}, tolerations=[{"operator": "Exists"}]),
+    )  # fmt: skip
+    cluster, workload = fs.Cluster.from_kubernetes(path), fs.Workload.from_kubernetes(path)
+    found = explained(Scenario(cluster, workload, "best_fit"), ["large", "away", "odd"])
+    away, large, odd = (explanation_text(type(found)(found.made, [one])) for one in found.decisions)
+    assert large.splitlines()[0].endswith("where zone In [a]") and "-> nowhere: no empty node could host it" in large
+    assert ("0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, "
+            "1 node(s) had untolerated taint {dedicated: infra}.") in large  # fmt: skip
+    assert "-> nowhere: no node's labels, taints and name let it in" in away and "needs zone In [c]" in away
+    assert "0/3 nodes are available: 3 Insufficient example.com/nic." in odd
+    assert "0 example.com/nic free, needs 2" in odd and "2 example.com/nic" in odd.splitlines()[0]

@@ -1,0 +1,33 @@
+"""Tasks on a real Dask cluster of this machine: a worker is killed, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import FastsimError
+from fastsim.experiments.executors.dask import DaskTasks
+from tests.clusters import spread_over
+
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed (extra dask)")
+
+
+@needs_dask
+def test_a_worker_that_is_killed_takes_nothing_with_it(tmp_path: Path) -> None:
+    found = json.loads(spread_over("dask", tmp_path))
+    assert found["places"] == list(range(8)) and found["errors"] == ["5: five"]
+    assert found["workers"] >= 1 and (tmp_path / "3").exists()
+
+
+@pytest.mark.skipif(find_spec("distributed") is not None, reason="distributed is installed")
+def test_without_the_extra_it_says_which() -> None:
+    with pytest.raises(FastsimError, match="needs the dask extra"):
+        DaskTasks(2).open()
+
+
+def test_tasks_need_an_open_executor() -> None:
+    with pytest.raises(FastsimError, match="with"):
+        next(DaskTasks(2).map(abs, [0]))

@@ -1,0 +1,33 @@
+"""Tasks on a real Ray cluster of this machine: a worker is killed, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import FastsimError
+from fastsim.experiments.executors.distributed import RayTasks
+from tests.clusters import spread_over
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed (extra ray)")
+
+
+@needs_ray
+def test_a_worker_that_is_killed_takes_nothing_with_it(tmp_path: Path) -> None:
+    found = json.loads(spread_over("ray", tmp_path))
+    assert found["places"] == list(range(8)) and found["errors"] == ["5: five"]
+    assert found["workers"] >= 1 and (tmp_path / "3").exists()
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
+def test_without_the_extra_it_says_which() -> None:
+    with pytest.raises(FastsimError, match="needs the ray extra"):
+        RayTasks(2).open()
+
+
+def test_tasks_need_an_open_executor() -> None:
+    with pytest.raises(FastsimError, match="with"):
+        next(RayTasks(2).map(abs, [0]))

@@ -1,0 +1,58 @@
+"""The placement papers on short generated traces: cells, bars and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.errors import FastsimError
+from fastsim.experiments.reproduce import fgd_protocol
+from fastsim.experiments.reproduce.fgd_pwr import fgd_reproduction, pwr_reproduction, run_count
+from fastsim.experiments.reproduce.placement_figures import MIXES, POLICIES, Task, played
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Short generated traces on few nodes: so many pods are played as take all GPUs."""
+    monkeypatch.setattr(fgd_protocol, "PODS", 300)
+    monkeypatch.setattr(fgd_protocol, "_preset", lambda: Cluster.scaled("openb", nodes=60))
+    fgd_protocol.trace.cache_clear()
+    yield
+    fgd_protocol.trace.cache_clear()
+
+
+def test_fgd_on_generated_pods_is_a_glance() -> None:
+    told: list[int] = []
+    made = fgd_reproduction(None, True, 1, told.append)
+    assert made.runs == told[-1] == run_count(None, "fgd", True) == 12 and "generated pods" in made.source
+    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    mean = made.cells.filter(pl.col("case") == "mean of all")
+    assert mean["policy"].unique().len() == 6 and mean["at"].unique().sort().to_list() == [100.0, 130.0]
+    assert mean.filter(policy="fgd", at=100.0)["published"].to_list() == [95.23]
+    assert made.curves["chart"].unique().sort().to_list() == [
+        "GPU allocation, generated-01", "fragmented GPUs, generated-01",
+    ]  # fmt: skip
+
+
+def test_pwr_is_compared_with_fgd() -> None:
+    made = pwr_reproduction(None, True, 1)
+    assert made.runs == run_count(None, "pwr", True) == 2 * (len(POLICIES) + len(MIXES))
+    saving = made.cells.filter(quantity="power_saving_pct", case="mean of all")
+    assert set(saving.filter(policy="fgd")["ours"]) == {0.0}
+    assert saving.filter(policy="pwr", at=0.4)["ours"][0] > 5
+    assert made.cells.filter(policy="random")["verdict"].unique().to_list() == ["no reference"]
+
+
+def test_runs_keep_all_curves() -> None:
+    (run,) = played(Task(None, "generated-01", (42,), ("fgd",)))
+    assert set(run.curves) == {"arrive_pct", "alloc_pct", "frag_pct", "frag_ratio_pct", "power_w", "grar"}
+    assert len(run.curves["power_w"]) == 201 and run.curves["grar"][0] == 1 and run.failed > 0
+
+
+def test_a_folder_without_lists(tmp_path: Path) -> None:
+    with pytest.raises(FastsimError, match=r"no openb_pod_list_\*\.csv"):
+        fgd_reproduction(tmp_path, True, 1)

@@ -1,0 +1,37 @@
+"""The table of mechanisms over declared memory, at the first level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.experiments.reproduce import monitored as experiments
+from fastsim.experiments.reproduce.papers import reproduce, run_count
+
+
+def test_the_table_at_one_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {name: experiments.POLICIES[name] for name in ("gpushare", "monitored", "monitored, no quirks")}
+    monkeypatch.setattr(experiments, "POLICIES", kept)
+    told: list[int] = []
+    made = reproduce("monitor", quick=True, progress=told.append)
+    assert made.runs == run_count("monitor", quick=True) == 3 and told == [1, 2, 3]
+    assert made.count("outside") == 0 and made.count("within") >= 8 and made.count("no reference") == 7
+    cells = {(row["policy"], row["quantity"]): row for row in made.cells.rows(named=True)}
+    one = cells["monitored", "makespan_s"]
+    assert (one["original"], one["bar"], one["case"]) == (1150, pytest.approx(0.15 * 1150), "0 % more")
+    assert cells["monitored", "restarts"]["verdict"] == "indicative"  # a matter of seconds
+    assert made.curves["chart"].n_unique() == len(experiments.FIGURES)
+    assert "Kube-Knots" in made.citation
+
+
+def test_recordings_bring_levels_of_their_own(tmp_path: Path) -> None:
+    folder = (tmp_path / experiments.RECORDED).parent
+    folder.mkdir(parents=True)
+    names = ",".join(["overprov_pct", "mechanism", *(figure.column for figure in experiments.FIGURES)])
+    (tmp_path / experiments.RECORDED).write_text(f"{names}\n100,ALIBABA,1,2,3,4,5,6,7\n")
+    assert experiments._recorded(tmp_path) == {(100, "gpushare"): {
+        "makespan_s": 1, "jct_mean_s": 2, "queue_mean_s": 3, "restarts": 4, "util_pct": 5, "memory_used_mib": 6,
+        "power_w": 7,
+    }}  # fmt: skip
+    assert len(experiments._recorded(None)) == 12

@@ -1,0 +1,119 @@
+"""The tables of the Sia and Pollux papers on few short lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import FastsimError
+from fastsim.experiments.reproduce import sia_pollux as paper
+from fastsim.experiments.reproduce.sia_pollux import pollux_reproduction, run_count, sia_reproduction
+from fastsim.simulation.simulate import simulate_many
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short generated lists, and a short search."""
+    monkeypatch.setattr(paper, "QUICK_JOBS", 3)
+    monkeypatch.setattr(paper, "MIXED_POLICIES", ("sia", "rotation"))
+    monkeypatch.setattr(paper, "OWN_POLICIES", ("pollux", "served"))
+
+
+def lists(folder: Path, trace: str, jobs: int) -> None:
+    """Two lists of a trace."""
+    place = folder / "workloads" / trace
+    place.mkdir(parents=True)
+    for number, app in ((1, "cifar10"), (2, "deepspeech2")):
+        rows = [f"{app}-{k},{100 * k},{app},1,128" for k in range(jobs)]
+        head = "name,time,application,num_replicas,batch_size"
+        (place / f"workload-{number}.csv").write_text("\n".join([head, *rows]) + "\n")
+
+
+def test_generated_lists_are_a_glance() -> None:
+    told: list[int] = []
+    made = sia_reproduction(None, True, 1, told.append)
+    assert made.runs == told[-1] == run_count(None, "sia", True) == 2 and "a glance only" in made.source
+    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    mean = made.cells.filter(quantity="mean completion time")
+    assert mean["published"].to_list() == [0.6, 1.9] and mean["policy"].to_list() == ["sia", "rotation"]
+    assert made.curves["chart"].unique().to_list() == ["table 3, philly: completion times"]
+    assert "subramanya" in made.citation
+
+
+def test_pollux_saves_time() -> None:
+    made = pollux_reproduction(None, True, 1)
+    assert made.runs == run_count(None, "pollux", True) == 2
+    (saved,) = made.cells.filter(figure="abstract").iter_rows(named=True)
+    assert (saved["policy"], saved["published"], saved["verdict"]) == ("pollux beside served", 43.5, "indicative")
+    assert saved["ours"] > 0
+
+
+def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3)
+    assert run_count(None, "pollux", False) == 3 * (6 + 3)
+    for row in paper._rows(None, "sia", False, None):
+        paper._scenario(row, row.lists[0], None).check()
+
+
+def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "philly", 4)
+    monkeypatch.setattr(paper, "EQUAL_POLICIES", ("rotation",))
+    monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": ("tuned over asked", -13.0)})
+    made = sia_reproduction(tmp_path, False, 1)
+    assert "2 of philly; made-up applications" in made.source and made.runs == run_count(tmp_path, "sia", False) == 10
+    assert "Table 4" not in made.source  # nothing to compare
+    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
+    made = sia_reproduction(tmp_path, False, 1)
+    assert set(made.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
+    assert "behind the published 12.5 to 17.2 are other requests" in made.source
+    roomy = made.cells.filter(case="philly, nobody waits")
+    assert set(roomy["verdict"]) == {"no reference"} and roomy.filter(quantity="GPU hours of a job")["ours"][0] > 0
+    assert made.cells.filter(figure="effects")["published"].to_list() == [-13.0]
+    row = made.cells.filter(figure="table 3", policy="sia")
+    assert row.filter(quantity="mean completion time")["bar"][0] == pytest.approx(0.1 + 0.05)  # as printed
+    assert row.filter(quantity="99th percentile")["bar"][0] > 0.05  # that of the lists
+
+
+def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "philly", 3)
+    lists(tmp_path, "saturn", 3)
+    given = ("rotation", "served")
+    made = sia_reproduction(tmp_path, False, 1, policies=given)
+    rows = made.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
+    assert sorted(rows) == sorted([
+        ("table 3", "saturn", "rotation"), ("table 3", "philly", "rotation"), ("table 4", "philly", "rotation"),
+        ("table 4", "philly, nobody waits", "rotation"),
+        ("table 3", "philly", "served"), ("table 3", "saturn", "served"),
+    ])  # fmt: skip
+    assert made.runs == run_count(tmp_path, "sia", False, policies=given) == 12 and (made.cpu_s or 0) > 0
+    strange = made.cells.filter(policy="served")
+    assert strange["published"].null_count() == len(strange)
+    (mean_h, spread_h) = made.cells.filter(made.cells["quantity"].str.starts_with("mean"), case="saturn",
+                                           policy="rotation")["ours"]  # fmt: skip
+    assert mean_h > spread_h > 0
+
+
+def test_what_lacks_a_part_is_compared_with_the_whole() -> None:
+    rows = paper._rows(None, "sia", False, None)
+    chosen = paper._chosen(rows, ["sia(tuned=False)"])
+    assert [row[:3] for row in chosen] == [("effects", "philly", "sia(tuned=False)"), paper.BASE]
+    assert paper._chosen(rows, []) == rows
+
+
+def test_a_folder_without_lists(tmp_path: Path) -> None:
+    with pytest.raises(FastsimError, match="no list of jobs"):
+        sia_reproduction(tmp_path, True, 1)
+
+
+def test_a_policy_may_stand_for_another_one_in_the_tables() -> None:
+    (result,) = simulate_many([paper._scenario(equal := row_of(paper.PRICED), equal.lists[0], None)], 1)
+    for row, published in ((equal, 2.6), (row_of("sia"), 2.6), (row_of("optimus"), None)):
+        cells = {cell.quantity: cell for cell in paper._table_cells(row, [result], True)}
+        assert cells["restarts of a job"].published == published
+
+
+def row_of(policy: str) -> paper.Row:
+    return paper.Row("table 4", "philly", policy, paper.EQUAL, ("synth:sia?jobs=3&seed=1",))

@@ -1,0 +1,81 @@
+"""Synergy's experiments on few jobs, and the recorded runs of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fastsim.experiments.reproduce import synergy as paper
+
+
+def test_quick_is_the_check_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
+    told: list[int] = []
+    made = paper.synergy_reproduction(None, True, 1, told.append)
+    assert made.runs == told[-1] == paper.run_count(None, "synergy", True) == 2
+    assert made.cells["original"].to_list() == [84.14, 219.1, 24.89, 161.8, 3.38]
+    assert made.curves["policy"].unique().sort().to_list() == ["fifo + fair", "fifo + tune"]
+    speedup = made.cells.row(4, named=True)
+    assert speedup["published"] == 3.4 and speedup["ours"] == pytest.approx(
+        made.cells["ours"][0] / made.cells["ours"][2]
+    )
+    assert "mohan" in made.citation
+
+
+def test_policies_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
+    given = ("fifo+tune", "srtf(mechanism=greedy)")
+    made = paper.synergy_reproduction(None, True, 1, policies=given)
+    assert made.runs == paper.run_count(None, "synergy", True, policies=given) == 2 and (made.cpu_s or 0) > 0
+    cells = made.cells.select("case", "policy", "quantity", "original").rows()
+    mean, percentile = "mean completion time", "99th percentile"
+    tuned, greedy = ("seed 42", "fifo + tune"), ("seed 42", "srtf(mechanism=greedy)")
+    assert cells == [
+        (*tuned, mean, 24.89),
+        (*tuned, percentile, 161.8),
+        (*greedy, mean, None),
+        (*greedy, percentile, None),
+    ]
+    both = paper._chosen(paper._points(None, False), ["srtf + tune"])
+    assert {point.figure for point in both} == {"8: single GPUs", "1, 7: gangs"}
+
+
+def test_all_figures_have_points() -> None:
+    listed = paper._points(None, False)
+    assert len({(point.figure, point.case, point.policy, point.at) for point in listed}) == len(listed)
+    assert len(listed) == paper.run_count(None, "synergy", False)
+    assert {point.figure.partition(":")[0] for point in listed} == {
+        "check value", "8", "1, 7", "9", "CPUs for each GPU", "12",
+    }  # fmt: skip
+    for point in listed:
+        point.run.check()
+
+
+def test_recorded_runs_are_met(shared: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = shared("golden/synergy")
+    data = tmp_path / "golden/synergy"
+    data.mkdir(parents=True)
+    (data / "traces").symlink_to(folder / "traces")
+    (data / "runs").mkdir()
+    for path in sorted((folder / "runs").glob("replay_*.json"))[:4]:
+        (data / "runs" / path.name).write_text(path.read_text())
+    monkeypatch.setattr(paper, "SEEDS", ())
+    monkeypatch.setattr(paper, "CHECK_SEED", 1)
+    monkeypatch.setattr(paper, "CHECK_WINDOW", "0:1")
+    made = paper.synergy_reproduction(tmp_path, True, 1)
+    recorded = made.cells.filter(pl.col("figure") == "deployment traces, recorded")
+    assert recorded["verdict"].to_list() == ["same"] * 4 and "4 recorded runs" in made.source
+
+
+def test_a_recorded_run_as_a_scenario(tmp_path: Path) -> None:
+    spec = {"scheduler": "TETRIS", "load": 5.0, "window": [0, 100], "config": "configs/cluster_6.ini", "static": True}
+    (tmp_path / "golden/synergy/runs").mkdir(parents=True)
+    told = {"spec": spec, "stream": "replay_x", "metrics": {"mean_jct_h": 2.5}}
+    (tmp_path / "golden/synergy/runs/replay_a.json").write_text(json.dumps(told))
+    (point,) = paper._recorded(tmp_path, ("replay",))
+    assert (point.policy, point.original_h, point.at) == ("tetris + greedy", 2.5, 5.0)
+    assert (point.run.cluster, point.run.begin_s, point.run.window) == ("synergy:16?cpus=48", 1.0, None)

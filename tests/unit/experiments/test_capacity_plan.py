@@ -1,0 +1,145 @@
+"""Capacity planning: the search by itself, and whole searches against trying every size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.errors import InputError, ScenarioError
+from fastsim.experiments.capacity_plan import ENOUGH, FOUND, MORE, NEVER, Search, enlarged, smallest_additions, unit_of
+from fastsim.simulation.simulate import simulate
+from fastsim.workload import Workload
+from tests.unit.decisions.test_kube_extender import node, pod
+
+
+def searched(good: Any, most: int) -> Search:
+    """A search whose runs are answered by a function."""
+    search = Search("x", most)
+    for _ in range(100):
+        sizes = search.probes()
+        if not sizes:
+            return search
+        assert len(sizes) <= 4 and not set(sizes) & set(search.figures) and max(sizes) <= most
+        for size in sizes:
+            search.learn(size, good(size), {})
+        search.close()
+    raise AssertionError("no end")
+
+
+@given(st.integers(0, 3000), st.integers(1, 2500))
+def test_the_least_size_is_found(least: int, most: int) -> None:
+    search = searched(lambda size: size >= least, most)
+    if least > most:
+        assert (search.size, search.end) == (None, MORE)
+    else:
+        assert (search.size, search.end) == (least, FOUND if least else ENOUGH)
+        assert len(search.figures) <= 40
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_what_is_found_suffices_and_one_less_does_not(good: set[int]) -> None:
+    search = searched(lambda size: size in good, 64)
+    if search.size is not None:
+        assert search.size in good and search.size - 1 not in good
+    else:
+        assert not good & set(search.figures)
+
+
+def workload(**columns: Any) -> Workload:
+    """Pods that ask for two GPUs each."""
+    count = 7
+    made = {"pod_id": range(count), "submit_s": [10.0 * i for i in range(count)], "cpu_milli": [1000] * count,
+            "memory_mib": [1024] * count, "num_gpu": [2] * count, "gpu_milli": [1000] * count, **columns}  # fmt: skip
+    import pyarrow as pa
+
+    return Workload.from_arrow(pa.table({name: list(values) for name, values in made.items()}))
+
+
+def test_every_pod_fits() -> None:
+    cluster = Cluster.mix(t4=1)
+    table = smallest_additions({"cluster": cluster, "workload": workload()}, ["t4", "2*t4+g2", "g2"])
+    assert table["outcome"].to_list() == [FOUND, FOUND, FOUND]
+    assert table["additions"].to_list() == [6, 1, 2] and table["nodes"].to_list() == [6, 3, 2]
+    assert table["gpus"].to_list() == [12, 12, 16] and table["pods_unplaced"].to_list() == [0, 0, 0]
+    unit = unit_of("t4", cluster)
+    for size in range(7):
+        result = simulate(enlarged(cluster, unit, size), workload())
+        assert bool(result.summary["pods_unplaced"][0]) == (size < 6)
+
+
+def test_pods_wait_less() -> None:
+    base: dict[str, Any] = {"cluster": Cluster.mix(t4=1), "workload": workload(duration_s=[100.0] * 7)}
+    waits = [
+        simulate(enlarged(Cluster.mix(t4=1), Cluster.mix(t4=1), size), base["workload"], queue="fifo")
+        .summary["wait_p95_s"][0]
+        for size in range(7)
+    ]  # fmt: skip
+    for limit in (1e-9, 50.0, 200.0, 1e6):
+        table = smallest_additions(base, ["t4"], p95_wait_s=limit)
+        assert table["additions"][0] == next(size for size in range(7) if waits[size] < limit)
+
+
+def test_the_same_on_any_number_of_workers() -> None:
+    base = {"cluster": "openb:3", "workload": "synth:openb?pods=300", "queue": "fifo"}
+    tables = [smallest_additions(base, ["g2", "t4"], p95_wait_s=900, workers=workers) for workers in (1, 3)]
+    assert tables[0].equals(tables[1]) and tables[0]["outcome"].to_list() == [FOUND, FOUND]
+
+
+def test_what_will_never_do() -> None:
+    told = smallest_additions({"cluster": "mix?t4=1", "workload": workload(num_gpu=[3] * 7)}, ["t4", "g2"])
+    assert told["outcome"].to_list() == [NEVER, FOUND] and "larger than any node" in told["why"][0]
+    few = smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, ["t4"], most=3)
+    assert few["outcome"][0] == MORE and few["why"][0] == "3 pods find no place with 3 of them"
+    enough = smallest_additions({"cluster": "mix?g2=9", "workload": workload()}, ["t4"])
+    assert enough.select("outcome", "additions", "nodes").row(0) == (ENOUGH, 0, 0)
+
+
+def test_nodes_of_a_kubernetes_cluster(tmp_path: Path) -> None:
+    """A copy has the labels and taints that pods ask for; an object in a file is a kind of node, too."""
+    tainted = node("n1", zone="a")
+    tainted["spec"]["taints"] = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
+    ours: dict[str, Any] = {"nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}]}
+    objects = [tainted, *(pod(f"p{i}", 2, **ours) for i in range(4))]
+    (tmp_path / "all.json").write_text(json.dumps({"kind": "List", "items": objects}))
+    (tmp_path / "node.json").write_text(json.dumps(node("big", gpus=8, zone="a")))
+    text = f"kubernetes:{tmp_path / 'all.json'}"
+    table = smallest_additions({"cluster": text, "workload": text}, ["node:n1", str(tmp_path / "node.json")])
+    assert table["additions"].to_list() == [3, 1]
+
+
+def test_names_of_added_nodes() -> None:
+    made = enlarged(Cluster.mix(t4=2), Cluster.mix(g2=1, t4=1), 2)
+    assert made.nodes["name"].to_pylist()[2:] == [
+        "added-0-g2-0000", "added-0-t4-0000", "added-1-g2-0000", "added-1-t4-0000",
+    ]  # fmt: skip
+    assert made.nodes["node_id"].to_pylist() == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "options", "found"),
+    [
+        (["g22"], {}, "g22: found an unknown node type"),
+        (["g2 + "], {}, "expected a node type such as g2"),
+        (["node:n9"], {}, "no such node in the cluster"),
+        ([], {}, "0 kinds of nodes"),
+        (["g2"], {"most": 0}, "at most 0"),
+        (["g2"], {"p95_wait_s": 0.0}, "plan: p95_wait_s"),
+    ],
+)
+def test_what_is_refused(kinds: list[str], options: dict[str, Any], found: str) -> None:
+    with pytest.raises((ScenarioError, InputError), match=found):
+        smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, kinds, **options)
+
+
+def test_a_copy_of_any_node() -> None:
+    cluster = Cluster.mix(g2=2, t4=2)
+    for name in cluster.nodes["name"].to_pylist():
+        assert enlarged(cluster, unit_of(f"node:{name}", cluster), 2).nodes["name"].to_pylist()[4:] == [
+            f"added-0-{name}", f"added-1-{name}"
+        ]  # fmt: skip

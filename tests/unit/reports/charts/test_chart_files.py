@@ -1,0 +1,39 @@
+"""Files of charts: every kind, complete or absent, and what is told without the extra."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.reports.charts.chart_files import SUFFIXES, charting, picturing, written_chart
+
+altair = pytest.importorskip("altair")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_chart_is_written_as_its_name_ends(tmp_path: Path, suffix: str) -> None:
+    chart = altair.Chart(altair.Data(values=[{"x": 1}])).mark_point().encode(x="x:Q")
+    content = written_chart(chart, tmp_path / f"a{suffix}").read_bytes()
+    begins = {".png": b"\x89PNG", ".svg": b"<svg", ".html": b"<!DOCTYPE html>", ".json": b"{"}
+    assert content.lstrip().startswith(begins[suffix])
+    if suffix == ".json":
+        assert json.loads(content)["mark"] == {"type": "point"}
+    with pytest.raises(ResultError, match="cannot be written"):
+        written_chart(chart, tmp_path / "no" / f"a{suffix}")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"ends in .pdf, expected one of .png, .svg"):
+        written_chart(altair.Chart().mark_point(), tmp_path / "a.pdf")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, needed in (("altair", charting), ("vl_convert", picturing)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(FastsimError, match=r'pip install "fastsim-gpu\[report\]"'):
+            needed()

@@ -1,0 +1,84 @@
+"""Charts of jobs: points by hand, runs of one load, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.reports.charts.job_charts import CHARTS, completion_hours, job_points
+
+pytest.importorskip("altair")
+
+
+@pytest.fixture(scope="module")
+def results() -> list[fs.Result]:
+    """Two policies at two loads, the second load with two seeds."""
+    made = []
+    for policy in ("fifo", "max_min_fairness"):
+        for load, seed in ((0.1, 0), (0.3, 0), (0.3, 1)):
+            jobs = f"synth:gavel?jobs=40&rate_per_hour={load}&seed={seed}"
+            made.append(fs.simulate("gavel:2:2:2", jobs, policy, window="3:20", record="placements"))
+    return made
+
+
+def test_a_curve_rises_by_one_job_at_each_completion(results: list[fs.Result]) -> None:
+    points = job_points(results[:3], "jct_cdf")
+    names = ["fifo, 0.1 jobs/h", "fifo, 0.3 jobs/h", "fifo, 0.3 jobs/h (2)"]
+    assert points["name"].unique(maintain_order=True).to_list() == names
+    first = points.filter(pl.col("name") == names[0])
+    jobs = results[0].jobs.filter(pl.col("pod_id").is_between(3, 19))
+    assert first["x"].to_list() == sorted(span / 3600 for span in jobs["jct_s"].to_list())
+    assert first["y"].to_list() == [100 * (i + 1) / 17 for i in range(17)]
+
+
+def test_runs_of_one_policy_and_load_are_one_point(results: list[fs.Result]) -> None:
+    points = job_points(results, "jct_over_load")
+    expected = [(name, load) for name in ("fifo", "max_min_fairness") for load in (0.1, 0.3)]
+    assert points.select("name", "x").rows() == expected
+    hours = [result.summary["jct_mean_s"].item() / 3600 for result in results]
+    assert points["y"][0] == pytest.approx(hours[0]) and points["y"][1] == pytest.approx((hours[1] + hours[2]) / 2)
+
+
+def test_demand_is_what_jobs_in_the_system_ask_for(results: list[fs.Result]) -> None:
+    points = job_points(results[:1], "demand_over_load")
+    rows = results[0].jobs.select("num_gpu", "submit_s", "end_s").rows()
+    end = max(time for _, *times in rows for time in times if time is not None)
+    asked = sum(n * ((end if out is None else out) - at) for n, at, out in rows)
+    assert points["y"].item() == pytest.approx(100 * asked / (end - rows[0][1]) / 6)
+    assert job_points(results[:1], "demand_over_load", gpus=12)["y"].item() == pytest.approx(points["y"].item() / 2)
+
+
+@pytest.mark.parametrize("chart", sorted(CHARTS))
+def test_every_chart_is_drawn(results: list[fs.Result], chart: str) -> None:
+    drawn = json.loads(fs.job_chart(results, chart, loads=[1, 2, 3, 4, 5, 6]).to_json())
+    assert drawn["title"] == CHARTS[chart].title and drawn["encoding"]["x"]["title"] == CHARTS[chart].x
+
+
+def test_long_curves_are_thinned() -> None:
+    jobs = fs.simulate("openb:200?seed=1", "synth:openb?pods=1200&seed=1", record="placements")
+    points = job_points([jobs])
+    assert len(points) == 500 and points["y"][-1] == 100
+    assert points["x"][-1] == completion_hours(jobs).max()
+
+
+def test_what_cannot_be_drawn_is_one_clear_error(results: list[fs.Result]) -> None:
+    with pytest.raises(fs.ScenarioError, match="did you mean 'jct_cdf'"):
+        job_points(results, "jct_cfd")
+    with pytest.raises(fs.ScenarioError, match="one at least"):
+        job_points([])
+    with pytest.raises(fs.ScenarioError, match="loads: found 1 of them, expected 6"):
+        job_points(results, "jct_over_load", loads=[1])
+    bare = fs.simulate("openb:20", "synth:openb?pods=2", record="summary")
+    with pytest.raises(fs.ResultError, match="no jobs"):
+        job_points([bare])
+    some = fs.simulate("gavel:1:1:1", fs.Workload.synth("gavel", jobs=2), "fifo", record="placements")
+    with pytest.raises(fs.ScenarioError, match="loads: found nothing"):
+        job_points([some], "jct_over_load")
+    with pytest.raises(fs.ScenarioError, match="GPUs of the cluster"):
+        job_points([some], "demand_over_load", loads=[1])
+    cut = fs.simulate("gavel:1:1:1", "synth:gavel?jobs=2", "fifo", record="placements", until_s=360)
+    with pytest.raises(fs.ResultError, match="no job that was done"):
+        job_points([cut])

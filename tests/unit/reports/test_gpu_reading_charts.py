@@ -1,0 +1,88 @@
+"""Charts of reports about readings: what is averaged, and what is drawn of which runs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.reports.charts.series import series_of
+from fastsim.reports.gpu_reading_charts import (
+    DEVICES,
+    KEYS,
+    LOW,
+    MEAN,
+    READINGS,
+    STEPS,
+    devices,
+    longest_s,
+    means,
+    sampled,
+)
+from fastsim.reports.report import still
+from fastsim.reports.report_charts import figures
+
+ONE = "uniform?nodes=1&gpu=V100M32&gpus=1"
+
+
+@cache
+def detectors(policy: str, seed: int = 0) -> fs.Result:
+    """Four detectors on one GPU."""
+    return fs.simulate(ONE, "synth:detectors?jobs=4", policy, telemetry=1, seed=seed)
+
+
+@cache
+def crowd() -> fs.Result:
+    """More GPUs than have a line each."""
+    return fs.simulate("uniform?nodes=3&gpu=V100M32&gpus=4", "synth:detectors?jobs=20&least_s=1&most_s=3", "exclusive",
+                       telemetry=5)  # fmt: skip
+
+
+def test_steps_keep_the_mean_of_all_readings() -> None:
+    result = detectors("exclusive")
+    some = sampled(series_of([result]))
+    table = result.telemetry.filter(metric="power_w").sort("ts")
+    span_s = (table["ts"][-1] - table["ts"][0]).total_seconds()
+    assert longest_s(some) == span_s
+    found = means(some).filter(metric="power_w")
+    step_s = found["x"].diff().drop_nulls().min()
+    piece = ((table["ts"] - table["ts"][0]).dt.total_milliseconds() / 1000 / step_s).floor()
+    plain = table.with_columns(piece=piece).group_by("piece").agg(pl.mean("value")).sort("piece")
+    assert found["y"].to_list() == pytest.approx(plain["value"].to_list())
+    assert (found["low"] == found["y"]).all() and (found["y"] == found["high"]).all()
+
+
+def test_seeds_of_a_series_are_averaged() -> None:
+    [one] = sampled(series_of([detectors("exclusive", 0), detectors("exclusive", 1)]))
+    found = means([one]).filter(metric="util_pct")
+    assert ((found["low"] <= found["y"]) & (found["y"] <= found["high"])).all() and found["y"].max() == 4
+
+
+def test_gpus_have_a_line_each_or_a_crowd_has_three() -> None:
+    few, many = (sampled(series_of([run]))[0] for run in (detectors("gpushare"), crowd()))
+    assert set(devices([("a", few)])["part"]) == {"GPU 0"}
+    found = devices([("a", many)])
+    assert DEVICES < 12 and found["part"].n_unique() == 3 and len(found) <= len(READINGS) * 3 * (STEPS + 1)
+    wide = found.filter(metric="util_pct").pivot("part", index="x", values="y").sort("x")
+    assert (wide[LOW] <= wide[MEAN] + 1e-9).all()
+
+
+def test_what_is_drawn() -> None:
+    runs = [detectors("exclusive"), detectors("gpushare"), fs.simulate(ONE, "synth:detectors?jobs=2", "exclusive")]
+    drawn = {figure.key: figure for figure in figures(series_of(runs, ["alone", "shared", "silent"]))}
+    assert set(KEYS) <= set(drawn)
+    assert set(drawn["util"].data["run"]) == {"alone", "shared"} and drawn["util_by_gpu"].single
+    assert drawn["temperature"].spec["layer"][0]["encoding"]["y"]["scale"] == {"zero": False}
+    converter = pytest.importorskip("vl_convert")
+    for key in ("gpu_power", "copies_by_gpu"):
+        assert "<svg" in converter.vegalite_to_svg(still(drawn[key]))
+    [only] = figures(series_of(runs), wanted=("gpu_memory",))
+    assert only.key == "gpu_memory" and float(only.data["y"].max()) >= 6994  # type: ignore[arg-type]
+
+
+def test_one_moment_is_no_line() -> None:
+    once = fs.simulate("openb:2", "synth:openb?pods=5&seed=1", telemetry=7200)
+    assert once.telemetry["ts"].n_unique() == 1
+    assert not {figure.key for figure in figures(series_of([once]))} & set(KEYS)

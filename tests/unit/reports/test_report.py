@@ -1,0 +1,76 @@
+"""Reports: folders of runs in; a page, Markdown and pictures out; one clear error for what is no run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastsim as fs
+from fastsim.reports.report import loaded_runs
+from tests import reports
+
+pytest.importorskip("vl_convert")
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs, one of them still being written."""
+    folder = tmp_path_factory.mktemp("sweep")
+    for place, result in enumerate(reports.filling()):
+        result.save(folder / f"run-{place}")
+    reports.passing().save(folder / ".run-9.partial")
+    return folder
+
+
+def test_a_folder_of_runs_is_all_of_them(sweep: Path) -> None:
+    assert len(loaded_runs([sweep])) == 4 and len(loaded_runs([sweep / "run-0", sweep])) == 5
+    made = fs.report(loaded_runs([sweep]))
+    assert [one.name for one in made.series] == ["fgd", "random"]
+    assert made.title == "2 policies compared" and made.subtitle.startswith("4 runs on 20 nodes, fastsim")
+    assert fs.report([reports.passing()]).title == "best_fit: one policy on one workload"
+
+
+def test_what_is_no_run_is_told(sweep: Path, tmp_path: Path) -> None:
+    with pytest.raises(fs.ResultError, match=r"no readable run\.json"):
+        loaded_runs([tmp_path])
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "run.json").write_bytes((sweep / "run-0" / "run.json").read_bytes())
+    with pytest.raises(fs.FastsimError, match=r"summary\.parquet"):
+        loaded_runs([half])
+    (half / "run.json").write_text("{")
+    with pytest.raises(fs.ResultError, match=r"no readable run\.json"):
+        loaded_runs([tmp_path])
+
+
+def test_mistakes_are_named() -> None:
+    run = reports.passing()
+    with pytest.raises(fs.ScenarioError, match="at least one"):
+        fs.report([])
+    with pytest.raises(fs.ScenarioError, match="1, one for each"):
+        fs.report([run], ["a", "b"])
+    with pytest.raises(fs.ScenarioError, match="did you mean 'power'"):
+        fs.report([run], charts=["powr"])
+    with pytest.raises(fs.ScenarioError, match="later end"):
+        fs.report([run], window=(5.0, 5.0))
+    with pytest.raises(fs.ScenarioError, match=r"\.png or \.svg"):
+        fs.report([run]).to_pictures("x", ".gif")
+
+
+def test_files_are_the_same_each_time_and_appear_whole(tmp_path: Path) -> None:
+    made = fs.report(reports.filling(), charts=["power"])
+    page = made.to_html(tmp_path / "a.html").read_bytes()
+    assert fs.report(reports.filling(), charts=["power"]).to_html(tmp_path / "b.html").read_bytes() == page
+    with pytest.raises(fs.ResultError, match="cannot be written"):
+        made.to_markdown(tmp_path / "no" / "a.md")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
+
+
+def test_markdown_links_its_pictures(tmp_path: Path) -> None:
+    made = fs.report([reports.jobs()], charts=["jct", "window"], window=(0.0, 7200.0))
+    pictures = [*made.to_pictures(tmp_path / "p", ".svg"), *made.to_pictures(tmp_path / "p", scale=0.5)]
+    assert [path.name for path in pictures] == ["jct.svg", "window.svg", "jct.png", "window.png"]
+    text = made.to_markdown(tmp_path / "a.md", pictures).read_text()
+    assert "![jct](<p/jct.svg>)" in text and "```bibtex" in text and "workload sha256" in text
+    assert "max_min_fairness" in text and pictures[3].read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,63 @@
+"""Which charts a report has, that each can be drawn, and that none has many points."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import fastsim as fs
+from fastsim.reports import gpu_reading_charts
+from fastsim.reports.charts.series import series_of
+from fastsim.reports.report import still
+from fastsim.reports.report_charts import KEYS, LINES, ON_DEMAND, figures
+from fastsim.reports.vega import COLOURS, lines, styles
+from tests import reports
+
+FULL = ["allocation", "fragmentation", "power", "failed", "classes"]
+
+
+def keys(*results: fs.Result, wanted: tuple[str, ...] = ()) -> list[str]:
+    return [figure.key for figure in figures(series_of(results), wanted=wanted)]
+
+
+def test_what_runs_recorded_decides_what_is_drawn() -> None:
+    assert keys(*reports.filling()) == FULL
+    passing = keys(reports.passing())
+    assert {"jct", "nodes", "window"} < set(passing) and "failed" not in passing and "shares" not in passing
+    assert {"pending", "jct", "wait", "shares", "nodes", "window"} < set(keys(reports.jobs()))
+    bare = fs.simulate("openb:20", "synth:openb?pods=3&seed=1", record="summary")
+    assert keys(bare) == []
+
+
+def test_some_are_drawn_only_where_they_are_asked_for() -> None:
+    wanted = tuple(line[0] for line in ON_DEMAND)
+    assert keys(reports.filling()[0], wanted=(*wanted, "power")) == ["power", *wanted]
+    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 6 + len(gpu_reading_charts.KEYS)
+
+
+@pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])
+def test_every_chart_can_be_drawn(kind: str) -> None:
+    result = {"pods": reports.filling()[0], "gone": reports.passing(), "jobs": reports.jobs()}[kind]
+    converter = pytest.importorskip("vl_convert")
+    for figure in figures(series_of([result])):
+        assert len(figure.data) <= 12 * 2500, figure.key
+        assert figure.data.columns[0] == "run" and all(figure.data.null_count().row(0)) is False
+        picture = converter.vegalite_to_svg(still(figure))
+        assert "<svg" in picture and "NaN" not in picture, figure.key
+
+
+def test_seeds_are_a_band_behind_their_mean() -> None:
+    chart = figures(series_of(reports.filling()))[1]
+    assert chart.data.columns == ["run", "x", "y", "low", "high"] and "seeds" in chart.note
+    assert (chart.data["low"] <= chart.data["high"]).all()
+    assert chart.spec["layer"][0]["mark"]["type"] == "area"
+    alone = figures(series_of(reports.filling()[:1]))[1]
+    assert alone.data.columns == ["run", "x", "y"] and len(alone.spec["layer"]) == 2
+
+
+def test_lines_beyond_the_colours_have_another_stroke() -> None:
+    names = [f"run {k}" for k in range(2 * len(COLOURS) + 1)]
+    assert len({(colour, *stroke) for colour, stroke in styles(names)}) == len(names)
+    spec = lines(names, "x", "y")
+    assert json.loads(json.dumps(spec)) == spec

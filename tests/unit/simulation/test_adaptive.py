@@ -1,0 +1,95 @@
+"""Adaptive jobs through `simulate`: tables, power and fragmentation, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.performance.applications.application import Applications
+from fastsim.simulation.adaptive import applications_from, jobs_of
+
+CLUSTER, JOBS = "sia:2:1:1", "synth:sia?jobs=4&seed=1"
+
+
+def result(**options: Any) -> fs.Result:
+    """A short run."""
+    given = {"cluster": CLUSTER, "workload": JOBS, "policy": "sia"} | options
+    return fs.simulate(**given)
+
+
+@pytest.mark.parametrize("policy", ["sia", "pollux(generations=10)"])
+def test_tables_and_what_nodes_look_like(policy: str) -> None:
+    found = result(record="all", policy=policy)
+    jobs, (row,) = found.jobs, found.summary.to_dicts()
+    assert jobs["state"].to_list() == ["finished"] * 4
+    assert (jobs["work_done"] == jobs["total_work"]).all()
+    assert row["restarts_mean"] == jobs["restarts"].mean()
+    assert row["gpu_hours_mean"] == pytest.approx(jobs["gpu_hours"].mean(), rel=1e-12)
+    last_s, first_s = max(jobs["end_s"].to_list()), min(jobs["submit_s"].to_list())
+    assert row["makespan_s"] == last_s - first_s
+    assert row["mean_power_w"] > row["eopc_w"] > 0 and row["mean_frag_milli"] > 0
+    assert row["energy_kwh"] > 0
+    held = found.placements.with_columns(gpu_s=(pl.col("end_s") - pl.col("start_s")) * pl.col("gpu_ids").list.len())
+    assert held["gpu_s"].sum() == pytest.approx(row["utilization_pct"] / 100 * 24 * row["makespan_s"])
+    assert jobs["gpu_hours"].sum() * 3600 == pytest.approx(held["gpu_s"].sum(), rel=1e-12)
+    assert (jobs["round_gpu_hours"] >= jobs["gpu_hours"]).all()
+    assert (jobs["charged_restarts"] <= jobs["restarts"]).all()
+    told = found.timeline["event"].value_counts().rows_by_key("event", unique=True)
+    assert (told["arrival"], told["departure"], told["end"]) == ((4,), (4,), (1,)) and told["sample"][0] < row["rounds"]
+
+
+def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None:
+    one, same = result(), result(rates=Applications.default(), round_s=60)
+    assert one.jobs.equals(same.jobs)
+    assert not one.jobs.equals(result(round_s=300).jobs)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"realloc_s": 60.0}, "realloc_s"),
+        ({"ideal": True}, "ideal"),
+        ({"rates": 3}, "rates of type int"),
+        ({"workload": "synth:openb?pods=3"}, "workload: found no such column"),
+        ({"cluster": "gavel:4:4:4"}, "job 0: cifar10: found GPU models k80, p100, v100"),
+        ({"cluster": "uniform?nodes=2&gpus=0"}, "no GPUs"),
+    ],
+)
+def test_what_makes_no_sense_is_one_error(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(FastsimError, match=complaint):
+        result(**options)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["sia", "sia(aware=False, changed=0.01)", "sia(rigid=True)", "pollux(generations=5)",
+     "pollux(generations=5, tuned=False)", "rotation", "rotation(shares=finish_time_fairness)",
+     "served(order=tiresias)", "planned", "optimus"],
+)  # fmt: skip
+def test_every_policy_runs_on_gpus_of_one_model(policy: str) -> None:
+    found = result(cluster="sia:4:0:0", workload="synth:sia?jobs=4&seed=3&rigid_share=0.3", policy=policy, record="all")
+    assert found.summary["pods_finished"].to_list() == [4] and found.jobs["jct_s"].is_not_null().all()
+    assert found.timeline["gpu_milli_alloc"].max() <= 16_000  # type: ignore[operator]
+    assert found.placements["node"].n_unique() <= 4 and found.summary["utilization_aws_pct"][0] > 0
+
+
+@pytest.mark.parametrize("policy", ["sia", "pollux", "rotation"])
+def test_jobs_that_only_have_rates_are_refused_with_the_reason(policy: str) -> None:
+    with pytest.raises(FastsimError, match=r"synth:gavel: batch_size: .*: a rate alone does not say how a job fares"):
+        result(workload="synth:gavel?jobs=3", policy=policy)
+
+
+def test_other_rates_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"rates: found 'rates.json'"):
+        applications_from("rates.json")
+
+
+def test_jobs_say_what_may_change() -> None:
+    from fastsim.workload import texts
+
+    told = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
+    assert {job.mode for job in jobs_of(texts.workload_from(told).workload)} == {"adaptive", "rigid", "scale-gpus"}

@@ -1,0 +1,307 @@
+"""Killed at any moment and resumed, a run writes the same bytes; a fork shares its past."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.checkpoint import STATE, working_folder
+from fastsim.foundation.folder_lock import held
+from fastsim.result import FRAMES
+from fastsim.workload import Workload
+
+SCRIPT = """
+import sys, warnings
+import fastsim as fs
+from fastsim import engine, saving
+from fastsim.foundation import parquet as tabular
+
+warnings.simplefilter("ignore")
+tabular.ROW_GROUP, saving.BATCH_ROWS, engine.BREATH_S = 300, 50, 0.001
+if sys.argv[1] == "run":
+    fs.simulate("openb:15", "pods.parquet", "fgd", queue="fifo-skip", out="run", checkpoint_s=0.0)
+else:
+    fs.resume("run")
+"""
+KILLS = 6
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with pods that come, wait and go, and a run of them that nothing stopped."""
+    folder = tmp_path_factory.mktemp("runs")
+    cluster = fs.Cluster.scaled(nodes=15)
+    table = Workload.synth("openb", pods=1500, seed=4, load=1.5, cluster=cluster).table()
+    named = table.append_column("native_id", [[f"p{k}" for k in range(1500)]])
+    Workload.from_arrow(named).write(folder / "pods.parquet")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.setattr("fastsim.foundation.parquet.ROW_GROUP", 300)
+        fs.simulate("openb:15", str(folder / "pods.parquet"), "fgd", queue="fifo-skip", out=folder / "plain")
+    return folder
+
+
+def started(place: Path, verb: str) -> subprocess.Popen[bytes]:
+    """The script in a process of its own."""
+    (place / "script.py").write_text(SCRIPT)
+    folders = [str(Path(fs.__file__).parent.parent), *filter(None, sys.path)]
+    paths = os.pathsep.join(str(Path(path).resolve()) for path in folders)
+    return subprocess.Popen([sys.executable, "script.py", verb], cwd=place, env=os.environ | {"PYTHONPATH": paths})
+
+
+def test_a_run_killed_again_and_again_writes_the_same_bytes(place: Path) -> None:
+    work = working_folder(place / "run")
+    verb, killed = "run", 0
+    for attempt in range(60):
+        process = started(place, verb)
+        try:
+            deadline = time.monotonic() + 60
+            before = _stamp(work)
+            while process.poll() is None and time.monotonic() < deadline:
+                if killed < KILLS and _stamp(work) > before:
+                    time.sleep(0.013 * (attempt % 5))  # some way into what follows a checkpoint
+                    process.send_signal(signal.SIGKILL)
+                    break
+                time.sleep(0.002)
+            code = process.wait(timeout=60)
+        finally:
+            process.kill()
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        killed, verb = killed + 1, "resume"
+        assert not (place / "run").exists()
+    assert code == 0 and killed >= 3
+    for name in FRAMES:
+        one, two = (place / run / f"{name}.parquet" for run in ("plain", "run"))
+        assert one.read_bytes() == two.read_bytes(), name
+    left = {path.name for path in place.iterdir()}
+    assert left == {"pods.parquet", "plain", "run", "script.py"}
+
+
+def _stamp(work: Path) -> int:
+    try:
+        return (work / STATE).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def simulated(out: Path, cluster: str = "openb:30", **options: Any) -> fs.Result:
+    """A run of 300 pods that stay for ever."""
+    pods = out.with_name("pods.parquet")
+    Workload.synth("openb", pods=300, seed=4, arrivals="order", durations="forever").write(pods)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fs.simulate(cluster, str(pods), "best_fit", out=out, **options)
+
+
+KEPT: dict[str, Any] = {"checkpoint_pods": 150, "keep_checkpoint": True, "until_s": 250.0}
+"""The checkpoint after 150 pods stays: no later one is due before the end."""
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_a_fork_shares_the_past_and_then_differs(tmp_path: Path) -> None:
+    base = simulated(tmp_path / "base", **KEPT)
+    state = (tmp_path / "base.checkpoint" / STATE).read_bytes()
+    other = fs.fork(tmp_path / "base", tmp_path / "other", policy="0.5*fgd + 0.5*pwr", queue="fifo", seed=8)
+    again = fs.fork(tmp_path / "base.checkpoint", tmp_path / "same")
+    assert (tmp_path / "base.checkpoint" / STATE).read_bytes() == state
+    assert not working_folder(tmp_path / "other").exists()
+    assert again.placements.equals(base.placements) and again.summary.equals(base.summary)
+    one, two = (run.placements.sort("pod_id").select("pod_id", "node_id", "gpu_ids") for run in (base, other))
+    early = pl.col("pod_id") < 150
+    assert one.filter(early).equals(two.filter(early)) and not one.equals(two)
+    assert other.provenance["policy"] == "0.5*fgd + 0.5*pwr" and "scenario" not in other.provenance
+    past = other.provenance["forked_from"]
+    assert (past["scenario"]["policy"], past["pods"], past["at_s"]) == ("best_fit", 150, 149.0)
+    assert other.provenance["plan"]["queue"] == "fifo" and other.provenance["options"]["seed"] == 8
+    assert len(other.jobs) == len(base.jobs)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_a_fork_that_is_interrupted_goes_on_as_a_fork(tmp_path: Path) -> None:
+    simulated(tmp_path / "base", **KEPT)
+    whole = fs.fork(tmp_path / "base", tmp_path / "whole", policy="pwr")
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fs.fork(tmp_path / "base", tmp_path / "other", policy="pwr", progress=interrupt)
+    resumed = fs.resume(tmp_path / "other")
+    assert resumed.placements.equals(whole.placements) and resumed.provenance == whole.provenance
+
+
+def waiting(out: Path, **options: Any) -> fs.Result:
+    """A run of 600 pods that come, wait and go on few nodes, with samples and an eviction on the way."""
+    pods = out.with_name("pods.parquet")
+    cluster = fs.Cluster.scaled(nodes=9)
+    Workload.synth("openb", pods=600, seed=4, load=1.5, cluster=cluster).write(pods)
+    given = {"queue": "fifo-skip", "sample_s": 200.0, "deschedule": ("frag_one_pod:0.1@10000",), **options}
+    return fs.simulate("openb:9", str(pods), "best_fit", out=out, **given)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1000.0])
+def test_a_fork_at_any_time_shares_the_past_until_then(tmp_path: Path, share: float) -> None:
+    base = waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
+    at_s = share * float(np.max(base.jobs["submit_s"].to_numpy()))
+    left = sorted((path.name, path.read_bytes()) for path in (tmp_path / "base.checkpoint").iterdir())
+    same = fs.fork(tmp_path / "base", tmp_path / "same", at_s=at_s)
+    other = fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s, policy="random", queue="fifo")
+    assert sorted((path.name, path.read_bytes()) for path in (tmp_path / "base.checkpoint").iterdir()) == left
+    assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
+    past = pl.col("t_s") <= at_s
+    assert other.timeline.filter(past).equals(base.timeline.filter(past)) and base.timeline.filter(past).height > 1
+    started = pl.col("start_s") <= at_s
+    early = [run.placements.filter(started).select("pod_id", "start_s", "node_id", "gpu_ids") for run in (base, other)]
+    assert early[0].sort("pod_id", "start_s").equals(early[1].sort("pod_id", "start_s"))
+    assert other.placements.equals(base.placements) == (share > 1)
+    assert other.provenance["forked_from"]["at_s"] == at_s
+    assert not list(tmp_path.glob(".*")) and not working_folder(tmp_path / "other").exists()
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+@pytest.mark.parametrize("queue", ["ftf", "las_skip"])
+def test_an_order_goes_on_as_if_it_had_never_stopped(tmp_path: Path, queue: str) -> None:
+    rules = {"failures": "mtbf=20000,mttr=2000", "on_node_loss": "requeue", "checkpoint_every_s": 100.0}
+    base = waiting(tmp_path / "base", queue=queue, checkpoint_pods=400, keep_checkpoint=True, **rules)
+    same = fs.fork(tmp_path / "base", tmp_path / "same")
+    assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
+    assert (base.jobs["attempts"] > 1).any()
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_times_that_no_fork_can_begin_at(tmp_path: Path) -> None:
+    waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
+    for at_s in (float("nan"), float("inf"), "5", True):
+        with pytest.raises(fs.ScenarioError, match=r"fork: at_s: found .*, expected seconds of simulated time"):
+            fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s)  # type: ignore[arg-type]
+    with pytest.raises(fs.ScenarioError, match=r"fork: out: found .*, expected another folder"):
+        fs.fork(tmp_path / "base", tmp_path / "base", overwrite=True)
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # while the past is played, there is nothing to go on from
+        fs.fork(tmp_path / "base", tmp_path / "other", at_s=1.0, policy="pwr", progress=interrupt)
+    assert {path.name for path in tmp_path.iterdir()} == {"base", "base.checkpoint", "pods.parquet"}
+    with pytest.raises(KeyboardInterrupt):
+        fs.fork(tmp_path / "base", tmp_path / "other", policy="pwr", progress=interrupt)
+    with pytest.raises(fs.ScenarioError, match="the past of another run"):  # that fork has a past before its own
+        fs.fork(tmp_path / "other", tmp_path / "third", at_s=1.0)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_a_run_that_is_at_work_is_left_alone(tmp_path: Path) -> None:
+    simulated(tmp_path / "run", **KEPT)
+    shutil.rmtree(tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()}
+    told = r"run: found process \d+ at work on it, expected a folder that no other run writes to"
+    with held(tmp_path / "run", False):
+        with pytest.raises(fs.ResultError, match=told):
+            fs.resume(tmp_path / "run", overwrite=True)
+        with pytest.raises(fs.ResultError, match=told):
+            fs.resume(tmp_path / "run.checkpoint")
+        with pytest.raises(fs.ResultError, match=told):
+            simulated(tmp_path / "run", overwrite=True)
+        with pytest.raises(fs.ResultError, match=told):
+            simulated(tmp_path / "run", overwrite=True, checkpoint_pods=9)
+        with pytest.raises(fs.ResultError, match=told):
+            fs.fork(tmp_path / "run", tmp_path / "other").save(tmp_path / "run")
+    assert {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()} == before
+    fs.resume(tmp_path / "run")
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
+    simulated(tmp_path / "run", **KEPT)
+    shutil.rmtree(tmp_path / "run")
+    (journal,) = (tmp_path / "run.checkpoint").glob("timeline.*")
+    journal.write_bytes(journal.read_bytes()[:9])
+    told = r"timeline\.0\.arrows: found 9 bytes, expected at least \d+ bytes"
+    with pytest.raises(fs.ResultError, match=told):
+        fs.resume(tmp_path / "run")
+    with pytest.raises(fs.ResultError, match=told):
+        fs.fork(tmp_path / "run", tmp_path / "other")
+    assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+@pytest.mark.parametrize(
+    "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"queue": "srtf"}, {"queue": "ftf_skip"},
+              {"preempt": "priority", "restart_s": 5.0},
+              {"quotas": "a:gpu_milli=30000"}],
+)  # fmt: skip
+def test_rules_begin_with_a_fork(tmp_path: Path, rules: dict[str, Any]) -> None:
+    # Until the 60th pod nobody waits, so the rules could as well have held from the begin.
+    table = Workload.synth("openb", pods=300, seed=4, load=4.0, cluster=fs.Cluster.scaled(nodes=15)).table()
+    columns = {"priority": [k % 3 for k in range(300)], "tenant": ["ab"[k % 2] for k in range(300)]}
+    for name, values in columns.items():
+        table = table.append_column(name, [values])
+    Workload.from_arrow(table).write(tmp_path / "pods.parquet")
+    given: dict[str, Any] = {"cluster": "openb:15", "workload": str(tmp_path / "pods.parquet"), "policy": "best_fit"}
+    plain = fs.simulate(**given, queue="fifo", out=tmp_path / "base", checkpoint_pods=60, keep_checkpoint=True,
+                        until_s=float(table["submit_s"][100].as_py()))  # fmt: skip
+    forked = fs.fork(tmp_path / "base", tmp_path / "other", until_s=None, **rules)
+    whole = fs.simulate(**(given | {"queue": "fifo"} | rules), out=tmp_path / "whole")
+    assert (plain.jobs["start_s"] - plain.jobs["submit_s"]).head(60).max() == 0
+    for name in ("placements", "jobs", "timeline"):
+        assert getattr(forked, name).equals(getattr(whole, name)), name
+    assert not whole.jobs.equals(fs.simulate(**given, queue="fifo", out=tmp_path / "fifo").jobs)
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_failures_and_their_seed_belong_to_the_past(tmp_path: Path) -> None:
+    simulated(tmp_path / "base", "openb:9", queue="fifo", failures="mtbf=900,mttr=30", **KEPT)
+    with pytest.raises(fs.ScenarioError, match=r"base.checkpoint|other.checkpoint: seed: found 3"):
+        fs.fork(tmp_path / "base", tmp_path / "other", seed=3)
+    with pytest.raises(fs.ScenarioError, match="fork: failures: found a change of the past"):
+        fs.fork(tmp_path / "base", tmp_path / "other", failures="")
+
+
+def test_what_decided_the_past_cannot_change(tmp_path: Path) -> None:
+    simulated(tmp_path / "base", "openb:9", queue="fifo", **KEPT)
+    with pytest.raises(fs.ScenarioError, match="fork: cluster: found a change of the past"):
+        fs.fork(tmp_path / "base", tmp_path / "other", cluster="openb:31")
+    with pytest.raises(fs.ScenarioError, match="waiting pods, expected a queue"):
+        fs.fork(tmp_path / "base", tmp_path / "other", queue="drop")
+    assert not working_folder(tmp_path / "other").exists() and not (tmp_path / "other").exists()
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_objects_in_memory_are_asked_for_again(tmp_path: Path) -> None:
+    pods = Workload.synth("openb", pods=200, seed=4, arrivals="order", durations="forever")
+    cluster = fs.Cluster.scaled(nodes=30)
+    plain = fs.simulate(cluster, pods, "best_fit")
+    (tmp_path / "kept").mkdir()
+    fs.simulate(cluster, pods, "best_fit", out=tmp_path / "run", checkpoint_pods=90, keep_checkpoint=True)
+    (tmp_path / "run").rename(tmp_path / "kept" / "run")
+    with pytest.raises(fs.ResultError, match=r"cluster, workload was an object in memory; give it again"):
+        fs.resume(tmp_path / "run")
+    with pytest.raises(fs.ScenarioError, match="seed: found a new value"):
+        fs.resume(tmp_path / "run", cluster=cluster, workload=pods, seed=3)
+    resumed = fs.resume(tmp_path / "run", cluster=cluster, workload=pods)
+    assert resumed.jobs.sort("pod_id").equals(plain.jobs)
+
+
+def test_there_must_be_something_to_go_on_from(tmp_path: Path) -> None:
+    with pytest.raises(fs.ResultError, match=r"found no state\.npz"):
+        fs.resume(tmp_path / "run")
+    with pytest.raises(fs.ScenarioError, match="checkpoint: found a run without a folder"):
+        fs.simulate("openb:30", "synth:openb?pods=3", checkpoint_s=1.0)
+    with pytest.raises(fs.ScenarioError, match="checkpoint_pods: found 0"):
+        simulated(tmp_path / "x", checkpoint_pods=0)
+    assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet"}

@@ -1,0 +1,149 @@
+"""Jobs through the front door."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fastsim as fs
+from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.reports.text_tables import summary_text
+from fastsim.scenario.scenario import Scenario
+
+JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
+
+
+def test_same_seed_same_tables() -> None:
+    runs = [fs.simulate("gavel:2:2:2", JOBS, "fifo", seed=4) for _ in range(2)]
+    for name in ("summary", "timeline", "placements", "jobs"):
+        assert runs[0].frames[name].equals(runs[1].frames[name])
+    other = fs.simulate("gavel:2:2:2", JOBS, "fifo", seed=5)
+    assert not other.jobs.equals(runs[0].jobs)
+
+
+def test_workers_do_not_matter() -> None:
+    scenarios = [Scenario("gavel:2:2:2", JOBS, policy) for policy in ("isolated", "gandiva", "max_min_fairness")]
+    one, two = fs.simulate_many(scenarios), fs.simulate_many(scenarios, workers=2)
+    assert all(a.jobs.equals(b.jobs) for a, b in zip(one, two, strict=True))
+
+
+def test_a_folder_appears_complete(tmp_path: Path) -> None:
+    run = fs.simulate("gavel:2:2:2", JOBS, "isolated", out=tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"run.json", "jobs.parquet"}
+    assert run.provenance["rates"]["kinds"] > 0
+    assert "narayanan2020gavel" in run.cite()
+    written = fs.Result.load(tmp_path / "run")
+    assert written.provenance == run.provenance and written.provenance["policy"] == "isolated"
+    assert written.citations == run.citations
+
+
+def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
+    run = fs.simulate("gavel:4:4:4", "synth:gavel?jobs=40&rate_per_hour=0.5", "isolated", window="3:40")
+    assert run.jobs.height > 40
+    assert run.summary["jobs_counted"].to_list() == [37]
+    assert re.search(r"jobs that count +37\n", summary_text(run))
+    assert run.jobs[3:40]["state"].unique().to_list() == ["finished"]
+    assert run.summary["jct_mean_s"][0] == pytest.approx(run.jobs[3:40]["jct_s"].mean())
+
+
+@pytest.mark.parametrize("policy", ["isolated", "las"])
+@pytest.mark.parametrize("name", ["synth:gavel", "synth:gavel-trace"])
+def test_a_window_beyond_the_jobs_is_refused(name: str, policy: str) -> None:
+    with pytest.raises(ScenarioError, match=f"window: found 5:11, expected FIRST:LAST with LAST at most 10, .* {name}"):
+        fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy, window="5:11")
+    assert fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy).summary["jobs_counted"].to_list() == [10]
+
+
+def test_more_jobs_than_a_cluster_can_ever_finish_are_no_endless_run() -> None:
+    with pytest.raises(ScenarioError, match="more jobs arrive than the cluster finishes"):
+        fs.simulate("gavel:1:0:0", "synth:gavel?jobs=500&rate_per_hour=3600", "isolated", window="0:500",
+                    record="summary", realloc_s=1e7)  # fmt: skip
+
+
+def test_pods_may_run_in_rounds_too() -> None:
+    pods = fs.Workload.synth("openb", pods=40, seed=1)
+    whole = fs.Workload.from_arrow(pods.table().filter(pods.table()["gpu_milli"].to_numpy() == 1000))
+    with pytest.warns(fs.ColumnIgnored, match="do not count cpu_milli, memory_mib"):
+        found = fs.simulate("uniform?nodes=4&gpu=T4&gpus=8", whole, "isolated", round_s=60.0)
+    assert found.jobs["state"].unique().to_list() == ["finished"]
+
+
+def test_a_quirk_changes_the_run() -> None:
+    clean, like = (fs.simulate("gavel:2:2:2", JOBS, "fifo", compat=compat).jobs for compat in ("", "gavel"))
+    assert not clean["end_s"].equals(like["end_s"])
+
+
+def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
+    from fastsim.fluid import run_fluid
+    from fastsim.policies import registry
+    from fastsim.round_plan import RoundPlan
+    from fastsim.simulation.rounds import prepared_rounds
+
+    given = ("gavel:2:2:2", JOBS, "max_min_fairness")
+    rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))
+    made = prepared_rounds(Scenario(*given), registry.parse(given[2]))
+    assert isinstance(made.plan, RoundPlan)
+    plain = run_fluid(made.setting, made.plan, made.batches, made.options)
+    assert ideal.jobs["end_s"].to_list() == plain.jobs["finish_s"].tolist()
+    assert ideal.jobs["end_s"].mean() < rounds.jobs["end_s"].mean()  # type: ignore[operator]
+    assert all(ideal.frames[name].schema == rounds.frames[name].schema for name in rounds.frames)
+    assert ideal.timeline.is_empty() and ideal.placements.is_empty()
+    row = ideal.summary.row(0, named=True)
+    assert (row["pods"], row["pods_finished"], row["gpu_alloc_pct"]) == (25, 25, None)
+    assert row["makespan_s"] > 0 and row["utilization_pct"] > 0
+
+
+def test_a_log_stands_beside_the_tables_and_changes_none(tmp_path: Path) -> None:
+    given = ("gavel:2:2:2", JOBS, "max_min_fairness(mode=packed)")
+    runs = []
+    for record in ("all", "summary"):
+        path = tmp_path / record / "run.log"
+        runs.append((fs.simulate(*given, record=record, log=path), fs.simulate(*given, record=record), path))
+    for logged, plain, path in runs:
+        assert all(logged.frames[name].equals(plain.frames[name]) for name in plain.frames)
+        assert logged.provenance["scenario_id"] == plain.provenance["scenario_id"]
+        assert f"Total duration: {plain.summary['makespan_s'][0]:.3f} seconds" in path.read_text()
+        assert path.read_text() == runs[0][2].read_text()
+        assert len(re.findall(r"^Job \d+: \d+\.\d{3}$", path.read_text(), re.M)) == 25
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"log": ""}, "log: found '', expected a file"),
+        ({"log": "never", "ideal": True}, "log: found never, expected none"),
+        ({"log": "never", "policy": "fgd"}, "log: found 'never', expected nothing"),
+        ({"ideal": 1}, "ideal: found 1, expected true or false"),
+        ({"ideal": True, "checkpoint_pods": 5, "out": "never"}, "checkpoint: found one, expected none"),
+        ({"round_s": 0.0}, "round_s"),
+        ({"realloc_s": -1.0}, "realloc_s"),
+        ({"window": "9:3"}, "window"),
+        ({"rates": "none.json"}, "rates"),
+        ({"prices": "none"}, "prices"),
+        ({"queue": "fifo"}, "queue"),
+        ({"global_queue": "yes"}, "global_queue"),
+        ({"cluster": "openb"}, "GPU model"),
+        ({"cluster": "uniform?nodes=2"}, "no GPUs"),
+        ({"checkpoint_pods": 5}, "checkpoint: found a run without a folder"),
+        ({"restart_s": 999.0}, "restart_s"),
+    ],
+)
+def test_mistakes_are_one_clear_error(options: dict[str, object], match: str) -> None:
+    given = {"cluster": "gavel:2:2:2", "workload": JOBS, "policy": "isolated"} | options
+    with pytest.raises(FastsimError, match=match):
+        fs.simulate(**given)  # type: ignore[arg-type]
+
+
+def test_jobs_that_never_fit_and_options_for_pods_are_refused() -> None:
+    with pytest.raises(InputError, match="GPUs of one model"):
+        fs.simulate("gavel:2:2:2", "synth:gavel?jobs=40&multi_gpu=true", "isolated")
+    with pytest.raises(ScenarioError, match="round_s"):
+        fs.simulate("mix?g2=1", "synth:openb?pods=5", "fgd", round_s=60.0)
+
+
+def test_placements_of_jobs_are_not_explained_pod_by_pod() -> None:
+    run = fs.simulate("gavel:2:2:2", JOBS, "isolated", record="summary")
+    with pytest.raises(FastsimError, match="one that places pods"):
+        fs.explain(run, pods=[1])
