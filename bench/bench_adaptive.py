@@ -14,7 +14,7 @@ from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.cluster.sia_specs import sia_cluster
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.step_time_fit import _fitted
-from fastsim.policies.adaptive.sia_decider import SiaDecider
+from fastsim.policies.deciders.sia_decider import SiaDecider
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia

@@ -11,7 +11,7 @@ from bench.conftest import Timed
 from fastsim.cluster.server import Server
 from fastsim.performance.sensitivity import Demands, Sensitivity
 from fastsim.policies.programs.best_points import best_points, spread
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 from fastsim.workload.generators.synergy import synth_synergy
 
 SERVER = Server(8, 24, 500, 500, 40)

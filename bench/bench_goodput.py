@@ -10,10 +10,10 @@ import pytest
 from bench.conftest import Timed
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, _fitted
-from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
-from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
-from fastsim.policies.adaptive.sia_program import Wishes, best_choices
-from fastsim.policies.adaptive.sia_values import NONE, values
+from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.sia_program import Wishes, best_choices
+from fastsim.policies.deciders.sia_values import NONE, values
+from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from fastsim_ext.breed import Breeder
 from fastsim_ext.fitness import evaluated
 

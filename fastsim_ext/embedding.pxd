@@ -1,4 +1,4 @@
-# A linear program by the homogeneous self-dual embedding; the slow twin is fastsim/policies/interior.py.
+# A linear program by the homogeneous self-dual embedding; the slow twin is fastsim/policies/solvers/interior_point.py.
 # Vectors s, z, room, count and weight have an entry per column, then one per row.
 
 cdef struct Program:

@@ -1,4 +1,4 @@
-# One choice, or none, for each thing of each class; the slow twin is HiGHS, see policies/adaptive/multiple_choice.py.
+# One choice, or none, for each thing of each class; the slow twin is HiGHS, see policies/solvers/multiple_choice.py.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 

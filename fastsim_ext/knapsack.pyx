@@ -6,7 +6,7 @@
 Without whole numbers this has a price for each kind of room, and a bound. A choice costs the bound, what its columns
 cost beyond the best one of their class at these prices, and the price of all room that stays empty. So a search for
 choices close to the bound takes few columns, leaves little room, and ends soon. The slow twin is HiGHS with the
-program that `fastsim/policies/adaptive/multiple_choice.py` makes.
+program that `fastsim/policies/solvers/multiple_choice.py` makes.
 """
 
 cimport cython

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting, JobView
 from fastsim.adaptive_run import run_adaptive
-from fastsim.policies.adaptive.offers import Offers
-from fastsim.policies.adaptive.sia_decider import SiaDecider
-from fastsim.policies.adaptive.sia_values import Singles
+from fastsim.policies.deciders.goodput_table import Offers
+from fastsim.policies.deciders.sia_decider import SiaDecider
+from fastsim.policies.deciders.sia_values import Singles
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia
 from fastsim.reference.rounds.adaptive_rounds import played_by_hand

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Decider, JobView, Place
 from fastsim.adaptive_run import run_adaptive
-from fastsim.policies.adaptive.pollux_decider import PolluxDecider
-from fastsim.policies.adaptive.sia_rigid import RigidSiaDecider
+from fastsim.policies.deciders.pollux_decider import PolluxDecider
+from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
 from fastsim.policies.rounds.pollux import Pollux
 from fastsim.policies.rounds.rotation import Rotation
 from fastsim.policies.rounds.sia import Sia

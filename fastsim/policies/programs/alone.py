@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.policies.interior import Solve
+from fastsim.policies.solvers.interior_point import Solve
 from fastsim.round_plan import Floats, Ints
 from fastsim_ext import lone
 

@@ -18,7 +18,7 @@ from fastsim.cluster.server import Server
 from fastsim.errors import InputError
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
-from fastsim.policies.solve import Program, Rows, Solver
+from fastsim.policies.solvers.highs import Program, Rows, Solver
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

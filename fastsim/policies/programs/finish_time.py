@@ -17,7 +17,7 @@ from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.max_min import Forgetful, level_program
 from fastsim.policies.programs.min_duration import job_groups
 from fastsim.policies.programs.shares import Shares, inverse, isolated_rate
-from fastsim.policies.solve import Solution
+from fastsim.policies.solvers.highs import Solution
 from fastsim.round_plan import Allocation, Floats, RoundView
 
 STEPS = 100

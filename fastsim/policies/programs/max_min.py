@@ -9,7 +9,7 @@ import numpy as np
 
 from fastsim.policies.programs.groups import Groups, alike, grouped
 from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse, proportional_rate
-from fastsim.policies.solve import Program, Solver
+from fastsim.policies.solvers.highs import Program, Solver
 from fastsim.round_plan import Allocation, Floats, RoundView
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastsim.policies.programs.best_points import best_points
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 
 if TYPE_CHECKING:
     from fastsim.performance.sensitivity import Demands

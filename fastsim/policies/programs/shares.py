@@ -17,7 +17,7 @@ import numpy as np
 from fastsim.policies.programs.alone import Alone
 from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.together import Together
-from fastsim.policies.solve import Program, Rows, Solution
+from fastsim.policies.solvers.highs import Program, Rows, Solution
 from fastsim.round_plan import Floats, Ints, RoundView
 
 NO_FLOOR = -np.inf

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastsim.policies.interior import Solve
 from fastsim.policies.programs.groups import Groups
+from fastsim.policies.solvers.interior_point import Solve
 from fastsim.round_plan import ALONE, Floats, Ints
 from fastsim_ext import paired
 

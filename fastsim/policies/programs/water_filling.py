@@ -17,7 +17,7 @@ from fastsim.errors import SolverError
 from fastsim.policies.programs.groups import Groups
 from fastsim.policies.programs.max_min import Forgetful, fair_groups, fair_scale, level_program
 from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
-from fastsim.policies.solve import Solution
+from fastsim.policies.solvers.highs import Solution
 from fastsim.round_plan import Floats, Ints, RoundView
 
 HELD = 1e-6

@@ -48,7 +48,7 @@ class Allox(RoundRule):
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds on the fastest models first; ``max_num_gpu`` says which jobs it can take."""
-        from fastsim.policies.shares.assignment import MatchedPlaces
+        from fastsim.policies.allocators.allox_queues import MatchedPlaces
         from fastsim.round_plan import RoundPlan
 
         return RoundPlan(MatchedPlaces(float(self.alpha), self.allox_compat), traits={"max_num_gpu": 1})

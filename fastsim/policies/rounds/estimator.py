@@ -10,7 +10,7 @@ from fastsim.policies.registry import about
 from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
-    from fastsim.policies.shares.estimates import Estimates
+    from fastsim.policies.allocators.pair_rate_estimates import Estimates
     from fastsim.round_plan import Setting
 
 
@@ -44,7 +44,7 @@ class Estimator(RoundRule):
 
     def begin(self, setting: Setting) -> Estimates:
         """The estimates of a run in this setting, before any job has come."""
-        from fastsim.policies.shares.estimates import Estimates
+        from fastsim.policies.allocators.pair_rate_estimates import Estimates
 
         where, known = self.where("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
         for name in self.workloads:

@@ -50,7 +50,7 @@ class Fifo(RoundRule):
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds in which nothing runs but what has a share."""
-        from fastsim.policies.shares.queue import FastestQueue, HeldQueue
+        from fastsim.policies.allocators.fifo_queues import FastestQueue, HeldQueue
         from fastsim.round_plan import RoundPlan
 
         base, packed = self.mode == "base", self.mode == "packed"

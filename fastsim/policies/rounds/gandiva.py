@@ -32,7 +32,7 @@ class Gandiva(RoundRule):
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds in which pairs are candidates too."""
-        from fastsim.policies.shares.partners import DrawnPartners
+        from fastsim.policies.allocators.partners import DrawnPartners
         from fastsim.round_plan import RoundPlan
 
         return RoundPlan(DrawnPartners(setting.seed), pairs=True)

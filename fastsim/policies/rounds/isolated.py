@@ -27,7 +27,7 @@ class Isolated(RoundRule):
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds of drawn order: the shares say nothing of which model is the better one."""
-        from fastsim.policies.shares.equal import IsolatedShares
+        from fastsim.policies.allocators.equal_shares import IsolatedShares
         from fastsim.round_plan import RoundPlan
 
         return RoundPlan(IsolatedShares(self.per_gpu), visit="shuffled")

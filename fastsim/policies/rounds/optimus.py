@@ -47,6 +47,6 @@ class Optimus(RoundRule):
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which jobs grow and shrink; nobody changes a batch size."""
         from fastsim.adaptive_plan import AdaptivePlan
-        from fastsim.policies.adaptive.optimus_decider import OptimusDecider
+        from fastsim.policies.deciders.optimus_decider import OptimusDecider
 
         return AdaptivePlan(OptimusDecider(setting, self.interval_s), tuned=False)

@@ -48,6 +48,6 @@ class Planned(RoundRule):
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds that follow a plan; nobody changes a batch size."""
         from fastsim.adaptive_plan import AdaptivePlan
-        from fastsim.policies.adaptive.planned import PlannedDecider
+        from fastsim.policies.deciders.planned_decider import PlannedDecider
 
         return AdaptivePlan(PlannedDecider(setting, self.ahead, self.makespan), tuned=False)

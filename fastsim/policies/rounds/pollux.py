@@ -52,7 +52,7 @@ class Pollux(RoundRule):
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the search decides."""
         from fastsim.adaptive_plan import AdaptivePlan
-        from fastsim.policies.adaptive.pollux_decider import PolluxDecider
+        from fastsim.policies.deciders.pollux_decider import PolluxDecider
 
         decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned)
         return AdaptivePlan(decider, tuned=self.tuned, merged=True)

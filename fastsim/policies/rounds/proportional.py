@@ -22,7 +22,7 @@ class Proportional(RoundRule):
 
     def begin(self, setting: Setting) -> RoundPlan:
         """Rounds of drawn order: the shares say nothing of which model is the better one."""
-        from fastsim.policies.shares.equal import ProportionalShares
+        from fastsim.policies.allocators.equal_shares import ProportionalShares
         from fastsim.round_plan import RoundPlan
 
         return RoundPlan(ProportionalShares(), visit="shuffled")

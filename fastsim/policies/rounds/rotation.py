@@ -35,7 +35,7 @@ class Rotation(RoundRule):
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which jobs take turns; nobody changes a batch size."""
         from fastsim.adaptive_plan import AdaptivePlan
-        from fastsim.policies.adaptive.rotation import RotationDecider
+        from fastsim.policies.deciders.rotation_decider import RotationDecider
 
         steady = self.shares != "finish_time_fairness"  # what is left of jobs changes with every round
         decider = RotationDecider(setting, self._allocator(), self.shares == PROGRAMS[0], steady)

@@ -11,7 +11,7 @@ from fastsim.policies.rounds.round_rule import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
-    from fastsim.policies.adaptive.sia_decider import SiaDecider
+    from fastsim.policies.deciders.sia_decider import SiaDecider
 
 SIA = """@inproceedings{subramanya2023sia,
   title = {Sia: Heterogeneity-aware, goodput-optimized {ML}-cluster scheduling},
@@ -100,13 +100,13 @@ class Sia(RoundRule):
         )
 
     def _decider(self, setting: AdaptiveSetting, tuned: bool) -> SiaDecider:
-        from fastsim.policies.adaptive.sia_decider import SiaDecider
-        from fastsim.policies.adaptive.sia_rigid import RigidSiaDecider
-        from fastsim.policies.adaptive.sia_unaware import UnawareSiaDecider
+        from fastsim.policies.deciders.sia_decider import SiaDecider
+        from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
+        from fastsim.policies.deciders.sia_variants import UnawareSiaDecider
 
         given = setting, self.power, self.unserved, self.project, tuned, self.ties
         if self.solver == "cbc":
-            from fastsim.policies.adaptive.sia_recorded import RecordedSiaDecider
+            from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider
 
             return RecordedSiaDecider(*given)
         if self.rigid:

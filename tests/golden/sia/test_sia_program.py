@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.policies.adaptive.configurations import Configurations, NodeGroup
-from fastsim.policies.adaptive.multiple_choice import ChoiceSolver
-from fastsim.policies.adaptive.placer import placed
-from fastsim.policies.adaptive.sia_program import Wishes, best_choices, objective_of
-from fastsim.policies.adaptive.sia_values import NONE, Ints, only_former, values
+from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.node_placement import placed
+from fastsim.policies.deciders.sia_program import Wishes, best_choices, objective_of
+from fastsim.policies.deciders.sia_values import NONE, Ints, only_former, values
+from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.golden.sia.sia import lines
 
 SOLVER_GAP = 1e-4

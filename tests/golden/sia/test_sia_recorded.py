@@ -22,8 +22,8 @@ RUNS = sorted((SIA / "runs").glob("*_sia"))
 
 
 def test_every_pick_is_the_recorded_one_in_any_order() -> None:
-    from fastsim.policies.adaptive.cbc import CbcSolver
-    from fastsim.policies.adaptive.sia_recorded import recorded_choices
+    from fastsim.policies.deciders.sia_recorded import recorded_choices
+    from fastsim.policies.solvers.cbc import CbcSolver
 
     solver, calls = CbcSolver(), list(lines(SIA / "functions/sia_ilp_snapshots.jsonl"))
     for call in calls + calls[::-1]:  # the solver remembers nothing that matters

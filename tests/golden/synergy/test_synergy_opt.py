@@ -11,7 +11,7 @@ import pytest
 from fastsim.cluster.server import Server
 from fastsim.performance.sensitivity import QUIRKS, Sensitivity
 from fastsim.policies.programs.best_points import best_points, spread
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 from tests.golden.synergy import synergy
 
 pytestmark = pytest.mark.skipif(not synergy.SYNERGY.exists(), reason="reference data not found (set FASTSIM_SHARED)")

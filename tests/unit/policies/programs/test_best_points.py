@@ -14,7 +14,7 @@ from fastsim.errors import InputError, SolverError
 from fastsim.performance.sensitivity import Demands, Sensitivity
 from fastsim.performance.sensitivity_table import Grid, Profile
 from fastsim.policies.programs.best_points import Choice, best_points, spread, useful_points
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 
 SERVER = Server(2, 6, 20)
 

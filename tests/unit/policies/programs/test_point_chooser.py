@@ -8,7 +8,7 @@ from fastsim.cluster.server import Server
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies.programs.best_points import best_points
 from fastsim.policies.programs.point_chooser import PointChooser
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 
 
 def test_it_answers_with_the_best_points() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fastsim.policies.programs.groups import grouped
 from fastsim.policies.programs.shares import Shares, inverse, isolated_rate, proportional_rate
-from fastsim.policies.solve import Program
+from fastsim.policies.solvers.highs import Program
 from tests.rounds import oracle, setting, view
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.policies.interior import optimum
 from fastsim.policies.programs.groups import Groups, grouped
 from fastsim.policies.programs.together import Together
+from fastsim.policies.solvers.interior_point import optimum
 from fastsim.round_plan import RoundView
 from tests.rounds import oracle, setting, view
 

@@ -16,7 +16,7 @@ from fastsim.policies.programs.max_min import level_program
 from fastsim.policies.programs.min_duration import job_groups
 from fastsim.policies.programs.shares import Shares, isolated_rate
 from fastsim.policies.rounds.finish_time_fairness import FinishTimeFairness
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 from fastsim.round_plan import Allocation, RoundView
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 

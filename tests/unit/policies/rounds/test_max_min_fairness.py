@@ -11,7 +11,7 @@ from fastsim.policies.programs.groups import Groups, grouped
 from fastsim.policies.programs.max_min import MaxMin, fair_scale, level_program
 from fastsim.policies.programs.shares import Shares
 from fastsim.policies.rounds.max_min_fairness import MaxMinFairness
-from fastsim.policies.solve import Solver
+from fastsim.policies.solvers.highs import Solver
 from fastsim.round_plan import ALONE, Allocation, RoundView
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 

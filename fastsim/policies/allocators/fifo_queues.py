@@ -1,0 +1,179 @@
+"""First come, first served, as shares: all of a job's time on one GPU model, or none."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fastsim.policies.allocators.draws import kept_draws, restored_draws
+from fastsim.policies.allocators.rows import singles_and_pairs
+from fastsim.round_plan import Allocation, Floats, Ints, RoundView
+
+WORTH_JOINING = 1.5
+"""Two jobs join if together they do more than this many times what one of them does alone."""
+
+
+class HeldQueue:
+    """Every job keeps the model it was given until it ends; the model is drawn, rates are not known.
+
+    With ``compat`` the draw only says which model leaves the list of those with room once one is full, the model taken
+    is always the last of that list, and what is left there is not asked. A job that ended hands its model on to the
+    head of the queue before the places of later jobs are counted.
+    """
+
+    def __init__(self, seed: int, compat: bool) -> None:
+        self._compat = compat
+        self._draws = Random(seed)
+        self._model: dict[int, int] = {}
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """1 on the model that a job holds, 0 elsewhere; None without jobs."""
+        if not len(view):
+            return None
+        row = {job: row for row, job in enumerate(view.job_id.tolist())}
+        queue = deque(place for job, place in row.items() if job not in self._model)
+        free = self._handed_on(view, row, queue) if self._compat else self._held(view, row)
+        filling = self._filled_with_last if self._compat else self._filled_with_drawn
+        filling(view, free, queue)
+        share__jg = np.zeros((len(view), len(free)))
+        for job, model in self._model.items():
+            share__jg[row[job], model] = 1.0
+        return Allocation.of_singles(view.job_id, share__jg)
+
+    def kept(self) -> dict[str, Any]:
+        """The model of each job, and where the draws stand."""
+        return {"model": [[job, model] for job, model in self._model.items()], "draws": kept_draws(self._draws)}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take both back."""
+        self._model = dict(kept["model"])
+        self._draws = restored_draws(kept["draws"])
+
+    def _held(self, view: RoundView, row: dict[int, int]) -> list[int]:
+        """Forget the jobs that ended; GPUs that are left of each model."""
+        self._model = {job: model for job, model in self._model.items() if job in row}
+        free = view.setting.gpus__g.copy()
+        for job, model in self._model.items():
+            free[model] -= view.num_gpu[row[job]]
+        return [int(gpus) for gpus in free]
+
+    def _filled_with_drawn(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
+        rate__jg = view.rate__jg
+        while queue:
+            job = queue.popleft()
+            gpus, rate__g = int(view.num_gpu[job]), rate__jg[job].tolist()
+            fitting = [model for model, left in enumerate(free) if left >= gpus and rate__g[model] > 0]
+            if not fitting:
+                return
+            model = fitting[self._draws.randrange(len(fitting))]
+            self._model[int(view.job_id[job])] = model
+            free[model] -= gpus
+
+    def _handed_on(self, view: RoundView, row: dict[int, int], queue: deque[int]) -> list[int]:
+        """Give the models of jobs that ended to the head of the queue; GPUs left, below 0 where a model is overfull."""
+        free: list[int] = view.setting.gpus__g.tolist()
+        rate__jg = view.rate__jg
+        for job in sorted(self._model):
+            model = self._model[job]
+            if job in row:
+                free[model] -= int(view.num_gpu[row[job]])
+                continue
+            del self._model[job]
+            if queue and view.num_gpu[queue[0]] <= free[model] and rate__jg[queue[0], model] > 0:
+                head = queue.popleft()
+                self._model[int(view.job_id[head])] = model
+                free[model] -= int(view.num_gpu[head])
+        return free
+
+    def _filled_with_last(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
+        listed = [model for model, left in enumerate(free) if left > 0]
+        rate__jg = view.rate__jg
+        while queue and listed:
+            job = queue.popleft()
+            gpus, last = int(view.num_gpu[job]), listed[-1]
+            fitting = [place for place, model in enumerate(listed) if free[model] >= gpus]
+            if not fitting:
+                return
+            drawn = fitting[self._draws.randrange(len(fitting))]
+            if rate__jg[job, last] > 0:
+                self._model[int(view.job_id[job])] = last
+                free[last] -= gpus
+                if free[last] == 0:
+                    del listed[drawn]
+
+
+class FastestQueue:
+    """Jobs choose the fastest model with room, in order of arrival and anew every time; with ``packed`` others join."""
+
+    def __init__(self, packed: bool) -> None:
+        self._packed = packed
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """1 on the model of a job or of a pair, 0 elsewhere; None without jobs."""
+        if not len(view):
+            return None
+        model, waiting = _fastest_with_room(view)
+        pairs = _joined(view, model, waiting) if self._packed else []
+        share__jg = np.zeros((len(view), len(view.setting.gpus__g)))
+        placed = list(model)
+        share__jg[placed, [model[job] for job in placed]] = 1.0
+        share__pg = np.zeros((len(pairs), share__jg.shape[1]))
+        for pair, (host, guest) in enumerate(pairs):
+            share__pg[pair] = share__jg[host]
+            share__jg[[host, guest]] = 0.0
+        return singles_and_pairs(view.job_id, share__jg, pairs, share__pg)
+
+    def kept(self) -> dict[str, Any]:
+        """Nothing is remembered."""
+        return {}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Nothing to take back."""
+
+
+def _fastest_with_room(view: RoundView) -> tuple[dict[int, int], range]:
+    """Model of each row that got one, and the rows from the first that fits on none."""
+    free: list[int] = view.setting.gpus__g.tolist()
+    rate__jg, num_gpu = view.rate__jg.tolist(), view.num_gpu.tolist()
+    model: dict[int, int] = {}
+    for job, gpus in enumerate(num_gpu):
+        fitting = [place for place, left in enumerate(free) if left and left >= gpus]
+        if not fitting:
+            return model, range(job, len(view))
+        best = max(fitting, key=rate__jg[job].__getitem__)
+        if rate__jg[job][best] > 0:
+            model[job] = best
+            free[best] -= gpus
+    return model, range(len(view), len(view))
+
+
+def _joined(view: RoundView, model: dict[int, int], waiting: range) -> list[tuple[int, int]]:
+    """Pairs (running row, waiting row), until the first waiting job that is worth no running one."""
+    hosts, pairs = np.array(list(model), np.int64), []
+    for guest in waiting:
+        like = hosts[view.num_gpu[hosts] == view.num_gpu[guest]]
+        if not len(like):
+            break
+        gain = _gain(view, like, guest, np.array([model[host] for host in like.tolist()], np.int64))
+        best = int(gain.argmax())
+        if not gain[best] > WORTH_JOINING:
+            break
+        pairs.append((int(like[best]), guest))
+        hosts = hosts[hosts != like[best]]
+    return pairs
+
+
+def _gain(view: RoundView, hosts: Ints, guest: int, model: Ints) -> Floats:
+    """Rate together over rate alone, summed over both, of ``guest`` with each of ``hosts`` on the host's model."""
+    guests, each = np.full(len(hosts), guest), np.arange(len(hosts))
+    rate__hg, rate__gg = view.pair_rates(hosts, guests)
+    alone__jg = view.rate__jg
+    # Who cannot run on a model alone, or was not measured there with another, gains nothing.
+    gain: Floats = np.zeros(len(hosts))
+    for together, alone in ((rate__hg, alone__jg[hosts, model]), (rate__gg, alone__jg[guest, model])):
+        gain += np.divide(np.nan_to_num(together[each, model]), alone, out=np.zeros(len(hosts)), where=alone > 0)
+    return gain

@@ -1,0 +1,147 @@
+"""Rates of pairs as they are believed: those of the reference workloads that the jobs are alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fastsim.errors import PolicyError
+from fastsim.policies.allocators.draws import kept_draws, restored_draws
+from fastsim.policies.allocators.matrix_completion import completed
+from fastsim.round_plan import Floats, Ints, RoundView, Setting
+
+
+class Estimates:
+    """What is believed of the jobs that have come, and the pairs whose true rates were seen.
+
+    The engine calls ``arrive`` for every job in order of ids, ``observe`` when a pair has run and ``leave`` when a
+    job has gone; a policy that looks at ``view.pair_rates`` gets the believed rates.
+    """
+
+    def __init__(
+        self, setting: Setting, workloads: Sequence[str], references: int, profiled: float, column_bug: bool
+    ) -> None:
+        self._draws = Random(setting.seed + 4)  # the job generator and the shuffle of models have the numbers around it
+        self._normals = np.random.RandomState(setting.seed % 2**32)
+        self._profiled, self._column_bug = profiled, column_bug
+        kinds = [setting.oracle.kind_index[workload, 1] for workload in workloads]
+        self._kinds = kinds
+        places = {(workload, 1): place for place, workload in enumerate(workloads)}
+        # Jobs that accept some GPU models only are kinds of their own, with the profile of the others.
+        self._place = {k: places[kind] for k, kind in enumerate(setting.oracle.kinds) if kind in places}
+        self.names = tuple(workloads)
+        self.profile__kgk = _profiles(setting, kinds)
+        self.reference = sorted(self._draws.sample(range(len(kinds)), references))
+        """Places of the reference workloads in ``names``."""
+        self._reference__rgr = self.profile__kgk[self.reference][:, :, self.reference]
+        self._alike: dict[int, int] = {}
+        self._seen: dict[tuple[int, int], set[int]] = {}
+
+    def __str__(self) -> str:
+        """What decides them besides the setting."""
+        names = hashlib.sha256("\n".join(self.names).encode()).hexdigest()[:8]
+        bug = ", column bug" if self._column_bug else ""
+        return f"{self._profiled:g} of {len(self.reference)} references of {len(self.names)} workloads {names}{bug}"
+
+    def arrive(self, job: int, kind: int) -> int:
+        """A job comes: it is measured with references on every model, as far as the draws say, and matched.
+
+        Answers with the kind of the reference that it is taken for. Who comes once more is not measured again.
+        """
+        if job in self._alike:
+            return self._kinds[self.reference[self._alike[job]]]
+        if kind not in self._place:
+            raise PolicyError("estimator", f"job {job} of a kind without a profile", "known workloads on 1 GPU")
+        width = self._reference__rgr[0].size
+        drawn = [self._draws.random() <= self._profiled for _ in range(width)]
+        profile__gk = self.profile__kgk[self._place[kind]]
+        # The original counts columns as if there were no workloads but the references.
+        true = profile__gk.ravel()[:width] if self._column_bug else profile__gk[:, self.reference].ravel()
+        self._alike[job] = self._most_alike(true, np.array(drawn))
+        return self._kinds[self.reference[self._alike[job]]]
+
+    def observe(self, job_a: int, job_b: int, model: int) -> None:
+        """Both jobs have run together on the model with this position: its true rates are known from now on."""
+        self._seen.setdefault((min(job_a, job_b), max(job_a, job_b)), set()).add(model)
+
+    def leave(self, job: int) -> None:
+        """A job is gone: forget it."""
+        self._alike.pop(job, None)
+        for pair in [pair for pair in self._seen if job in pair]:
+            del self._seen[pair]
+
+    def alike(self, job: int) -> str:
+        """The reference workload that the job is taken for."""
+        return self.names[self.reference[self._alike[job]]]
+
+    def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+        """Believed rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
+        for job, kind in zip(view.job_id.tolist(), view.kind.tolist(), strict=True):
+            self.arrive(job, kind)
+        alike = np.array([self._alike[job] for job in view.job_id.tolist()], np.int64)
+        profile__rrg, alone__jg = self._reference__rgr.swapaxes(1, 2), view.rate__jg
+        one = profile__rrg[alike[first], alike[second]] * alone__jg[first]
+        two = profile__rrg[alike[second], alike[first]] * alone__jg[second]
+        shared, a, b = view.setting.oracle.shared__kkg, view.kind[first], view.kind[second]
+        seen = self._seen_on(view, first, second)
+        return np.where(seen, shared[a, b], one), np.where(seen, shared[b, a], two)
+
+    def kept(self) -> dict[str, Any]:
+        """Whom each job is alike, the pairs seen, and where both streams of draws stand."""
+        name, words, *place = self._normals.get_state(legacy=True)
+        return {
+            "alike": [[job, place] for job, place in self._alike.items()],
+            "seen": [[one, two, sorted(models)] for (one, two), models in self._seen.items()],
+            "draws": kept_draws(self._draws),
+            "normals": [name, [int(word) for word in words], *place],
+        }
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take them back."""
+        self._alike = dict(kept["alike"])
+        self._seen = {(one, two): set(models) for one, two, models in kept["seen"]}
+        self._draws = restored_draws(kept["draws"])
+        name, words, *place = kept["normals"]
+        self._normals.set_state((name, np.array(words, np.uint32), *place))
+
+    def _most_alike(self, true: Floats, drawn: Any) -> int:
+        """The reference whose profile points most in the direction of the completed one; the first of equals."""
+        references = self._reference__rgr.reshape(len(self.reference), -1)
+        row = np.where(drawn, true, 0.0)
+        if not drawn.all():
+            measured = np.vstack([np.ones_like(references), drawn])
+            guess = completed(np.vstack([references, row]), measured, self._normals)[-1]
+            row = np.where(drawn, true, np.clip(guess, 0.0, 1.0))
+        length, norm = np.linalg.norm(references, axis=1), np.linalg.norm(row)
+        if norm == 0 or not length.any():
+            return self._draws.randrange(len(self.reference))
+        cosine = np.divide(references @ row, length * norm, out=np.full(len(length), -np.inf), where=length > 0)
+        return int((1.0 - cosine).argmin())
+
+    def _seen_on(self, view: RoundView, first: Ints, second: Ints) -> Any:
+        """Whether each pair of rows has run together, on each model."""
+        row = {job: row for row, job in enumerate(view.job_id.tolist())}
+        seen = np.zeros((len(first), len(view.setting.gpu_models)), bool)
+        known = [(row[a], row[b], models) for (a, b), models in self._seen.items() if a in row and b in row]
+        if not known:
+            return seen
+        order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
+        asked = (np.minimum(first, second) * len(view) + np.maximum(first, second))[order]
+        for one, two, models in known:
+            key = one * len(view) + two
+            found = order[np.searchsorted(asked, key) : np.searchsorted(asked, key, side="right")]
+            seen[found[:, None], np.array(sorted(models))] = True
+        return seen
+
+
+def _profiles(setting: Setting, kinds: Sequence[int]) -> Floats:
+    """Rate together over rate alone of each of ``kinds`` on each model with each other; 0 where it is not known."""
+    alone__kg = setting.oracle.alone__kg[kinds]
+    shared__kgk = setting.oracle.shared__kkg[np.ix_(kinds, kinds)].swapaxes(1, 2)
+    divisor = np.broadcast_to(alone__kg[:, :, None], shared__kgk.shape)
+    profile = np.divide(shared__kgk, divisor, out=np.zeros_like(shared__kgk), where=divisor > 0)
+    return np.nan_to_num(profile)

@@ -1,0 +1,101 @@
+"""Jobs held to what their users asked for: who runs on which GPUs once somebody has said on which model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.errors import InputError
+from fastsim.performance.applications.application import fixed_split
+from fastsim.performance.applications.step_times import packed
+from fastsim.policies.deciders.sia_decider import node_groups
+
+LEAST_RATE = 0.1
+"""Steps/s of a job on a GPU model that is too small for it, as the original has it."""
+
+Kind = tuple[str, int, int]
+"""Application, GPUs, batch size."""
+
+
+@dataclass
+class HeldDecider:
+    """Who stands where; those that say who runs (`chosen`) build on it."""
+
+    setting: AdaptiveSetting
+    places: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, init=False)
+    """By job: group, and its GPUs within the group."""
+    rates: dict[Kind, list[float]] = field(default_factory=dict, init=False)
+    solver_s: float = field(default=0.0, init=False)
+
+    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+        """Those whose turn it is, on GPUs that they keep if they can."""
+        sizes = {job.id: job.job.num_gpu for job in view.jobs}
+        self.places = self._placed(self.chosen(view), sizes)
+        return {job: Place(group, self._nodes(group, gpus)) for job, (group, gpus) in self.places.items()}
+
+    def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
+        """The group of each job that runs."""
+        raise NotImplementedError
+
+    def kept(self) -> dict[str, Any]:
+        """Who stands where; rates are found again."""
+        return {"places": [[job, *at] for job, at in self.places.items()], "solver_s": self.solver_s}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.places = {job: (group, tuple(gpus)) for job, group, gpus in kept["places"]}
+        self.solver_s = kept["solver_s"]
+
+    def _placed(self, chosen: Mapping[int, int], sizes: Mapping[int, int]) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """GPUs of each job: large jobs first, within a size those that stay where they are."""
+        found: dict[int, tuple[int, tuple[int, ...]]] = {}
+        for group, nodes in enumerate(self.setting.groups):
+            free = dict.fromkeys(range(nodes.gpus))
+            here = [job for job, at in chosen.items() if at == group]
+            for size in sorted({sizes[job] for job in here}, reverse=True):
+                alike = [job for job in here if sizes[job] == size]
+                for job in alike:
+                    before = self.places.get(job)
+                    if before is not None and before[0] == group and all(gpu in free for gpu in before[1]):
+                        found[job] = before
+                        for gpu in before[1]:
+                            del free[gpu]
+                for job in alike:
+                    if job not in found:
+                        found[job] = group, tuple(list(free)[:size])
+                        for gpu in found[job][1]:
+                            del free[gpu]
+        return found
+
+    def _nodes(self, group: int, gpus: Sequence[int]) -> tuple[int, ...]:
+        owner = [node for node, count in enumerate(self.setting.groups[group].gpus__n) for _ in range(count)]
+        return tuple(owner[gpu] for gpu in gpus)
+
+    def rates_of(self, job: JobView) -> list[float]:
+        """Updates/s of a job on each group."""
+        kind = job.job.application, job.job.num_gpu, job.job.batch_size
+        if kind not in self.rates:
+            self.rates[kind] = [self._rate(job, group) for group in range(len(self.setting.groups))]
+        return self.rates[kind]
+
+    def _rate(self, job: JobView, group: int) -> float:
+        """Updates/s of a job on the nodes of one model; one GPU always takes two turns, to learn the noise."""
+        nodes, app, num_gpu = node_groups(self.setting)[group], job.application, job.job.num_gpu
+        if num_gpu > min(nodes.nodes, nodes.max_nodes) * nodes.gpus_per_node or nodes.gpu_model not in app.steps:
+            return LEAST_RATE
+        ring, times = packed(num_gpu, nodes.gpus_per_node), app.on(nodes.gpu_model)
+        try:
+            least = int(num_gpu == 1)
+            atomic, accum = fixed_split(job.job.batch_size, num_gpu, times.largest(ring), app.max_batch, least)
+            step = times.seconds(ring, atomic)
+        except InputError:  # never measured there
+            return LEAST_RATE
+        return 1.0 / (step.step_s + step.turn_s * accum) / app.slowdown
+
+
+def updates_left(job: JobView) -> float:
+    """Updates with the batch size asked for that are left of a job."""
+    curve, batch = job.application.curve, job.job.batch_size
+    return curve.iteration(batch, curve.epochs - 1) - curve.iteration_at(batch, job.epoch, job.progress)

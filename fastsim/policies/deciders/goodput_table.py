@@ -1,0 +1,168 @@
+"""What jobs know of each GPU model, and rows of goodput made of it: fast for many jobs, and by hand for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from fastsim.adaptive_plan import AdaptiveSetting, Belief, JobView
+from fastsim.errors import InputError
+from fastsim.performance.applications.application import Application
+from fastsim.performance.goodput import Goodput, Limits, Noise
+from fastsim.policies.deciders.configurations import Configurations
+from fastsim.policies.deciders.goodput_by_hand import Known, asked_row, goodput_row, grown_replicas
+from fastsim.policies.deciders.sia_values import Singles
+from fastsim_ext import offers as kernels
+
+NEVER = 1 << 40
+"""GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
+REMEMBERED = 1 << 16
+"""Rows that are kept: jobs of one kind know the same at the same age, and most know nothing new in a round."""
+UNKNOWN = Noise(0.0, 0.0, 1)
+
+
+class Knowledge(NamedTuple):
+    """All that a row hangs on."""
+
+    app: str
+    mode: str
+    batch: int
+    num_gpu: int
+    noise: Noise | None
+    belief__g: tuple[Belief | None, ...]
+
+
+@dataclass
+class Offers:
+    """Rows of goodput.
+
+    With ``project`` a job guesses at models it has not run on; with ``tuned`` adaptive jobs choose their batch sizes.
+    """
+
+    setting: AdaptiveSetting
+    configurations: Configurations
+    project: bool = True
+    tuned: bool = True
+    known: dict[Knowledge, Singles] = field(default_factory=dict)
+    asked: dict[tuple[Knowledge, int], Singles] = field(default_factory=dict)
+
+    def rows(self, jobs: Sequence[JobView]) -> Singles:
+        """A row for each job."""
+        keys = [self.knowledge(job) for job in jobs]
+        if len(self.known) > REMEMBERED:
+            self.known.clear()
+        missing = [key for key in dict.fromkeys(keys) if key not in self.known]
+        if missing:
+            self.known |= zip(missing, self._made(missing), strict=True)
+        return np.array([self.known[key] for key in keys], np.float32).reshape(len(keys), len(self.configurations))
+
+    def knowledge(self, job: JobView) -> Knowledge:
+        """What a row of this job hangs on."""
+        asked, groups = job.job, range(len(self.setting.groups))
+        beliefs = tuple(map(job.beliefs.get, groups))
+        return Knowledge(asked.application, asked.mode, asked.batch_size, asked.num_gpu, job.noise, beliefs)
+
+    def asked_row(self, job: JobView, gpus: int) -> Singles:
+        """Goodput of just so many GPUs of each group, see :func:`goodput_rows.asked_row`."""
+        key = self.knowledge(job), gpus
+        if len(self.asked) > REMEMBERED:
+            self.asked.clear()
+        if key not in self.asked:
+            known = [self._known_of(key[0], g, gpus) for g in range(len(self.setting.groups))]
+            self.asked[key] = asked_row(known, self.ratio(job.application), self.configurations.groups, gpus)
+        return self.asked[key]
+
+    # ------------------------------------------------------------------ many jobs
+
+    def _made(self, keys: Sequence[Knowledge]) -> Singles:
+        count, groups = len(keys), len(self.setting.groups)
+        perf, noise = np.zeros((count, groups, 7)), np.array([key.noise or UNKNOWN for key in keys], np.float64)
+        for j, key in enumerate(keys):
+            for g, belief in enumerate(key.belief__g):
+                if belief is not None:
+                    perf[j, g] = belief.perf
+        known = [[b is not None and key.noise is not None for b in key.belief__g] for key in keys]
+        made = np.empty((count, len(self.configurations)), np.float32)
+        self._kernel.rows(
+            perf, np.array(known, np.uint8), np.array([self._most(key) for key in keys], np.int64), noise,
+            np.array([self._position[key.app] for key in keys], np.int64),
+            np.array([key.batch for key in keys], np.int64),
+            np.array([self._is_tuned(key) for key in keys], np.uint8), made,
+        )  # fmt: skip
+        return made
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.setting.applications)}
+
+    @cached_property
+    def _kernel(self) -> kernels.Offers:
+        apps, sizes = self.setting.applications.values(), self.configurations
+        groups = range(len(self.setting.groups))
+        low, high, stages = (
+            np.array([[self._limits(app, g)[part] for g in groups] for app in apps], np.int64) for part in range(3)
+        )
+        ratio = np.full((len(low), len(groups), len(groups)), np.nan)
+        for a, app in enumerate(apps):
+            for (c, d), value in self.ratio(app).items():
+                ratio[a, c, d] = value
+        per_node = np.array([group.gpus_per_node for group in sizes.groups], np.int64)
+        return kernels.Offers(
+            sizes.group__q.copy(), sizes.nodes__q.copy(), sizes.gpus__q.copy(), per_node, low, high, stages, ratio
+        )
+
+    def _limits(self, app: Application, group: int) -> tuple[int, int, int]:
+        """Samples a GPU takes at once, fewest and most, and the GPUs of a replica."""
+        model = self.setting.groups[group].gpu_model
+        if model not in app.steps:
+            return 1, 1, NEVER
+        return app.on(model).low, app.on(model).high, app.on(model).stages
+
+    def _most(self, key: Knowledge) -> list[int]:
+        """Most replicas on each group; the largest number everywhere if the job projects."""
+        app, found = self.setting.applications[key.app], []
+        for g, belief in enumerate(key.belief__g):
+            low, _, stages = self._limits(app, g)
+            if stages == NEVER:
+                found.append(0)
+            elif key.mode != "adaptive":
+                found.append(key.num_gpu)
+            else:
+                found.append(grown_replicas(belief.most_replicas if belief else 0, app.max_batch, low))
+        return [max(found)] * len(found) if self.project else found
+
+    def _is_tuned(self, key: Knowledge) -> bool:
+        return self.tuned and key.mode == "adaptive"
+
+    def ratio(self, app: Application) -> dict[tuple[int, int], float]:
+        """How many times faster one GPU is than one of another group, where both were measured; else nothing."""
+        if not self.project:
+            return {}
+        rates: dict[int, float] = {}
+        for g, group in enumerate(self.setting.groups):
+            try:
+                rates[g] = app.on(group.gpu_model).one_gpu_rate
+            except InputError:  # pipelines need several GPUs: nothing is guessed of them
+                continue
+        return {(c, d): rates[c] / rates[d] for c in rates for d in rates if c != d}
+
+    # ------------------------------------------------------------------ one job, by hand
+
+    def row_by_hand(self, job: JobView) -> Singles:
+        """The row of one job, without the compiled one."""
+        key = self.knowledge(job)
+        known = [self._known_of(key, g, most) for g, most in enumerate(self._most(key))]
+        return goodput_row(known, self.ratio(job.application), self.configurations)
+
+    def _known_of(self, key: Knowledge, group: int, most: int) -> Known:
+        app, belief = self.setting.applications[key.app], key.belief__g[group]
+        low, high, stages = self._limits(app, group)
+        if stages == NEVER:
+            return Known(None, Limits(app.max_batch, low, high), 0, NEVER)
+        limits = Limits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
+        learned = None if belief is None or key.noise is None else Goodput(belief.perf, key.noise)
+        return Known(learned, limits, most, stages)

@@ -1,0 +1,147 @@
+"""Optimus's decisions: one GPU or the least that works for everybody, the rest where it brings ends nearest.
+
+Batch sizes stay as users asked for. How long a step takes with so many GPUs, and how many steps are left, is known as
+the application was measured: what the publication fits while jobs run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.errors import InputError
+from fastsim.performance.applications.application import Application, fixed_split
+from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, packed
+from fastsim.policies.deciders.configurations import MOST_GPUS, NodeGroup
+from fastsim.policies.deciders.marginal_gain import Size, Speeds, grown
+from fastsim.policies.deciders.node_placement import placed
+from fastsim.policies.deciders.sia_decider import node_groups
+
+Kind = tuple[str, int, int, int]
+"""Application, batch size, fewest and most GPUs."""
+
+
+@dataclass
+class OptimusDecider:
+    """What is remembered: sizes by job, and speeds by kind of job."""
+
+    setting: AdaptiveSetting
+    interval_s: float
+    sizes: dict[int, Size] = field(default_factory=dict)
+    next_s: float = -math.inf
+    """When sizes are chosen anew."""
+    known: dict[Kind, Speeds] = field(default_factory=dict)
+    solver_s: float = 0.0
+
+    @cached_property
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """Nodes of each GPU model."""
+        return node_groups(self.setting)
+
+    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+        """Sizes anew if it is time, else only for jobs that have none."""
+        anew = view.now_s >= self.next_s
+        kept = {job.id: self.sizes[job.id] for job in view.jobs if job.id in self.sizes}
+        found, free = self.started(view.jobs, {} if anew else kept)
+        if anew:
+            self.next_s = view.now_s + self.interval_s
+            here = [job for job in view.jobs if job.id in found]
+            left = [self.work_left(job) for job in here]
+            sizes = grown([found[job.id] for job in here], left, [self.speeds(job) for job in here], free)
+            found = {job.id: size for job, size in zip(here, sizes, strict=True)}
+        self.sizes = found
+        return self.places()
+
+    def kept(self) -> dict[str, Any]:
+        """Sizes, and when they are chosen anew; speeds are found again."""
+        sizes = [[job, *size] for job, size in self.sizes.items()]
+        return {"sizes": sizes, "next_s": self.next_s if math.isfinite(self.next_s) else None}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.sizes = {job: Size(*size) for job, *size in kept["sizes"]}
+        self.next_s = -math.inf if kept["next_s"] is None else kept["next_s"]
+
+    # ------------------------------------------------------------------ sizes
+
+    def started(self, jobs: Sequence[JobView], kept: Mapping[int, Size]) -> tuple[dict[int, Size], list[int]]:
+        """The least each job can do with, the one with the shortest time left first; and the GPUs that are left.
+
+        A job stays on its GPU model if it can; else it goes where it is fastest.
+        """
+        found = dict(kept)
+        free = [group.gpus for group in self.groups]
+        for size in kept.values():
+            free[size.group] -= size.gpus
+        waiting = [job for job in jobs if job.id not in kept]
+        for _, number, job in sorted((self.least_s(job), job.id, job) for job in waiting):
+            fits = [size for size in self.speeds(job).least.values() if size.gpus <= free[size.group]]
+            if fits:
+                before = self.sizes.get(number)
+                stays = [size for size in fits if before is not None and size.group == before.group]
+                found[number] = (stays or fits)[0]
+                free[found[number].group] -= found[number].gpus
+        return found, free
+
+    def least_s(self, job: JobView) -> float:
+        """Seconds left with the least the job can do with, on the GPU model where that is fastest."""
+        known = self.speeds(job)
+        return min((self.work_left(job) * known.seconds(size) for size in known.least.values()), default=math.inf)
+
+    def work_left(self, job: JobView) -> float:
+        """Iterations that are left, with the batch size the user asked for."""
+        curve, batch = job.application.curve, job.job.batch_size
+        if job.epoch >= curve.epochs:
+            return 0.0
+        return curve.iteration(batch, curve.epochs - 1) - curve.iteration_at(batch, job.epoch, job.progress)
+
+    # ------------------------------------------------------------------ speeds
+
+    def speeds(self, job: JobView) -> Speeds:
+        """Sizes the job may have, and seconds of an iteration with each."""
+        fewest = job.job.num_gpu if job.job.mode == "rigid" else 1
+        most = job.job.num_gpu if job.job.mode != "adaptive" else MOST_GPUS
+        key = job.job.application, job.job.batch_size, fewest, most
+        if key not in self.known:
+            self.known[key] = Speeds(dict(self.measured(job.application, *key[1:])))
+        return self.known[key]
+
+    def measured(self, app: Application, batch: int, fewest: int, most: int) -> Iterator[tuple[Size, float]]:
+        """Sizes at which the application was measured, and seconds of an iteration."""
+        for group, nodes in enumerate(self.groups):
+            if nodes.gpu_model not in app.steps:
+                continue
+            room = min(nodes.nodes, nodes.max_nodes) * nodes.gpus_per_node
+            for gpus in range(fewest, min(most, room) + 1):
+                with suppress(InputError):  # never measured there
+                    yield Size(group, gpus), iteration_s(app, nodes.gpu_model, packed(gpus, nodes.gpus_per_node), batch)
+
+    # ------------------------------------------------------------------ places
+
+    def places(self) -> dict[int, Place]:
+        """Nodes of each job, the largest first: who keeps his size mostly keeps as good a place."""
+        found: dict[int, Place] = {}
+        for group, nodes in enumerate(self.setting.groups):
+            here = [(job, size.gpus) for job, size in sorted(self.sizes.items()) if size.group == group]
+            rings = placed([gpus for _, gpus in here], nodes.gpus__n)
+            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here, rings, strict=True)}
+        return found
+
+
+def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int) -> float:
+    """Seconds of an iteration with the batch size a user asked for; InputError where nothing was measured."""
+    times, gpus = app.on(gpu_model), sum(ring)
+    if gpus % times.stages or batch < gpus * times.low:
+        raise InputError(f"application {app.name}", f"{gpus} GPUs", "whole replicas, each with samples enough")
+    if times.stages > 1:  # the batch of pipelines is what they hold, so it grows with them
+        held = MICRO_BATCHES * (gpus // times.stages)
+        return times.seconds(ring, MICRO_BATCHES).step_s * batch / held * app.slowdown
+    least = int(gpus == 1 and batch > app.init_batch)
+    atomic, accum = fixed_split(batch, gpus, times.largest(ring), app.max_batch, least)
+    found = times.seconds(ring, atomic)
+    return (found.step_s + found.turn_s * accum) * app.slowdown

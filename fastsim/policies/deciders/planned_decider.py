@@ -1,0 +1,166 @@
+"""Jobs of fixed size planned some rounds ahead, in the style of Shockwave: progress of all, and an early end.
+
+    maximise  mean of log(part of the job that will be done)  -  makespan * (rounds that are left after)/(rounds before)
+
+Each job has so many of the next rounds on one GPU model. The longest job that is left bounds the rounds after.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.adaptive_plan import AdaptiveView, JobView
+from fastsim.errors import SolverError
+from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
+from fastsim.policies.solvers.silent_highs import silent_highs, solve
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_PART = 1e-3
+"""Of a job that has done nothing: the logarithm ends here."""
+GAP = 1e-3
+"""Relative distance from the best plan at which the search ends, as the original asks for."""
+OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "mip_rel_gap": GAP, "mip_max_nodes": 2000}
+"""One thread and a limit in nodes, not in seconds: equal bytes everywhere."""
+COLUMNWISE, MAXIMISE = 1, -1
+
+
+class Prospect(NamedTuple):
+    """One job as the plan sees it: GPUs, part that is done, and the part that a round on each group adds."""
+
+    gpus: int
+    done: float
+    gain__g: Sequence[float]
+
+
+def planned_rounds(
+    jobs: Sequence[Prospect], gpus__g: Sequence[int], ahead: int, makespan: float, highs: Any
+) -> list[tuple[int, int]]:
+    """For each job the group and how many of the next ``ahead`` rounds it has there; (0, 0) for none."""
+    columns = [
+        (j, g, n) for j, job in enumerate(jobs) for g, gain in enumerate(job.gain__g)
+        for n in range(1, ahead + 1) if gain > 0 and job.gpus <= gpus__g[g]
+    ]  # fmt: skip
+    if not columns:
+        return [(0, 0)] * len(jobs)
+    taken = _solution(jobs, columns, gpus__g, ahead, makespan, highs)
+    found = [(0, 0)] * len(jobs)
+    for (j, g, n), part in zip(columns, taken, strict=True):
+        if part > 0.5:
+            found[j] = g, n
+    return found
+
+
+def _solution(
+    jobs: Sequence[Prospect], columns: Sequence[tuple[int, int, int]], gpus__g: Sequence[int], ahead: int,
+    makespan: float, highs: Any,
+) -> list[float]:  # fmt: skip
+    """Columns of the plan: rows are GPU rounds of each group, one choice a job, and what is left of each job."""
+    groups, count = len(gpus__g), len(jobs)
+    left = np.array([(1.0 - job.done) / max(job.gain__g) if max(job.gain__g) > 0 else 0.0 for job in jobs])
+    longest = max(float(left.max()), 1.0)
+    value: list[float] = []
+    index: list[int] = []
+    worth = []
+    for j, g, n in columns:
+        job = jobs[j]
+        index += [g, groups + j, groups + count + j]
+        value += [float(job.gpus * n), 1.0, n * job.gain__g[g] / max(job.gain__g)]
+        worth.append((_log_part(job.done + n * job.gain__g[g]) - _log_part(job.done)) / count)
+    worth.append(-makespan / longest)  # the last column: rounds left after the plan
+    index += list(range(groups + count, groups + 2 * count))
+    value += [1.0] * count
+    starts = [*range(0, 3 * len(columns) + 1, 3), 3 * len(columns) + count]
+    rows = groups + 2 * count
+    low = np.concatenate([np.full(groups + count, -np.inf), left])
+    high = np.concatenate([ahead * np.array(gpus__g, np.float64), np.ones(count), np.full(count, np.inf)])
+    total = len(columns) + 1
+    highs.passModel(
+        total, rows, len(value), COLUMNWISE, MAXIMISE, 0.0, np.array(worth), np.zeros(total),
+        np.append(np.ones(len(columns)), np.inf), low, high, np.array(starts, np.int32), np.array(index, np.int32),
+        np.array(value), np.append(np.ones(len(columns)), 0).astype(np.int32),
+    )  # fmt: skip
+    solve(highs)
+    if not highs.getInfo().primal_solution_status:
+        raise SolverError("plan of rounds: HiGHS found no point, expected one: nobody running is one")
+    return list(highs.getSolution().col_value)[:-1]
+
+
+def _log_part(part: float) -> float:
+    return float(np.log(min(max(part, LEAST_PART), 1.0)))
+
+
+@dataclass
+class PlannedDecider(HeldDecider):
+    """Plans anew when a job came or went, or the last plan is at its end."""
+
+    ahead: int
+    makespan: float
+    plan: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)
+    """By job: group, and rounds there that are still to come."""
+    rounds_left: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._highs = silent_highs(OPTIONS)
+
+    def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
+        """First who has most rounds to come, then who has done least and fits."""
+        if not self.rounds_left or {job.id for job in view.jobs} != self.plan.keys():
+            self._plan(view.jobs)
+        self.rounds_left -= 1
+        free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
+        for job in sorted(view.jobs, key=lambda job: (-self.plan[job.id][1], job.id)):
+            group, rounds = self.plan[job.id]
+            if rounds and job.job.num_gpu <= free[group]:
+                chosen[job.id] = group
+                free[group] -= job.job.num_gpu
+                self.plan[job.id] = group, rounds - 1
+        for job in sorted(view.jobs, key=lambda job: (_done(job), job.id)):
+            room = [g for g, rate in enumerate(self._steps(job)) if rate > 0 and job.job.num_gpu <= free[g]]
+            if job.id not in chosen and room:
+                chosen[job.id] = max(room, key=self._steps(job).__getitem__)
+                free[chosen[job.id]] -= job.job.num_gpu
+        return chosen
+
+    def kept(self) -> dict[str, Any]:
+        """Besides who stands where, what is left of the plan."""
+        plan = [[job, *at] for job, at in self.plan.items()]
+        return super().kept() | {"plan": plan, "rounds_left": self.rounds_left}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        super().restored(kept)
+        self.plan = {job: (group, rounds) for job, group, rounds in kept["plan"]}
+        self.rounds_left = kept["rounds_left"]
+
+    def _plan(self, jobs: Sequence[JobView]) -> None:
+        start_s = time.thread_time()
+        gpus = [group.gpus for group in self.setting.groups]
+        seen = [Prospect(job.job.num_gpu, _done(job), self._gains(job)) for job in jobs]
+        rounds = planned_rounds(seen, gpus, self.ahead, self.makespan, self._highs)
+        self.plan = {job.id: at for job, at in zip(jobs, rounds, strict=True)}
+        self.rounds_left = self.ahead
+        self.solver_s += time.thread_time() - start_s
+
+    def _steps(self, job: JobView) -> list[float]:
+        """Updates/s on each group, 0 where the job cannot run."""
+        known = [group.gpu_model in job.application.steps for group in self.setting.groups]
+        return [rate if here else 0.0 for rate, here in zip(self.rates_of(job), known, strict=True)]
+
+    def _gains(self, job: JobView) -> list[float]:
+        """Part of the whole job that a round on each group adds."""
+        curve = job.application.curve
+        total = curve.iteration(job.job.batch_size, curve.epochs - 1)
+        return [rate * self.setting.round_s / total for rate in self._steps(job)]
+
+
+def _done(job: JobView) -> float:
+    """Part of a job that is done."""
+    curve = job.application.curve
+    return 1.0 - updates_left(job) / curve.iteration(job.job.batch_size, curve.epochs - 1)

@@ -1,0 +1,113 @@
+"""Pollux's decisions, round by round: the genetic search, its best states kept for the next one, places on nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.policies.deciders.goodput_by_hand import grown_replicas
+from fastsim.policies.deciders.pollux_speedups import fair_share, first_times, keeping, speedups
+from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
+from fastsim_ext.genetic import Search
+
+LONE = ("ncf",)
+"""Applications that never get more than one GPU, as in the published simulator."""
+
+
+@dataclass
+class PolluxDecider:
+    """What Pollux remembers from round to round: who stands where, and the best states of the last search."""
+
+    setting: AdaptiveSetting
+    power: float
+    generations: int
+    tuned: bool
+    """Whether jobs of mode adaptive choose GPUs and batch sizes; else all have what they ask for."""
+    search: Search = field(init=False)
+    nodes: VirtualNodes = field(init=False)
+    held: dict[int, Counts] = field(default_factory=dict)
+    """GPUs of each virtual node, by job."""
+    herd: tuple[tuple[int, ...], Counts] = ((), np.zeros((0, 0, 0), np.int8))
+    """Jobs of the last search, and the states of its first front."""
+    solver_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.search = Search(self.setting.seed)
+        self.nodes = VirtualNodes(self.setting)
+
+    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+        """The places of this round; jobs that have had little come first."""
+        jobs = sorted(view.jobs, key=lambda job: (job.service_s, job.job.submit_s))
+        state = self._best(jobs)
+        rows = [self.nodes.one_model(row, job.application.steps) for row, job in zip(state, jobs, strict=True)]
+        rows = self.nodes.whole(rows, [self._most(job) if self._fixed(job) else 0 for job in jobs])
+        self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
+        return {job: self.nodes.place(row) for job, row in self.held.items()}
+
+    def kept(self) -> dict[str, Any]:
+        """Who stands where, the last states, and where the stream of random numbers is."""
+        return {
+            "held": [[job, row.tolist()] for job, row in self.held.items()],
+            "herd": [self.herd[0], self.herd[1].tolist()], "stream": self.search.stream_state(),
+            "solver_s": self.solver_s,
+        }  # fmt: skip
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.held = {job: np.array(row, np.int8) for job, row in kept["held"]}
+        ids, states = kept["herd"]
+        self.herd = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
+        self.search.go_on(*kept["stream"])
+        self.solver_s = kept["solver_s"]
+
+    def _best(self, jobs: Sequence[JobView]) -> Counts:
+        """The state of the largest mean speedup on the first front."""
+        most = np.array([self._most(job) for job in jobs], np.int32)
+        least = np.array([most if self._fixed(job) else 0 for job, most in zip(jobs, most, strict=True)], np.int32)
+        gpus = self.setting.gpus
+        fair = fair_share(gpus, len(self.nodes), len(jobs))
+        ids = tuple(job.id for job in jobs)
+        base = np.array([self.held.get(job, np.zeros(len(self.nodes), np.int8)) for job in ids], np.int8)
+        start_s = time.thread_time()
+        states, mean, _ = self.search.front(
+            self._begun(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
+            np.full(len(jobs), 1.0 / gpus), most, least, self.nodes.gpus, self.power, self.generations,
+        )  # fmt: skip
+        self.solver_s += time.thread_time() - start_s
+        self.herd = ids, states
+        found: Counts = states[int(np.argmax(mean))]
+        return found
+
+    def _begun(self, ids: tuple[int, ...], base: Counts) -> Counts:
+        """The states that the search begins with: the best ones of the last search, or what jobs have.
+
+        Rows go to the jobs that are still there in the order of both searches. That order changes, so a job may begin
+        with the row of another one, as in the published program.
+        """
+        before, states = self.herd
+        if not before:
+            return base[None]
+        found = np.zeros((len(states), *base.shape), np.int8)
+        taken = [row for row, job in enumerate(before) if job in ids]
+        found[:, [row for row, job in enumerate(ids) if job in before]] = states[:, taken]
+        return found
+
+    def _most(self, job: JobView) -> int:
+        """Most GPUs a job may have."""
+        most = self.nodes.most_replicas
+        if self._fixed(job):
+            return min(job.job.num_gpu, most)
+        if job.application.name in LONE:
+            return 1
+        belief = next(iter(job.beliefs.values()), None)
+        low = first_times(job).low
+        return min(grown_replicas(belief.most_replicas if belief else 0, job.application.max_batch, low), most)
+
+    def _fixed(self, job: JobView) -> bool:
+        """Whether a job has the GPUs it asks for or none."""
+        return not self.tuned or job.job.mode == "rigid"

@@ -1,0 +1,195 @@
+"""Sia's decisions, round by round: rows of goodput, what a restart leaves of them, the program, places on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.random_streams import Stream
+from fastsim.performance.applications.step_times import packed
+from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.goodput_table import Offers
+from fastsim.policies.deciders.node_placement import placed
+from fastsim.policies.deciders.sia_program import Choices, Wishes, best_choices
+from fastsim.policies.deciders.sia_values import NONE, Flags, Floats, Ints, keeping, only_former, values
+from fastsim.policies.solvers.multiple_choice import ChoiceSolver
+
+STAYING = 1e-6
+"""What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""
+
+
+@dataclass
+class SiaDecider:
+    """What Sia remembers from round to round: what it chose, and how often it did."""
+
+    setting: AdaptiveSetting
+    power: float
+    unserved: float
+    project: bool
+    tuned: bool
+    ties: int = 0
+    """Seed by which a round prefers one of equal choices."""
+    staying: float = STAYING
+    """What it is worth to stay."""
+    solver: ChoiceSolver = field(default_factory=ChoiceSolver)
+    decided: int = 0
+    """Decisions so far. Draws hang on it and not on the clock, so that runs may begin at any time."""
+    chosen: dict[int, int] = field(default_factory=dict)
+    """By job: its configuration; of a rigid job its group."""
+    rates: dict[tuple[str, int, int], Floats] = field(default_factory=dict)
+
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds in the program."""
+        return self.solver.spent_s
+
+    @cached_property
+    def configurations(self) -> Configurations:
+        """Sizes that jobs may have."""
+        return Configurations(node_groups(self.setting))
+
+    def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+        """The places of this round: rigid jobs come first, each kind in order of the ids."""
+        rigid = [job for job in view.jobs if job.job.mode == "rigid"]
+        loose = [job for job in view.jobs if job.job.mode != "rigid"]
+        both = (rigid, self._rigid_wishes), (loose, self._wishes)
+        kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
+        wishes = [wishes(jobs) for jobs, wishes in kinds]
+        found = self.best(wishes)
+        self.decided += 1
+        choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
+                   for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
+        self.chosen = {job.id: choice for job, choice in choices}
+        return self._places(choices)
+
+    def best(self, wishes: Sequence[Wishes]) -> Choices:
+        """The best choices of jobs; those of fixed size come first."""
+        drawn = [self._drawn(wish) for wish in wishes]
+        room, minimise = self.configurations.gpus__g, self.power < 0
+        return best_choices(drawn, room, self.unserved, self.solver, minimise, 2 * self.staying)
+
+    def kept(self) -> dict[str, Any]:
+        """What every job has, the decisions made, and the CPU seconds."""
+        return {"chosen": list(self.chosen.items()), "decided": self.decided, "spent_s": self.solver.spent_s}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self.chosen, self.decided, self.solver.spent_s = dict(kept["chosen"]), kept["decided"], kept["spent_s"]
+
+    # ------------------------------------------------------------------ worth
+
+    @cached_property
+    def offers(self) -> Offers:
+        """Rows of goodput of adaptive jobs."""
+        return Offers(self.setting, self.configurations, self.project, self.tuned)
+
+    def _rigid_rows(self, jobs: Sequence[JobView]) -> Floats:
+        """Samples/s of each job on each group, the slowest of them as many as GPUs."""
+        return np.array([self._rigid_row(job) for job in jobs], np.float64).reshape(-1, len(self.setting.groups))
+
+    def _rigid_row(self, job: JobView) -> Floats:
+        key = job.application.name, job.job.num_gpu, job.job.batch_size
+        if key not in self.rates:
+            rates = np.array([self._rate(job, group) for group in range(len(self.setting.groups))])
+            some = rates > 0
+            self.rates[key] = rates * (job.job.num_gpu / rates[some].min()) if some.any() else rates
+        return self.rates[key]
+
+    def _rate(self, job: JobView, group: int) -> float:
+        """Samples/s of a job of fixed size; 0 where it does not fit."""
+        nodes = self.configurations.groups[group]
+        if job.job.num_gpu > nodes.gpus:
+            return 0.0
+        try:
+            ring = packed(job.job.num_gpu, nodes.gpus_per_node)
+            steps = job.application.steps_per_s(nodes.gpu_model, ring, job.job.batch_size)
+        except InputError:  # never measured there
+            return 0.0
+        return steps * job.job.batch_size / job.application.slowdown
+
+    # ------------------------------------------------------------------ wishes
+
+    def _wishes(self, jobs: Sequence[JobView]) -> Wishes:
+        sizes, (former, forced) = self.configurations, self._former(jobs)
+        value = values(self.offers.rows(jobs), _kept(jobs), former, self.power)
+        had = np.flatnonzero(former != NONE)
+        value[had, former[had]] += np.float32(-self.staying if self.power < 0 else self.staying)
+        return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
+
+    def _drawn(self, wish: Wishes) -> Wishes:
+        """The same with choices that this decision likes better than equal ones, though less than staying.
+
+        A fixed order among equals would favour some GPU model or size every time, and jobs would have fewer GPUs.
+        """
+        width = wish.value__jq.shape[1]
+        liked = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
+        return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))
+
+    def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+        former, forced = self._former(jobs)
+        kept = np.where(forced, 1.0, _kept(jobs, served=True))
+        value = values(only_former(self._rigid_rows(jobs), former, forced), kept, former, self.power)
+        groups = len(self.setting.groups)
+        gpus: Ints = np.array([job.job.num_gpu for job in jobs], np.int64)[:, None].repeat(groups, axis=1)
+        return Wishes(value, np.arange(groups), gpus, former, forced)
+
+    def _former(self, jobs: Sequence[JobView]) -> tuple[Ints, Flags]:
+        """What each job has, and whether it must keep it: a restart is not cut short."""
+        former = np.array([self.chosen.get(job.id, NONE) for job in jobs], np.int64)
+        return former, np.array([job.restart_left_s > 0 for job in jobs], np.bool_) & (former != NONE)
+
+    # ------------------------------------------------------------------ places
+
+    def _places(self, choices: Sequence[tuple[JobView, int]]) -> dict[int, Place]:
+        group__q, gpus__q = self.configurations.group__q.tolist(), self.configurations.gpus__q.tolist()
+        sized = [
+            (job.id, choice, job.job.num_gpu)
+            if job.job.mode == "rigid"
+            else (job.id, group__q[choice], gpus__q[choice])
+            for job, choice in choices
+        ]
+        return self.placed(sized)
+
+    def placed(self, sized: Sequence[tuple[int, int, int]]) -> dict[int, Place]:
+        """Places of jobs, of each its id, its group, and its GPUs."""
+        found: dict[int, Place] = {}
+        here: list[list[tuple[int, int]]] = [[] for _ in self.setting.groups]
+        for job, group, gpus in sized:
+            here[group].append((job, gpus))
+        for group, nodes in enumerate(self.setting.groups):
+            rings = placed([gpus for _, gpus in here[group]], nodes.gpus__n)
+            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}
+        return found
+
+
+def node_groups(setting: AdaptiveSetting) -> tuple[NodeGroup, ...]:
+    """The nodes of each GPU model, as configurations want them: all of one size."""
+    found = []
+    for group in setting.groups:
+        model, sizes = group.gpu_model, set(group.gpus__n)
+        if len(sizes) > 1:
+            raise ScenarioError(f"cluster: nodes of {model}", f"{sorted(sizes)} GPUs", "as many GPUs on each of them")
+        measured = [app.on(model).max_nodes for app in setting.applications.values() if model in app.steps]
+        most = min(measured, default=0)
+        found.append(NodeGroup(model, len(group.gpus__n), max(sizes), most))
+    return tuple(found)
+
+
+def _kept(jobs: Sequence[JobView], served: bool = False) -> Floats:
+    """What a restart leaves; jobs are as young as their GPU seconds if ``served``."""
+    age, restarts, restart, service = (
+        np.array(column, np.float64)
+        for column in (
+            [job.age_s for job in jobs],
+            [job.restarts for job in jobs],
+            [job.application.believed_restart_s for job in jobs],
+            [job.service_s for job in jobs],
+        )
+    )
+    return keeping(age, restarts.astype(np.int64), restart, service if served else None)

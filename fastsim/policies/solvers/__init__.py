@@ -1,0 +1,1 @@
+"""Linear, integer and multiple-choice programs; know no jobs."""

@@ -1,0 +1,177 @@
+"""The one front to HiGHS: a linear program in arrays goes in, a maximum comes out.
+
+HiGHS is imported when the first solver is made, so that naming a policy costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.errors import PolicyError, SolverError
+from fastsim.policies.solvers.silent_highs import silent_highs, solve
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+
+SOLUTIONS = ("centered", "vertex")
+"""Which optimum is taken where there are many: one inside the optimal face, or a corner of it."""
+
+ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "off"}
+"""Options of every solver. One thread: equal bytes everywhere. No presolve: it costs more than it saves here."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    # Interior point without crossover ends in the relative interior of the optimal face.
+    "centered": {"solver": "ipx", "run_crossover": "off"},
+    # Levels are built on levels (water filling), so the corners are asked to be a hundred times closer than usual.
+    "vertex": {"solver": "simplex", "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+}
+WHOLE: dict[str, Any] = {"presolve": "on", "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
+"""Options of the solver of whole numbers: it ends when nothing better is left, and there presolve pays."""
+COLUMNWISE, MAXIMISE = 1, -1
+"""HiGHS's numbers for the matrix's layout and the sense of the objective."""
+
+
+class Rows(NamedTuple):
+    """``low <= A @ x <= high``, where ``A`` stands column after column.
+
+    Column ``c`` has ``value[start[c]:start[c + 1]]`` in the rows ``row`` of the same slice. An infinite bound is no
+    bound.
+    """
+
+    low: Floats
+    high: Floats
+    start: Indices
+    row: Indices
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Maximise ``cost @ x`` under ``rows()`` and ``low <= x <= high``.
+
+    ``centre`` may know a way to a centred optimum that is shorter than HiGHS's, or returns None where that way does
+    not lead to one; where it leads, the rows are never written out.
+    """
+
+    cost: Floats
+    low: Floats
+    high: Floats
+    rows: Callable[[], Rows]
+    centre: Callable[[], Floats | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An optimum: the columns, what one more unit of each row's bound would add to the objective, the objective.
+
+    The program's own way to the centre tells nothing about rows: ``row_dual`` is empty then.
+    """
+
+    x: Floats
+    row_dual: Floats
+    objective: float
+
+
+class Solver:
+    """HiGHS, kept between programs. ``spent_s`` is the CPU time of all solves so far, in seconds.
+
+    ``missed`` is the number of programs whose own way to the centre led nowhere, so that HiGHS had to answer.
+
+    After :meth:`forget` the answers depend on nothing that was solved before. Until then a program of the same shape
+    starts from the corner in which the last one ended.
+    """
+
+    def __init__(self, solution: str = "centered") -> None:
+        if solution not in SOLUTIONS:
+            raise PolicyError("solution", repr(solution), f"one of {', '.join(SOLUTIONS)}")
+        self.solution = solution
+        self.spent_s = 0.0
+        self.missed = 0
+        self._highs = {name: silent_highs({**ALWAYS, **options}) for name, options in OPTIONS.items()}
+        self._basis: tuple[tuple[int, int], Any] | None = None
+
+    def forget(self) -> None:
+        """Start the next program from nothing."""
+        self._basis = None
+
+    def maximum(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution:
+        """An optimum of ``program``, of the solver's own kind or of the kind ``solution``; else a SolverError."""
+        found = self.attempt(program, solution, what)
+        if found is None:
+            raise SolverError(f"{what}: found no feasible point, expected an optimum")
+        return found
+
+    def attempt(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution | None:
+        """Like :meth:`maximum`, but None if the program has no feasible point."""
+        start_s = time.thread_time()
+        try:
+            centered = (solution or self.solution) == "centered"
+            if centered and program.centre is not None:
+                inside = program.centre()
+                if inside is not None:
+                    return Solution(inside, np.zeros(0), float(program.cost @ inside))
+                self.missed += 1
+            return self._written_out(program, centered, what)
+        finally:
+            self.spent_s += time.thread_time() - start_s
+
+    def whole(self, program: Program, what: str = "the program") -> Solution:
+        """A best point all of whose columns are whole numbers, whatever was solved before; else a SolverError."""
+        start_s = time.thread_time()
+        try:
+            if "whole" not in self._highs:
+                self._highs["whole"] = silent_highs({**ALWAYS, **WHOLE})
+            highs = self._run("whole", program, program.rows())
+            if _status(highs) != "Optimal":
+                raise SolverError(f"{what}: HiGHS found status {_status(highs)!r}, expected an optimum")
+            x = np.rint(_solution(highs).x)
+            return Solution(x, np.zeros(0), float(program.cost @ x))
+        finally:
+            self.spent_s += time.thread_time() - start_s
+
+    def _written_out(self, program: Program, centered: bool, what: str) -> Solution | None:
+        rows = program.rows()
+        if centered:
+            highs = self._run("centered", program, rows)
+            if _status(highs) == "Optimal":
+                return _solution(highs)
+        # A point inside that was not reached is no answer, and only a corner proves that there is none.
+        highs = self._run("vertex", program, rows)
+        status = _status(highs)
+        if status == "Optimal":
+            self._basis = (_shape(program, rows), highs.getBasis())
+            return _solution(highs)
+        if status == "Infeasible":
+            return None
+        raise SolverError(f"{what}: HiGHS found status {status!r}, expected an optimum")
+
+    def _run(self, solution: str, program: Program, rows: Rows) -> Any:
+        highs, p = self._highs[solution], program
+        integrality = np.full(len(p.cost), int(solution == "whole"), np.int32)
+        highs.passModel(
+            len(p.cost), len(rows.low), len(rows.value), COLUMNWISE, MAXIMISE, 0.0, p.cost, p.low, p.high,
+            rows.low, rows.high, rows.start, rows.row, rows.value, integrality,
+        )  # fmt: skip
+        if solution == "vertex" and self._basis is not None and self._basis[0] == _shape(p, rows):
+            highs.setBasis(self._basis[1])
+        solve(highs)
+        return highs
+
+
+def _shape(program: Program, rows: Rows) -> tuple[int, int]:
+    return len(program.cost), len(rows.low)
+
+
+def _status(highs: Any) -> str:
+    return str(highs.modelStatusToString(highs.getModelStatus()))
+
+
+def _solution(highs: Any) -> Solution:
+    found = highs.getSolution()
+    x, dual = np.array(found.col_value), np.array(found.row_dual)
+    return Solution(x, dual, float(highs.getInfo().objective_function_value))

@@ -1,0 +1,106 @@
+"""Optimus round by round: everybody starts small, ends come nearer, batch sizes and modes are respected."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastsim as fs
+from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, JobView
+from fastsim.adaptive_run import begun, run_adaptive
+from fastsim.errors import InputError, PolicyError
+from fastsim.policies import registry
+from fastsim.policies.deciders.optimus_decider import OptimusDecider, iteration_s
+from fastsim.policies.rounds.optimus import Optimus
+from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
+
+
+def job(number: int, mode: str = "adaptive", num_gpu: int = 2, batch: int = 1024, **known: Any) -> JobView:
+    """A job of cifar10 that has just come."""
+    asked = AdaptiveJob(0.0, "cifar10", num_gpu, batch, mode)
+    return JobView(number, asked, APPS["cifar10"], 100.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)._replace(**known)
+
+
+def sizes(decider: OptimusDecider, now_s: float, *jobs: JobView) -> dict[int, tuple[str, int]]:
+    """GPU model and GPUs of each job."""
+    places = decider.decide(AdaptiveView(now_s, jobs))
+    models = [group.gpu_model for group in decider.setting.groups]
+    return {number: (models[place.group], len(place.nodes)) for number, place in places.items()}
+
+
+def test_everybody_gets_a_gpu_before_anybody_grows() -> None:
+    found = sizes(OptimusDecider(adaptive_setting(2, 0, 0), 600.0), 60.0, *(job(n) for n in range(8)))
+    assert found == dict.fromkeys(range(8), ("aws", 1))
+
+
+def test_gpus_that_are_left_go_where_they_help() -> None:
+    decider = OptimusDecider(adaptive_setting(2, 0, 0), 600.0)
+    curve = APPS["cifar10"].curve
+    late = job(1, epoch=curve.epochs - 1, progress=curve.progress(curve.epochs - 1))
+    found = sizes(decider, 60.0, job(0), late)
+    assert found[0][1] > found[1][1] >= 1
+
+
+def test_jobs_do_not_exceed_what_their_modes_allow() -> None:
+    decider = OptimusDecider(adaptive_setting(4, 0, 0), 600.0)
+    found = sizes(decider, 60.0, job(0, "rigid", 8), job(1, "scale-gpus", 3), job(2))
+    assert found[0][1] == 8 and found[1][1] <= 3
+    assert sizes(decider, 660.0, job(0, "rigid", 32)) == {}  # more than there are
+
+
+def test_sizes_stay_for_an_interval_and_newcomers_start_with_what_is_free() -> None:
+    decider = OptimusDecider(adaptive_setting(2, 0, 0), 600.0)
+    first = sizes(decider, 60.0, job(0, "scale-gpus", 4))
+    assert first == {0: ("aws", 4)}
+    assert sizes(decider, 120.0, job(0, "scale-gpus", 4), job(1)) == {0: ("aws", 4), 1: ("aws", 1)}
+    later = sizes(decider, 660.0, job(0, "scale-gpus", 4), job(1))
+    assert later[1][1] > 1
+
+
+def test_the_shortest_time_left_goes_first_where_gpus_are_short() -> None:
+    decider = OptimusDecider(adaptive_setting(1, 0, 0), 600.0)
+    curve = APPS["cifar10"].curve
+    late: dict[str, Any] = {"epoch": curve.epochs - 1, "progress": curve.progress(curve.epochs - 1)}
+    assert sorted(sizes(decider, 60.0, *(job(n, "rigid", 2) for n in range(3)), job(3, "rigid", 2, **late))) == [0, 3]
+
+
+def test_jobs_move_to_faster_gpus_when_these_are_left_over() -> None:
+    decider = OptimusDecider(adaptive_setting(1, 1, 0), 600.0)
+    assert sizes(decider, 60.0, job(0, "rigid", 4)) == {0: ("dgx-ext", 4)}
+    decider.sizes[0] = decider.sizes[0]._replace(group=0)
+    assert sizes(decider, 660.0, job(0, "rigid", 4)) == {0: ("dgx-ext", 4)}
+
+
+def test_an_iteration_takes_all_turns_of_its_batch() -> None:
+    app = APPS["cifar10"]
+    steps = app.steps_per_s("aws", (4,), 1024)
+    assert iteration_s(app, "aws", (4,), 1024) == pytest.approx(app.slowdown / steps)
+    with pytest.raises(InputError, match="each with samples enough"):
+        iteration_s(app, "aws", (4,), 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_ends_with_the_batch_sizes_that_were_asked_for(seed: int) -> None:
+    setting, asked = adaptive_setting(), random_jobs(random.Random(seed), 14)
+    plan = Optimus().begin(setting)
+    run = run_adaptive(told_of(setting), setting, plan, asked)
+    assert np.isfinite(run.jobs["finish_s"]).all()
+    assert not plan.tuned
+    rounds = begun(setting, Optimus(interval_s=0.0).begin(setting), asked)
+    while rounds.loop.active or rounds.loop.expected:
+        rounds.loop.work()
+        rounds.decide()
+        rounds.loop.verify()
+
+
+def test_it_is_a_policy_like_all_others() -> None:
+    runs = [fs.simulate("sia:2:1:1", "synth:sia?jobs=12&seed=3", "optimus", seed=1) for _ in range(2)]
+    assert runs[0].jobs.equals(runs[1].jobs) and "peng2018optimus" in runs[0].cite()
+    described = registry.describe("optimus")
+    assert described.socket == "rounds" and "gain[j, k] =" in described.text
+    assert str(registry.parse("optimus(interval_s=60)")) == "optimus(interval_s=60)"
+    with pytest.raises(PolicyError, match="parameter interval_s: found -1, expected seconds of 0 or more"):
+        Optimus(interval_s=-1)

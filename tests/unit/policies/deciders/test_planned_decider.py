@@ -1,0 +1,76 @@
+"""Plans some rounds ahead: everybody gets on, the longest job is begun early, GPUs suffice."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import highspy
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fastsim.adaptive_plan import AdaptiveJob
+from fastsim.adaptive_run import run_adaptive
+from fastsim.errors import PolicyError
+from fastsim.policies.deciders.planned_decider import GAP, OPTIONS, Prospect, planned_rounds
+from fastsim.policies.rounds.planned import Planned
+from tests.adaptive import adaptive_setting, told_of
+
+
+def highs() -> Any:
+    made: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in OPTIONS.items():
+        made.setOptionValue(name, value)
+    return made
+
+
+def worth(jobs: list[Prospect], plan: list[tuple[int, int]], makespan: float) -> float:
+    """The objective of a plan."""
+    done = [job.done + n * job.gain__g[g] for job, (g, n) in zip(jobs, plan, strict=True)]
+    logs = [
+        np.log(np.clip(part, 1e-3, 1.0)) - np.log(max(job.done, 1e-3)) for job, part in zip(jobs, done, strict=True)
+    ]
+    left = [(1 - job.done) / max(job.gain__g) for job in jobs]
+    after = [at - n * job.gain__g[g] / max(job.gain__g) for job, at, (g, n) in zip(jobs, left, plan, strict=True)]
+    return float(np.mean(logs) - makespan * max(0.0, *after) / max(1.0, *left))
+
+
+PROSPECTS = st.lists(
+    st.builds(Prospect, st.integers(1, 4), st.floats(0, 0.9), st.tuples(st.floats(0.01, 0.3), st.floats(0.01, 0.3))),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+@given(PROSPECTS, st.sampled_from([0.0, 1.0, 12.0]))
+@settings(max_examples=25, deadline=None)
+def test_as_good_as_trying_everything(jobs: list[Prospect], makespan: float) -> None:
+    gpus, ahead = (4, 3), 2
+    plan = planned_rounds(jobs, gpus, ahead, makespan, highs())
+    best = -np.inf
+    for picked in product(product(range(2), range(ahead + 1)), repeat=len(jobs)):
+        used = [sum(job.gpus * n for job, (at, n) in zip(jobs, picked, strict=True) if at == g) for g in range(2)]
+        fits = all(job.gpus <= gpus[g] or not n for job, (g, n) in zip(jobs, picked, strict=True))
+        if fits and all(u <= ahead * room for u, room in zip(used, gpus, strict=True)):
+            best = max(best, worth(jobs, list(picked), makespan))
+    assert worth(jobs, plan, makespan) >= best - 2 * GAP * max(1.0, abs(best))
+
+
+def test_nobody_to_plan_for_is_no_plan() -> None:
+    assert planned_rounds([], (4,), 5, 1.0, highs()) == []
+    assert planned_rounds([Prospect(8, 0.0, (0.1,))], (4,), 5, 1.0, highs()) == [(0, 0)]
+
+
+def test_a_run_ends_and_is_the_same_again() -> None:
+    setting = adaptive_setting(round_s=360.0)
+    jobs = [AdaptiveJob(30.0 * n, "cifar10", 2 + 2 * (n % 4), 1024) for n in range(8)]
+    first, second = (run_adaptive(told_of(setting), setting, Planned().begin(setting), jobs) for _ in range(2))
+    assert np.isfinite(first.jobs["finish_s"]).all()
+    assert np.array_equal(first.jobs, second.jobs)
+
+
+@pytest.mark.parametrize(("name", "value"), [("ahead", 0), ("ahead", 2.0), ("makespan", -1), ("makespan", True)])
+def test_parameters_are_checked(name: str, value: Any) -> None:
+    with pytest.raises(PolicyError, match=name):
+        Planned(**{name: value})

@@ -1,0 +1,96 @@
+"""Pollux round by round: who gets what, what it remembers, what it refuses."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Belief
+from fastsim.adaptive_run import AdaptiveRun, run_adaptive
+from fastsim.errors import PolicyError
+from fastsim.performance.goodput import Noise
+from fastsim.policies import registry
+from fastsim.policies.deciders.pollux_decider import PolluxDecider
+from fastsim.policies.rounds.pollux import Pollux
+from tests.adaptive import adaptive_setting, random_jobs, told_of
+from tests.unit.policies.deciders.test_sia_decider import PERF, job
+
+
+def decider(setting: AdaptiveSetting | None = None, **more: Any) -> PolluxDecider:
+    given = {"power": -1.0, "generations": 20, "tuned": True} | more
+    return PolluxDecider(setting or adaptive_setting(), **given)
+
+
+def played(setting: AdaptiveSetting, count: int = 4, **parameters: Any) -> AdaptiveRun:
+    policy = Pollux(generations=10, **parameters)
+    return run_adaptive(told_of(setting), setting, policy.begin(setting), random_jobs(random.Random(5), count, 600.0))
+
+
+def test_new_jobs_get_one_gpu_each() -> None:
+    places = decider().decide(AdaptiveView(60.0, [job(0), job(1)]))
+    assert [len(places[number].nodes) for number in (0, 1)] == [1, 1]
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_a_lone_job_doubles_and_no_more_on_nodes_of_one_model(gpus: int) -> None:
+    setting = adaptive_setting()
+    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": dict.fromkeys(range(3), Belief(PERF, gpus))}
+    (place,) = decider(setting).decide(AdaptiveView(60.0, [job(0, age_s=9000.0, **known)])).values()
+    assert len(place.nodes) == 2 * gpus
+    assert set(place.nodes) <= set(range(len(setting.groups[place.group].gpus__n)))
+
+
+def test_rigid_jobs_and_untuned_ones_get_what_they_ask_for() -> None:
+    view = AdaptiveView(60.0, [job(0, "rigid", 3), job(1)])
+    assert [len(place.nodes) for place in decider().decide(view).values()] == [3, 1]
+    found = decider(tuned=False).decide(AdaptiveView(60.0, [job(0, num_gpu=3), job(1, num_gpu=2)]))
+    assert [len(found[number].nodes) for number in (0, 1)] == [3, 2]
+
+
+def test_states_of_the_last_search_begin_the_next_one() -> None:
+    pollux = decider()
+    pollux.decide(AdaptiveView(60.0, [job(0), job(1), job(2)]))
+    ids, states = pollux.herd
+    assert ids == (0, 1, 2)
+    begun = pollux._begun((2, 7, 0), np.zeros((3, len(pollux.nodes)), np.int32))
+    assert (begun[:, 1] == 0).all()
+    # Rows go by their order, not by their jobs.
+    assert np.array_equal(begun[:, 0], states[:, 0]) and np.array_equal(begun[:, 2], states[:, 2])
+
+
+def test_whole_runs_and_their_variants() -> None:
+    for setting, parameters in (
+        (adaptive_setting(), {}),
+        (adaptive_setting(4, 0, 0), {}),  # one GPU model
+        (adaptive_setting(), {"tuned": False}),
+        (adaptive_setting(), {"power": 0}),
+    ):
+        run = played(setting, **parameters)
+        assert run.jobs["ended"].all()
+        assert run.busy_s.sum() <= run.trained["gpu_s"].sum()
+        assert run.solver_s > 0
+
+
+def test_the_seed_decides() -> None:
+    groups, apps = adaptive_setting().groups, adaptive_setting().applications
+    one, same, other = (played(AdaptiveSetting(groups, apps, 60.0, seed)) for seed in (1, 1, 2))
+    assert np.array_equal(one.jobs, same.jobs) and np.array_equal(one.trained, same.trained)
+    assert not np.array_equal(one.trained, other.trained)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("pollux(power=1000)", "power"),
+        ("pollux(generations=0)", "generations"),
+        ("pollux(generations=1.5)", "generations"),
+        ("pollux(tuned=3)", "tuned"),
+    ],
+)
+def test_parameters_are_checked(text: str, complaint: str) -> None:
+    with pytest.raises(PolicyError, match=f"policy pollux, parameter {complaint}"):
+        registry.parse(text)
+    assert str(registry.parse("pollux(power=-2.0)")) == "pollux(power=-2.0)"
