@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting
-from fastsim.adaptive_run import begun, run_adaptive
 from fastsim.cluster.sia_specs import sia_cluster
+from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
+from fastsim.engine.adaptive.run import begun, run_adaptive
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.step_time_fit import _fitted
+from fastsim.policies.adaptive.pollux import Pollux
+from fastsim.policies.adaptive.rotation import Rotation
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.policies.rounds.pollux import Pollux
-from fastsim.policies.rounds.rotation import Rotation
-from fastsim.policies.rounds.sia import Sia
 from fastsim.simulation.adaptive import groups_of, jobs_of, setting_told
 from fastsim.workload.texts import workload_from
 from tests.adaptive import Whims

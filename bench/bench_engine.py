@@ -9,8 +9,8 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import LOAD, PODS, Timed
-from fastsim import engine
-from fastsim.memo import MEMOS
+from fastsim.engine.online import run as engine
+from fastsim.engine.online.memo_pool import MEMOS
 
 POLICIES = {"best_fit": 3.6, "fgd": 4.5, "pwr": 3.6, "0.9*fgd + 0.1*pwr": 9.0}
 """Ratio to the calibration loop that each may not exceed: three times what was measured first."""

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
+from fastsim.engine.shares.plan import RoundView, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import parse
-from fastsim.round_plan import RoundView, Setting
 
 KINDS, MODELS = 26, ("k80", "p100", "v100")
 

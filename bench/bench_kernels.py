@@ -9,8 +9,8 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
-from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
-from fastsim.plan import DIMS, KERNELS, NORMS, OnlinePlan
+from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
+from fastsim.engine.online.plan import DIMS, KERNELS, NORMS, OnlinePlan
 from fastsim_ext.nodes import NodeTable, TypicalTable
 from fastsim_ext.select import Selector
 from fastsim_ext.work import WorkTable

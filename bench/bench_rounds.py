@@ -9,12 +9,12 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
-from fastsim.job_batches import JobBatch, JobBatches
+from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
+from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting, setting_of
+from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.performance.oracle import Oracle
 from fastsim.reference.rounds.share_rounds import Rounds
-from fastsim.round_options import Job, RoundOptions
-from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting, setting_of
-from fastsim.round_run import RoundRun, run_rounds
 
 GPUS = 36
 """GPUs of each of three models."""

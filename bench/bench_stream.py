@@ -13,11 +13,11 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
+from fastsim.engine.online.recorder import FileTables
+from fastsim.engine.summary import Waits
+from fastsim.engine.tables import INTERVAL, OUTCOME, POD
 from fastsim.foundation.background_writer import Background
 from fastsim.foundation.checksum import content_checksum
-from fastsim.frames import INTERVAL, OUTCOME, POD
-from fastsim.recording import FileTables
-from fastsim.summary import Waits
 from fastsim.workload.pod_classes import PodClasses
 
 ROWS = int(os.environ.get("FASTSIM_BENCH_ROWS", "200000"))

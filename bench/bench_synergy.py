@@ -8,16 +8,16 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.conftest import Timed, shortest_s
-from fastsim.job_batches import JobBatch
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.run import TurnRun, looped, run_turns
+from fastsim.engine.orders.server_demands import TurnNeeds
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.shares.plan import Setting
 from fastsim.policies import registry
 from fastsim.reference.rounds.ordered_rounds import Turns as Twin
-from fastsim.round_options import Job, RoundOptions
-from fastsim.round_plan import Setting
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
-from fastsim.turn_needs import TurnNeeds
-from fastsim.turn_plan import TurnPlan
-from fastsim.turn_run import TurnRun, looped, run_turns
 
 ORIGINAL_ROUNDS_PER_S = 33.0
 """Rounds of Synergy's own simulator in a second of CPU time: fifo + tune, 128 GPUs, 9 jobs an hour, 1,135 jobs."""

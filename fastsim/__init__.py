@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster as Cluster
     from fastsim.decisions.explain import NeverTried as NeverTried
     from fastsim.decisions.explain import explain as explain
+    from fastsim.engine.fifo_pool import simulate_pool as simulate_pool
+    from fastsim.engine.online.closing_stages import Deschedule as Deschedule
+    from fastsim.engine.result import Result as Result
     from fastsim.errors import FastsimError as FastsimError
     from fastsim.errors import InputError as InputError
     from fastsim.errors import PolicyError as PolicyError
@@ -28,13 +31,11 @@ if TYPE_CHECKING:
     from fastsim.hardware.model_catalog import Catalog as Catalog
     from fastsim.performance.oracle import Oracle as Oracle
     from fastsim.performance.sensitivity import Sensitivity as Sensitivity
-    from fastsim.pool import simulate_pool as simulate_pool
     from fastsim.reports.charts.job_charts import job_chart as job_chart
     from fastsim.reports.comparison import Comparison as Comparison
     from fastsim.reports.comparison import compare as compare
     from fastsim.reports.report import Report as Report
     from fastsim.reports.report import report as report
-    from fastsim.result import Result as Result
     from fastsim.scenario.prices import Prices as Prices
     from fastsim.scenario.scenario import Scenario as Scenario
     from fastsim.simulation.resume import fork as fork
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from fastsim.simulation.simulate import PodTooLarge as PodTooLarge
     from fastsim.simulation.simulate import simulate as simulate
     from fastsim.simulation.simulate import simulate_many as simulate_many
-    from fastsim.stages import Deschedule as Deschedule
     from fastsim.telemetry.telemetry import Telemetry as Telemetry
     from fastsim.workload import Workload as Workload
     from fastsim.workload.typical_pods import TypicalPods as TypicalPods
@@ -56,15 +56,15 @@ _HOMES = {
     "reports.charts.job_charts": ("job_chart",),
     "performance.oracle": ("Oracle",),
     "reports.comparison": ("Comparison", "compare"),
-    "pool": ("simulate_pool",),
+    "engine.fifo_pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
     "reports.report": ("Report", "report"),
-    "result": ("Result",),
+    "engine.result": ("Result",),
     "simulation.resume": ("fork", "resume"),
     "performance.sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
     "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
-    "stages": ("Deschedule",),
+    "engine.online.closing_stages": ("Deschedule",),
     "experiments.sweep.sweep": ("Sweep",),
     "telemetry.telemetry": ("Telemetry",),
     "workload.typical_pods": ("TypicalPods",),

@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.leases cimport Leases
 
 cdef enum:
-    N_COUNTS = 9         # as fastsim.frames.COUNTS
-    N_TOTALS = 18        # as fastsim.frames.TOTALS
+    N_COUNTS = 9         # as fastsim.engine.tables.COUNTS
+    N_TOTALS = 18        # as fastsim.engine.tables.TOTALS
     N_AREAS = 7          # as fastsim_ext.gauge.AREAS
 
 cdef struct Change:      # a job comes or goes between the beginnings of two rounds
@@ -15,7 +15,7 @@ cdef struct Change:      # a job comes or goes between the beginnings of two rou
     int32_t kind, num_gpu
     bint finished
 
-cdef struct Row:         # as fastsim.frames.ROW
+cdef struct Row:         # as fastsim.engine.tables.ROW
     double t
     int64_t seq, kind, pod
     int64_t counts[N_COUNTS]

@@ -19,16 +19,16 @@ from fastsim_ext.gangs cimport gangs_grown
 AREAS = ("pods_pending", "cpu_milli_alloc", "cpu_milli_capacity", "gpu_milli_alloc", "gpu_milli_capacity", "frag",
          "power_mw")
 
-cdef enum:               # places in fastsim.frames.EVENTS; at one time, in this order
+cdef enum:               # places in fastsim.engine.tables.EVENTS; at one time, in this order
     DEPARTURE = 1
     SAMPLE = 3
     ARRIVAL = 5
     END = 6
 
-cdef enum:               # places in fastsim.frames.COUNTS
+cdef enum:               # places in fastsim.engine.tables.COUNTS
     RUNNING, PENDING, FINISHED, UNPLACED, LOST, ARRIVED_CPU, ARRIVED_GPU
 
-cdef enum:               # places in fastsim.frames.TOTALS
+cdef enum:               # places in fastsim.engine.tables.TOTALS
     CPU_ALLOC = 3
     MEM_ALLOC = 4
     GPU_ALLOC = 5

@@ -14,7 +14,7 @@ cdef class Indexed(Selector):
     cdef int class_room
     cdef int64_t largest_cpu, next_sweep, next_pack
     cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
-    # what decides where columns pay, see fastsim.columns.HABITS
+    # what decides where columns pay, see fastsim.engine.online.kernel_columns.HABITS
     cdef double window, long_window, upkeep_ns, look_ns, search_ns, miss_ns, worth_ns
     cdef int64_t sweep_every, pack_every, few_classes
     cdef readonly int64_t changes, built, packed, scans, searches, looked_at

@@ -7,7 +7,7 @@ from fastsim_ext.roster cimport Roster
 from fastsim_ext.work cimport WorkTable
 
 cdef enum:
-    ORDERED = 8          # the first queue rule that is an order: RULES of fastsim.plan come before
+    ORDERED = 8          # the first queue rule that is an order: RULES of fastsim.engine.online.plan come before
 
 
 @cython.final

@@ -1,7 +1,7 @@
 """Programs of shares in which nobody shares a GPU: every class by itself, then the GPU models.
 
-The equations of ``fastsim/policies/programs/alone.py``, without numpy. Rows: time of every class, rate of those that
-a rate is promised to, GPUs of every model.
+The equations of ``fastsim/policies/programs/interior_unpaired.py``, without numpy. Rows: time of every class, rate of
+those that a rate is promised to, GPUs of every model.
 """
 
 import numpy as np

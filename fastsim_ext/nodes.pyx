@@ -9,11 +9,11 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 from fastsim_ext.ahead cimport ahead, ahead_line, ahead_pages
+from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.frag cimport frag_amount, frag_classes
 from fastsim_ext.grouped cimport (
     STRIPS, View, grouped_again, grouped_classes, grouped_pack, grouped_unpack, grouped_view,
 )
-from fastsim_ext.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.power cimport power_cpu, power_gpu, power_mig
 from fastsim_ext.sums cimport sums_drop, sums_make
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
@@ -212,7 +212,8 @@ cdef class NodeTable:
         for i in range(0, <int> sizeof(Node), 64):
             ahead(<char*> &self.records[n] + i)
         for i in range(0, <int> (<char*> &self.listed[n] - <char*> &self.frag__nk[n, 0]) + 1, 64):
-            ahead(<char*> &self.frag__nk[n, 0] + i)      # and what lies between them, see fastsim.columns.TOGETHER
+            # and what lies between them, see fastsim.engine.online.kernel_columns.TOGETHER
+            ahead(<char*> &self.frag__nk[n, 0] + i)
         ahead(&self.cpu_left[n])
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])

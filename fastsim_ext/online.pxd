@@ -5,7 +5,7 @@ from fastsim_ext.nodes cimport NodeTable, Totals
 from fastsim_ext.select cimport Choice, Selector
 from fastsim_ext.work cimport WorkTable
 
-cdef enum:  # Queue: order of fastsim.plan.RULES
+cdef enum:  # Queue: order of fastsim.engine.online.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 cdef enum:  # Status: why advance() came back
     DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW

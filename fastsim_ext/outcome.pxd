@@ -6,7 +6,7 @@ cdef enum:  # Closes: what an outcome row ends, as bits
     POD = 2              # the pod's time in the system
     START = 4            # nothing: a stay begins (only told to those who ask)
 
-cdef enum:  # Span: values that are kept of outcome rows; order of fastsim.checkpoint.SPANS
+cdef enum:  # Span: values that are kept of outcome rows; order of fastsim.engine.checkpoint_folder.SPANS
     WAIT, JCT, LOST, SLOWDOWN, PAUSED, SPOILT, SPANS
 
 cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is

@@ -1,4 +1,4 @@
-# Programs of shares in which pairs may share GPUs; the slow twin is fastsim/policies/programs/together.py.
+# Programs of shares in which pairs may share GPUs; the slow twin is fastsim/policies/programs/interior_paired.py.
 from libc.stdint cimport int64_t
 
 cdef struct Paired:

@@ -1,4 +1,4 @@
-"""Programs of shares in which pairs may share GPUs: the equations of ``fastsim/policies/programs/together.py``.
+"""Programs of shares in which pairs may share GPUs: the equations of ``fastsim/policies/programs/interior_paired.py``.
 
 Rows: time of every class, rate of those that a rate is promised to, GPUs of every model. A column stands for one job
 or pair, so two jobs of one class put twice their time into the rows of that class.

@@ -5,7 +5,7 @@ from fastsim_ext.gangs cimport Gang, GangTable
 from fastsim_ext.seats cimport Seats
 from fastsim_ext.stakes cimport RESOURCES, Stake, StakeTable
 
-cdef enum:  # Mechanism: order of fastsim.turn_plan.MECHANISMS
+cdef enum:  # Mechanism: order of fastsim.engine.orders.plan.MECHANISMS
     FAIR, GREEDY, TUNE, OPT
 
 

@@ -8,7 +8,7 @@ from fastsim_ext.gauge cimport Gauge
 from fastsim_ext.leases cimport Leases, Task
 from fastsim_ext.ledger cimport Ledger
 
-cdef enum:  # Stop: order of fastsim.round_run.STOPS
+cdef enum:  # Stop: order of fastsim.engine.shares.run.STOPS
     DONE, ASK, HUNGRY, PRICE, DRAIN, STUCK, PAUSE
 
 cdef enum:  # Stage: where the loop goes on

@@ -10,7 +10,7 @@ from fastsim_ext.leases import Leases
 from fastsim_ext.ledger import Ledger
 
 class Rounds:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.round_run``."""
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
 
     table: GangTable
     leases: Leases

@@ -25,7 +25,7 @@ cdef bint round_completes(const Task* task, const Gang* gangs) noexcept nogil:
 
 @cython.final
 cdef class Rounds:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.round_run``."""
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,

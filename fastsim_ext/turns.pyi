@@ -12,7 +12,7 @@ from fastsim_ext.seats import Seats
 from fastsim_ext.stakes import StakeTable
 
 class Turns:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.turn_run``."""
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
 
     table: GangTable
     stakes: StakeTable

@@ -25,7 +25,7 @@ cdef enum:
 
 @cython.final
 cdef class Turns:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.turn_run``."""
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, packed__k, *,
                  int mechanism, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,

@@ -10,19 +10,19 @@ cdef enum:
 cdef enum:  # FragClass: where a node's free GPUs go for one typical pod
     Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, NO_ACCESS, FRAG_CLASSES
 
-cdef enum:  # Kernel: order of fastsim.plan.KERNELS
+cdef enum:  # Kernel: order of fastsim.engine.online.plan.KERNELS
     RANDOM, DOT_PRODUCT, GPU_CLUSTERING, GPU_PACKING, BEST_FIT, FGD, PWR, SIMON, PYTHON
 
-cdef enum:  # Normaliser: order of fastsim.plan.NORMALISERS
+cdef enum:  # Normaliser: order of fastsim.engine.online.plan.NORMALISERS
     NORM_NONE, MIN_MAX_0, MIN_MAX_100
 
-cdef enum:  # GpuPick: order of fastsim.plan.GPU_PICKS
+cdef enum:  # GpuPick: order of fastsim.engine.online.plan.GPU_PICKS
     PICK_BEST, PICK_WORST, PICK_RANDOM, PICK_FGD, PICK_PWR, PICK_DOT
 
-cdef enum:  # DotDim: order of fastsim.plan.DIMS
+cdef enum:  # DotDim: order of fastsim.engine.online.plan.DIMS
     MERGE, SHARE, DIVIDE, EXTEND
 
-cdef enum:  # DotNorm: order of fastsim.plan.NORMS
+cdef enum:  # DotNorm: order of fastsim.engine.online.plan.NORMS
     BY_NODE, BY_POD, BY_MAX
 
 cdef struct Node:        # the state of one node; *_left is what is free

@@ -4,7 +4,7 @@ from fastsim_ext.outcome cimport Outcome
 from fastsim_ext.tariff cimport Tariff
 from fastsim_ext.types cimport Pod
 
-cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.result.REASONS
+cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
     FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
     NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
     OUT_OF_MEMORY, GANG_TOO_LARGE

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, NodeGroup, Place
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, NodeGroup, Place
+from fastsim.engine.shares.plan import Setting
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
-from fastsim.round_plan import Setting
 
 APPS = Applications.default()
 SMALL = ("bert", "cifar10", "deepspeech2", "yolov3")

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
-from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
+from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference.online.devices import devices
 from fastsim.reference.online.dot import best_group
 from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power

@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis.strategies import DrawFn
 
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView, Setting
 from fastsim.performance.oracle import Oracle
-from fastsim.round_plan import Allocation, Floats, RoundView, Setting
 
 
 def oracle(alone: Sequence[Sequence[float]], shared: object = None, num_gpu: Sequence[int] | None = None) -> Oracle:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from hypothesis.strategies import SearchStrategy
 
-from fastsim import engine
 from fastsim.cluster.cluster import Cluster
-from fastsim.columns import HABITS
-from fastsim.engine import OnlineOptions, OnlineRun
-from fastsim.frames import OUTCOME, ROW
-from fastsim.memo import MEMOS
-from fastsim.plan import OnlinePlan
-from fastsim.result import Result, gathered
+from fastsim.engine.online import run as engine
+from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.memo_pool import MEMOS
+from fastsim.engine.online.plan import OnlinePlan
+from fastsim.engine.online.run import OnlineOptions, OnlineRun
+from fastsim.engine.result import Result, gathered
+from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.index import Indexed

@@ -14,8 +14,18 @@ import pyarrow as pa
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.online.plan import (
+    BACKFILL,
+    DIMS,
+    GPU_PICKS,
+    NORMALISERS,
+    NORMS,
+    QUEUES,
+    OnlinePlan,
+    PodRequest,
+    ScoreTerm,
+)
 from fastsim.hardware.model_catalog import Catalog, GpuModel
-from fastsim.plan import BACKFILL, DIMS, GPU_PICKS, NORMALISERS, NORMS, QUEUES, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.reference.online.nodes import Node, empty_node, taken
 from fastsim.reference.online.select import Selection

@@ -10,17 +10,17 @@ import hypothesis.strategies as st
 import numpy as np
 
 from fastsim.cluster.server import GB_MIB, Server
-from fastsim.job_batches import JobBatch
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.run import TurnRun, run_turns
+from fastsim.engine.orders.server_demands import TurnNeeds
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions
+from fastsim.engine.shares.plan import Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
 from fastsim.reference.rounds.ordered_rounds import Active, Turns
-from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
-from fastsim.round_plan import Setting
 from fastsim.scenario.sort_keys import TERMS
-from fastsim.turn_needs import TurnNeeds
-from fastsim.turn_plan import TurnPlan
-from fastsim.turn_run import TurnRun, run_turns
 
 MODELS = ("a", "b", "c")
 
@@ -134,7 +134,7 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
 
 def _placeable(jobs: list[Job], needs: TurnNeeds, mechanism: str) -> list[Job]:
     """Without jobs for which there would never be room."""
-    from fastsim.turn_run import room_for
+    from fastsim.engine.orders.run import room_for
 
     rooms = room_for(needs, mechanism)
     kept = [job for job in jobs if rooms[job.kind] >= max(job.num_gpu, 1)]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import ALONE, Allocation, Allocator, RoundView, Setting
 from fastsim.performance.oracle import Oracle
-from fastsim.round_plan import ALONE, Allocation, Allocator, RoundView, Setting
 
 MODELS = ("a", "b", "c")
 

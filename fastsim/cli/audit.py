@@ -21,7 +21,7 @@ def audit(folder: Path, as_json: bool) -> None:
     RUN is the folder of a saved run, whose inputs must still be what they were. Figures follow from its placements and
     the definitions (fastsim describe metrics), without the engine. Exit code 1 if one differs.
     """
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
 
     found = Result.load(folder).audit()
     if as_json:

@@ -39,7 +39,7 @@ def list_(kind: str, as_json: bool) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Where to.")
 def new_policy(name: str, out: Path) -> None:
     """Write a working policy of your own, its test, and the project that makes it a plugin."""
-    from fastsim.policies.new_policy import new_policy as written
+    from fastsim.policies.template import new_policy as written
 
     files = written(name, out)
     click.echo("".join(f"{path}\n" for path in files), nl=False)
@@ -68,8 +68,8 @@ def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bo
 
 
 def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None:
+    from fastsim.engine.audit.metric_definitions import FIGURE_TABLES, chosen, definition_text
     from fastsim.errors import ScenarioError
-    from fastsim.metric_definitions import FIGURE_TABLES, chosen, definition_text
 
     if table and table not in FIGURE_TABLES:
         raise ScenarioError("table", repr(table), f"one of {', '.join(FIGURE_TABLES)}")

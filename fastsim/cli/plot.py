@@ -26,9 +26,9 @@ def plot(
 
     Runs of one policy and load, such as those of several seeds, are one point of the charts over load.
     """
+    from fastsim.engine.result import Result
     from fastsim.reports.charts.chart_files import written_chart
     from fastsim.reports.charts.job_charts import job_chart
-    from fastsim.result import Result
 
     results = [Result.load(folder) for folder in folders]
     drawn = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)

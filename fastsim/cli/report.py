@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from fastsim.engine.result import Result
     from fastsim.reports.charts.gpu_occupancy import Window
-    from fastsim.result import Result
 
 TO_FILE = click.Path(path_type=Path, dir_okay=False)
 TO_FOLDER = click.Path(path_type=Path, file_okay=False)

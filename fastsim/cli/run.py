@@ -145,9 +145,9 @@ def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
     """Compare saved runs: a table, and charts over the demand that has arrived."""
+    from fastsim.engine.result import Result
     from fastsim.reports import comparison as plots
     from fastsim.reports import text_tables
-    from fastsim.result import Result
 
     comparison = plots.compare([Result.load(folder) for folder in folders], _labels(folders))
     for kind, path in files.items():
@@ -186,7 +186,7 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 
 def _keeping(text: str | None, keep: bool) -> Any:
     """A number of pods, or seconds of work such as '60s'."""
-    from fastsim.checkpoint import Keeping
+    from fastsim.engine.checkpoint_folder import Keeping
     from fastsim.errors import ScenarioError
 
     if text is None:
@@ -205,7 +205,7 @@ def _keeping(text: str | None, keep: bool) -> Any:
 @contextmanager
 def _resumable(out: Path | None) -> Iterator[None]:
     """Says how to go on, if Ctrl-C comes after a checkpoint; or that it came too late."""
-    from fastsim.checkpoint import STATE, working_folder
+    from fastsim.engine.checkpoint_folder import STATE, working_folder
     from fastsim.errors import Interrupted
 
     before = _identity(out)

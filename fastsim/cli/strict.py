@@ -44,7 +44,7 @@ def refuse_run(folder: Path) -> None:
     """As :func:`refuse_scenario`, of a saved run; one of objects in memory is left to the verb."""
     from collections.abc import Mapping
 
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
     from fastsim.scenario.scenario import Scenario
 
     written = Result.load(folder).provenance.get("scenario")

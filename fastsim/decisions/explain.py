@@ -27,10 +27,10 @@ from fastsim.decisions.replay import (
     replayed,
     sampled_pods,
 )
+from fastsim.engine.online.plan import PodRequest
+from fastsim.engine.result import Result
+from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
-from fastsim.frames import REASONS, device_lists
-from fastsim.plan import PodRequest
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.observer import NO_GPU_MEMORY

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fastsim.decisions.replay import Decision
-    from fastsim.plan import PodRequest
+    from fastsim.engine.online.plan import PodRequest
 
 SHOWN = 10
 """Nodes of a decision that are listed unless all are asked for."""

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine import OnlineRun
+from fastsim.engine.online.plan import PodRequest
+from fastsim.engine.online.run import OnlineRun
+from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
-from fastsim.frames import REASONS
-from fastsim.plan import PodRequest
 from fastsim_ext.observer import Observer
 from fastsim_ext.witness import Witness, filtered, picked, scored
 

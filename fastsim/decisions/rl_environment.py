@@ -20,11 +20,11 @@ from typing import Any, SupportsInt, cast
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.columns import read_only
 from fastsim.decisions.rl_episode import Episode, episode, rewards
-from fastsim.engine import OnlineOptions
+from fastsim.engine.online.kernel_columns import read_only
+from fastsim.engine.online.run import OnlineOptions
+from fastsim.engine.result import Result
 from fastsim.errors import FastsimError
-from fastsim.result import Result
 from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, stepped
 
 try:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
+from fastsim.engine.adaptive.run import run_adaptive
+from fastsim.engine.result import Result
 from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import prepared_adaptive, setting_told

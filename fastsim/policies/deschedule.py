@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fastsim.stages import RunningPod, RunView
+    from fastsim.engine.online.closing_stages import RunningPod, RunView
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from fastsim.errors import PolicyError
 
 if TYPE_CHECKING:
-    from fastsim.plan import OnlinePolicy
-    from fastsim.round_plan import RoundPolicy
+    from fastsim.engine.online.plan import OnlinePolicy
+    from fastsim.engine.shares.plan import RoundPolicy
 
 Create = Callable[[str, Mapping[str, object]], "OnlinePolicy | RoundPolicy"]
 

@@ -1,7 +1,8 @@
 """Policies by name: registration, discovery, description and the text form ``"0.9*fgd + 0.1*pwr"``.
 
 A policy class registers itself with ``@policy("dotted.name")``. Built-in families are the modules of
-``fastsim.policies.online``, which place pods, and of ``fastsim.policies.rounds``, which share out the time of jobs;
+``fastsim.policies.online``, which place pods, of ``fastsim.policies.shares``, which share out the time of jobs, of
+``fastsim.policies.adaptive`` and ``fastsim.policies.monitored``, and the module ``fastsim.policies.orders``;
 other packages add theirs through the entry-point group ``fastsim.policies``. Nothing here imports numpy, so the
 command line can list policies quickly.
 """
@@ -22,11 +23,13 @@ from fastsim.errors import PolicyError
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
-    from fastsim.plan import OnlinePolicy
-    from fastsim.round_plan import RoundPolicy
+    from fastsim.engine.online.plan import OnlinePolicy
+    from fastsim.engine.shares.plan import RoundPolicy
 
 ENTRY_POINT_GROUP = "fastsim.policies"
-FAMILIES = ("fastsim.policies.online", "fastsim.policies.rounds", "fastsim.policies.monitored")
+FAMILIES = ("fastsim.policies.online", "fastsim.policies.shares", "fastsim.policies.adaptive",
+            "fastsim.policies.monitored")  # fmt: skip
+ORDERS = "fastsim.policies.orders"
 
 T = TypeVar("T")
 
@@ -164,6 +167,7 @@ def _load_namesake(name: str) -> None:
 
 @lru_cache(maxsize=1)  # the modules of a package do not change while it runs
 def _discover() -> None:
+    importlib.import_module(ORDERS)
     for family in FAMILIES:
         package = importlib.import_module(family)
         for module in pkgutil.iter_modules(package.__path__):

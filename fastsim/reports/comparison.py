@@ -20,7 +20,7 @@ from fastsim.spelling import suggestion
 if TYPE_CHECKING:
     import altair as alt
 
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
 
 POINTS = 500
 """Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""

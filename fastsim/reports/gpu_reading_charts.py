@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from fastsim.engine.result import Result
 from fastsim.reports.charts.series import Series
 from fastsim.reports.line_points import line_points, time_unit
-from fastsim.result import Result
 
 DEVICES = 8
 """Most GPUs of a run that have a line each."""

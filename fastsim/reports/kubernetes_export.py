@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.result import Result
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim.hardware import mig
@@ -25,7 +26,6 @@ from fastsim.kubernetes.devices.gpu_slots import REPLICAS
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT
 from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.reports.kubernetes_originals import bound
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.workload import Workload, texts
 

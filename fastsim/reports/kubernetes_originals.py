@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
+from fastsim.engine.result import Result
 from fastsim.kubernetes.controllers import PodManifest, pods
 from fastsim.kubernetes.devices.device_resources import ALIBABA
 from fastsim.kubernetes.pod_rules.node_affinity import Places
 from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.result import Result
 
 PREFIX = "kubernetes:"
 """What texts begin with that stand for Kubernetes objects."""

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS
+from fastsim.engine.result import Result
+from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports.charts.series import Series
-from fastsim.result import Result
 
 Floats = npt.NDArray[np.float64]
 

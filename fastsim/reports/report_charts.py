@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from fastsim.frames import FRAG_COLUMNS
+from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
 from fastsim.reports import vega as specs
 from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, stays

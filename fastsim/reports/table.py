@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fastsim.engine.result import Result
 from fastsim.reports.charts.series import Series
 from fastsim.reports.line_points import over_time
-from fastsim.result import Result
 
 Choice = tuple[str, str, float, int]
 

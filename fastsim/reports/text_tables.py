@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
 
 Column = tuple[str, str, int, int]
 

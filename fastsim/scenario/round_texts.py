@@ -33,7 +33,7 @@ MEASURED = (3.0, 4.0, 5.0, 6.0)
 
 def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
     """The rates a text or an object stands for, at least on these GPU models."""
-    from fastsim.job_batches import pod_oracle
+    from fastsim.engine.rounds.job_batches import pod_oracle
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
 

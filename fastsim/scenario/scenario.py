@@ -48,12 +48,12 @@ class Scenario:
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
     ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
     in :class:`fastsim.scenario.run_rules.Regime` and ``fastsim.scenario.outages``; tables of quotas and weights are
-    kept as texts. From ``round_s`` to ``ideal`` see :class:`fastsim.round_options.RoundOptions`,
-    ``fastsim.scenario.round_texts`` and ``fastsim.fluid``. ``profiling`` is the part (0 to 1) of the rates of sharing
-    that is measured, with ``references`` workloads (None = all of them); with less than all, policies for pairs see
-    estimates. ``telemetry`` is explained in :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an
-    object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what Gavel's
-    simulator would print of a run in rounds; none of them decides anything.
+    kept as texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
+    ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
+    rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies
+    for pairs see estimates. ``telemetry`` is explained in :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a
+    text or an object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what
+    Gavel's simulator would print of a run in rounds; none of them decides anything.
     """
 
     cluster: Any = "openb"

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
+from fastsim.engine.result import Result
+from fastsim.engine.shares.plan import Setting
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
-from fastsim.result import Result
-from fastsim.round_plan import Setting
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    from fastsim.adaptive_run import AdaptiveRun
     from fastsim.cluster.cluster import Cluster
-    from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-    from fastsim.round_saving import RoundSaving
+    from fastsim.engine.adaptive.run import AdaptiveRun
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+    from fastsim.engine.rounds.checkpointing import RoundSaving
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -76,8 +76,8 @@ def played_adaptive(
     scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
 ) -> tuple[Result, Sequence[Message]]:
     """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
-    from fastsim import adaptive_frames
-    from fastsim.frames import LateFrames
+    from fastsim.engine.adaptive import tables as adaptive_frames
+    from fastsim.engine.tables import LateFrames
 
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
@@ -99,8 +99,8 @@ def driven_adaptive(
     checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
 ) -> AdaptiveRun:  # fmt: skip
     """Play the jobs."""
-    from fastsim.adaptive_run import run_adaptive
-    from fastsim.gauge_table import gauge_of
+    from fastsim.engine.adaptive.run import run_adaptive
+    from fastsim.engine.rounds.node_metrics import gauge_of
 
     told = setting_told(made.setting)
     timeline = scenario.record in ("timeline", "all")
@@ -177,7 +177,7 @@ def setting_told(setting: AdaptiveSetting) -> Setting:
 
 
 def _provenance(scenario: Scenario, made: PreparedAdaptive) -> dict[str, Any]:
-    from fastsim.result import provenance_of_build
+    from fastsim.engine.result import provenance_of_build
 
     told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s")}
     return {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.accepted_kinds import accepted_models
+from fastsim.engine.rounds.accepted_kinds import accepted_models
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import further
 from fastsim.simulation.run_warnings import ColumnIgnored, Message

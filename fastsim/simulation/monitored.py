@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.containers import Containers
+from fastsim.engine.monitored.containers import Containers
+from fastsim.engine.monitored.plan import MonitoredPlan
+from fastsim.engine.monitored.run import Asked, Exporter, MonitoredRun
+from fastsim.engine.pod_profiles import PodProfiles
+from fastsim.engine.result import Result
+from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, PolicyError, ScenarioError
-from fastsim.monitored_plan import MonitoredPlan
-from fastsim.monitored_run import Asked, Exporter, MonitoredRun
-from fastsim.pod_profiles import PodProfiles
-from fastsim.pod_totals import tariff_of
-from fastsim.result import Result
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.rounds import compatible
 from fastsim.telemetry.reading_model import Device
@@ -79,8 +79,8 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
 
 def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
     """The result of one scenario, in memory, without its samples."""
-    from fastsim.frames import LateFrames
-    from fastsim.monitored_frames import makers, measured, summary
+    from fastsim.engine.monitored.tables import makers, measured, summary
+    from fastsim.engine.tables import LateFrames
 
     began = (time.perf_counter(), time.process_time())
     made = prepared_monitored(scenario, policy)
@@ -138,7 +138,7 @@ def _again(first: Asked, rest: Iterator[Asked]) -> Iterator[Asked]:
 
 
 def _provenance(scenario: Scenario, made: PreparedMonitored) -> dict[str, Any]:
-    from fastsim.result import provenance_of_build
+    from fastsim.engine.result import provenance_of_build
 
     told = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
     return {

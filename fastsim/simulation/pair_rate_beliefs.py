@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from fastsim.engine.shares.plan import RoundPlan
 from fastsim.errors import ScenarioError
 from fastsim.performance.gavel_job_types import JOB_NAMES
-from fastsim.policies.rounds.estimator import Estimator
-from fastsim.round_plan import RoundPlan
+from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario.compat import switches_on
 
 if TYPE_CHECKING:
-    from fastsim.round_plan import Setting
+    from fastsim.engine.orders.plan import TurnPlan
+    from fastsim.engine.shares.plan import Setting
     from fastsim.scenario.scenario import Scenario
-    from fastsim.turn_plan import TurnPlan
 
 
 def believing(plan: RoundPlan | TurnPlan, setting: Setting, scenario: Scenario) -> RoundPlan | TurnPlan:

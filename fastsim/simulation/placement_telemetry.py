@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from fastsim.engine.online.telemetry_hook import TABLE, Samples
+from fastsim.engine.tables import LateFrames
+from fastsim.engine.telemetry_sampler import Sampling
 from fastsim.foundation import interrupts
-from fastsim.frames import LateFrames
-from fastsim.telemetry_run import Sampling
-from fastsim.watching import TABLE, Samples
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
     from fastsim.telemetry.telemetry import Telemetry
 
 ROWS = 1 << 18

@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.checkpoint import SUFFIX, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import SUFFIX, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.engine.online.arrivals import arrived_by, stream
+from fastsim.engine.rounds.checkpointing import is_of_rounds, taken_from
 from fastsim.errors import FastsimError, ResultError, ScenarioError
-from fastsim.feeding import arrived_by, stream
 from fastsim.foundation.folder_lock import held
-from fastsim.round_saving import is_of_rounds, taken_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.resume_rounds import fork_rounds, resume_rounds
 
 if TYPE_CHECKING:
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
     from fastsim.simulation.simulate import Progress
 
 FORK_FIELDS = (
@@ -140,8 +140,8 @@ def _copy_parts(taken: Checkpoint, source: Path, work: Path) -> None:
 
 def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, progress: Progress | None) -> Checkpoint:
     """The state at a time, in seconds, of the run that the checkpoint was taken of; its rows are in ``work``."""
-    from fastsim.engine import OnlineRun
-    from fastsim.saving import Saving
+    from fastsim.engine.online.checkpointing import Saving
+    from fastsim.engine.online.run import OnlineRun
 
     taken = Checkpoint(taken.meta | {"may_change": ["until_s"]}, taken.arrays)
     start = taken if taken.meta["loop"]["now"] <= at_s else None
@@ -165,7 +165,7 @@ def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, prog
 
 def _forked(taken: Checkpoint, begun: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:
     """What the first checkpoint of a fork says of where it comes from."""
-    from fastsim.saving import FORK_MAY_CHANGE
+    from fastsim.engine.online.checkpointing import FORK_MAY_CHANGE
 
     loop = begun.meta["loop"]
     at_s = loop["now"] if at_s is None else at_s

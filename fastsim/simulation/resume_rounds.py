@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.checkpoint import STATE, Keeping, unfinished
+from fastsim.engine.checkpoint_folder import STATE, Keeping, unfinished
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpointing import RoundSaving, taken_from
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.round_saving import RoundSaving, taken_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import is_adaptive
@@ -20,7 +20,7 @@ from fastsim.simulation.engine_choice import is_round_policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
     from fastsim.simulation.simulate import Progress
 
 FORK_FIELDS = ("policy", "until_s", "name", "log")

@@ -8,28 +8,28 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.accepted_kinds import AcceptedKinds
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.server_demands import TurnNeeds, needs_of
+from fastsim.engine.result import Result
+from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
+from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
+from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
+from fastsim.engine.rounds.pod_batches import PodBatches, Request, request_oracle, requests_of
+from fastsim.engine.shares.plan import RoundPlan, Setting, setting_of
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.job_batches import JobBatch, JobBatches
-from fastsim.pod_kinds import PodBatches, Request, request_oracle, requests_of
-from fastsim.result import Result
-from fastsim.round_options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
-from fastsim.round_plan import RoundPlan, Setting, setting_of
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation import pair_rate_beliefs
 from fastsim.simulation.binding_columns import check_entities, checked_columns
 from fastsim.simulation.engine_choice import refuse_begin, refuse_options_of_shares
-from fastsim.turn_needs import TurnNeeds, needs_of
-from fastsim.turn_plan import TurnPlan
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-    from fastsim.round_run import RoundRun
-    from fastsim.round_saving import RoundSaving
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+    from fastsim.engine.rounds.checkpointing import RoundSaving
+    from fastsim.engine.shares.run import RoundRun
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -130,18 +130,18 @@ def driven(
         "progress": progress, "checkpoint": checkpoint, "resume": resume,
     }  # fmt: skip
     if isinstance(made.plan, TurnPlan):
-        from fastsim.turn_run import run_turns
+        from fastsim.engine.orders.run import run_turns
 
         assert made.needs is not None
         return run_turns(made.setting, made.plan, made.needs, made.batches, made.options, **more)
-    from fastsim.round_run import run_rounds
+    from fastsim.engine.shares.run import run_rounds
 
     return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
 
 
 def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
     """Write the log; the run with only those tasks that its tables should have."""
-    from fastsim.gavel_log import write_gavel_log
+    from fastsim.engine.shares.gavel_log import write_gavel_log
 
     assert scenario.log is not None and isinstance(made.plan, RoundPlan)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
@@ -153,7 +153,7 @@ def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun
 
 def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundRun:
     """The run without rounds, with a gauge that saw nothing but its end."""
-    from fastsim.fluid import run_fluid
+    from fastsim.engine.shares.ideal import run_fluid
 
     assert isinstance(made.plan, RoundPlan)
     if made.plan.beliefs is not None:
@@ -167,7 +167,7 @@ def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], N
 
 def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
     """What measures the run."""
-    from fastsim.gauge_table import gauge_of
+    from fastsim.engine.rounds.node_metrics import gauge_of
 
     timeline = scenario.record in ("timeline", "all")
     return gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
@@ -221,8 +221,8 @@ def _jobs(
 
 
 def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:
-    from fastsim import round_frames
-    from fastsim.frames import LateFrames
+    from fastsim.engine.rounds import tables as round_frames
+    from fastsim.engine.tables import LateFrames
 
     kept = max(made.typical.kept, 1)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
@@ -237,7 +237,7 @@ def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tupl
 
 
 def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
-    from fastsim.result import provenance_of_build
+    from fastsim.engine.result import provenance_of_build
 
     options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
     if isinstance(made.plan, RoundPlan):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fastsim.engine.online.plan import GPU_PICKS, QUEUES
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.plan import GPU_PICKS, QUEUES
 from fastsim.policies import registry
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import switches_on
@@ -37,7 +37,7 @@ def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
 
 def _check_deschedule(value: tuple[Any, ...]) -> None:
     for step in value:  # numpy is loaded for a step only
-        from fastsim.deschedule_text import deschedule_from
+        from fastsim.policies.deschedule_text import deschedule_from
 
         deschedule_from(step)
 

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.checkpoint import Keeping
+from fastsim.engine.checkpoint_folder import Keeping
+from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import replacing_folder
-from fastsim.plan import OnlinePlan, OnlinePolicy
 from fastsim.policies import registry
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import regime_from
@@ -28,16 +28,16 @@ from fastsim.simulation.run_warnings import RunWarning as RunWarning
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    from fastsim.checkpoint import Checkpoint
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine import OnlineOptions
+    from fastsim.engine.checkpoint_folder import Checkpoint
+    from fastsim.engine.online.closing_stages import Deschedule
+    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.result import Result
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint
+    from fastsim.engine.shares.plan import RoundPolicy
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
-    from fastsim.result import Result
-    from fastsim.round_checkpoint import RoundCheckpoint
-    from fastsim.round_plan import RoundPolicy
     from fastsim.scenario.prices import Prices
-    from fastsim.stages import Deschedule
     from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
@@ -79,15 +79,15 @@ def simulate(
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
     :class:`fastsim.scenario.run_rules.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
     (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
-    :class:`fastsim.round_options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
-    plays jobs without rounds (``fastsim.fluid``): timeline and placements have no rows, ``realloc_s`` is 0 by default,
-    and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
+    :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
+    plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is
+    0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
     :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what
-    Gavel's simulator would print of them; :func:`fastsim.gavel_log.log_path` says where its notebooks look. With
-    ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the system; the
-    folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, the
-    state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the last one
-    there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    Gavel's simulator would print of them; :func:`fastsim.engine.shares.gavel_log.log_path` says where its notebooks
+    look. With ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the
+    system; the folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of
+    work, the state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the
+    last one there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
     """
     given = dict(locals())
     given["deschedule"] = tuple(deschedule)
@@ -194,9 +194,9 @@ def _played_pods(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
     keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
-    from fastsim.checkpoint import Checkpoint
-    from fastsim.engine import run_online
-    from fastsim.saving import begun
+    from fastsim.engine.checkpoint_folder import Checkpoint
+    from fastsim.engine.online.checkpointing import begun
+    from fastsim.engine.online.run import run_online
     from fastsim.workload.oversized_pods import Oversized
 
     if start is not None and not isinstance(start, Checkpoint):
@@ -226,8 +226,8 @@ def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
     keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
-    from fastsim.round_checkpoint import RoundCheckpoint
-    from fastsim.round_saving import begun
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint
+    from fastsim.engine.rounds.checkpointing import begun
     from fastsim.simulation.adaptive import is_adaptive, played_adaptive
     from fastsim.simulation.rounds import played_rounds
 
@@ -280,7 +280,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
 
 def _named(stack: ExitStack, result: Result, out: Path) -> Result:
     """The result in its folder, which gets its name, and all else is cleared away."""
-    from fastsim.result import FolderFrames
+    from fastsim.engine.result import FolderFrames
 
     stack.pop_all().close()
     return dataclasses.replace(result, frames=FolderFrames(out))
@@ -300,10 +300,10 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
 
 
 def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
-    from fastsim.deschedule_text import deschedule_from
-    from fastsim.engine import OnlineOptions
-    from fastsim.pod_totals import prices_for
-    from fastsim.stages import Inflation
+    from fastsim.engine.online.closing_stages import Inflation
+    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.totals.pod_totals import prices_for
+    from fastsim.policies.deschedule_text import deschedule_from
     from fastsim.telemetry.telemetry import telemetry_from
 
     return OnlineOptions(

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.checkpoint import STATE, Checkpoint, working_folder
+from fastsim.engine.checkpoint_folder import STATE, Checkpoint, working_folder
 from fastsim.errors import ResultError
 from fastsim.workload import Workload
 from fastsim_ext.build import CHECKED

@@ -196,7 +196,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["polars", "fastsim.simulation.simulate", "fastsim.engine", "fastsim.recording"])
+@pytest.mark.parametrize(
+    "module", ["polars", "fastsim.simulation.simulate", "fastsim.engine.online.run", "fastsim.engine.online.recorder"]
+)
 def test_a_signal_while_a_module_is_loaded(module: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", IMPORTING.format(module=module), *COMMANDS["pods"].split()]
     done = subprocess.run(

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from fastsim.cli.main import exit_code
+from fastsim.engine.result import Result
 from fastsim.policies import registry
-from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.cli.terminal import fastsim
 from tests.objects import node, pod, written
@@ -48,7 +48,7 @@ def test_a_stopped_run_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: 
     Workload.synth("openb", pods=400, seed=2).write(pods)
     words = ("run", "--cluster", "openb:20", "--workload", pods, "--checkpoint", 100, "--out", folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastsim.engine.closing_stages", _interrupt)
+        patch.setattr("fastsim.engine.online.run.closing_stages", _interrupt)
         assert called(*words) == 130
     assert capsys.readouterr().err.endswith(f"fastsim: interrupted; go on with: fastsim resume {folder}\n")
     assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
@@ -88,7 +88,7 @@ def test_an_interrupted_fork_is_resumed(capsys: pytest.CaptureFixture[str], tmp_
     words = ("--cluster", "openb:20", "--workload", pods, "--checkpoint", 300, "--keep-checkpoint", "--out", base)
     assert called("run", *words) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastsim.engine.closing_stages", _interrupt)
+        patch.setattr("fastsim.engine.online.run.closing_stages", _interrupt)
         assert called("fork", base, "--at", 9, "--policy", "pwr", "-o", out) == 130
     assert capsys.readouterr().err.endswith(f"fastsim: interrupted; go on with: fastsim resume {out}\n")
     assert called("resume", out) == 0 and Result.load(out).provenance["policy"] == "pwr"

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, Place
-from fastsim.adaptive_run import Rounds, begun
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
+from fastsim.engine.adaptive.run import Rounds, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
 from fastsim.reference.rounds.adaptive_job import JobByHand, ring_of

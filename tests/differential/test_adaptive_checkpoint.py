@@ -15,17 +15,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.adaptive_checkpoint import decisions, take_over
-from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan
-from fastsim.adaptive_run import AdaptiveRun, begun, run_adaptive
+from fastsim.engine.adaptive.checkpoint import decisions, take_over
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan
+from fastsim.engine.adaptive.run import AdaptiveRun, begun, run_adaptive
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
-from fastsim.policies.rounds.optimus import Optimus
-from fastsim.policies.rounds.planned import Planned
-from fastsim.policies.rounds.pollux import Pollux
-from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
-from fastsim.policies.rounds.served import ORDERS, Served
-from fastsim.policies.rounds.sia import Sia
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.policies.adaptive.optimus import Optimus
+from fastsim.policies.adaptive.planned import Planned
+from fastsim.policies.adaptive.pollux import Pollux
+from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
+from fastsim.policies.adaptive.served import ORDERS, Served
+from fastsim.policies.adaptive.sia import Sia
 from fastsim_ext.gauge import Gauge
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run

@@ -8,13 +8,13 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting, JobView
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, JobView
+from fastsim.engine.adaptive.run import run_adaptive
+from fastsim.policies.adaptive.rotation import Rotation
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.goodput_table import Offers
 from fastsim.policies.deciders.sia_decider import SiaDecider
 from fastsim.policies.deciders.sia_values import Singles
-from fastsim.policies.rounds.rotation import Rotation
-from fastsim.policies.rounds.sia import Sia
 from fastsim.reference.rounds.adaptive_rounds import played_by_hand
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 
 from fastsim.decisions.explain import FOUND, Explanation, ranks
 from fastsim.decisions.replay import AskedPod, Decision, replayed
-from fastsim.engine import OnlineOptions
-from fastsim.frames import REASONS
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
+from fastsim.engine.online.run import OnlineOptions
+from fastsim.engine.tables import REASONS
 from fastsim.reference.online.devices import devices
 from fastsim.reference.online.engine import ReferenceEngine
 from fastsim.reference.online.nodes import STAGES, Node, stage

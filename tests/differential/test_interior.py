@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastsim.policies.programs.alone import Alone
-from fastsim.policies.programs.groups import grouped
-from fastsim.policies.programs.together import Together
+from fastsim.engine.shares.plan import Floats, Ints
+from fastsim.policies.programs.interior_paired import Together
+from fastsim.policies.programs.interior_unpaired import Alone
+from fastsim.policies.programs.job_classes import grouped
 from fastsim.policies.solvers.interior_point import optimum
-from fastsim.round_plan import Floats, Ints
 from tests.rounds import oracle, setting, view
 from tests.strategies import scenarios_per_run
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine import OnlineOptions, run_online
-from fastsim.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.engine.online.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.reference.online.engine import simulate_reference
 from fastsim.reference.online.tables import ReferenceRun
-from fastsim.result import Result
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced

@@ -9,8 +9,8 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.online.plan import QUEUES
 from fastsim.hardware.mig import gpu_milli, instances
-from fastsim.plan import QUEUES
 from fastsim.scenario.run_rules import Regime
 from fastsim.scenario.sort_keys import SERVED
 from tests.differential.test_textbook import run, starts

@@ -11,11 +11,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.records import GANG
+from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.errors import PolicyError
-from fastsim.job_batches import JobBatch
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.round_records import GANG
-from fastsim.round_run import RoundRun, run_rounds
 from fastsim_ext.gauge import Gauge
 from tests.differential.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run

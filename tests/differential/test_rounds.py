@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, Job, RoundOptions
+from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
-from fastsim.job_batches import JobBatch
 from fastsim.performance.oracle import Oracle
 from fastsim.reference.rounds import share_rounds
-from fastsim.round_options import LATE_SHARES, QUIRKS, Job, RoundOptions
-from fastsim.round_plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
-from fastsim.round_run import run_rounds
 from tests.strategies import scenarios_per_run
 from tests.tenures import held_in_rounds, same_tenures, tenures
 

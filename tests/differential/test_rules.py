@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.plan import BACKFILL, QUEUES, ScoreTerm
+from fastsim.engine.online.plan import BACKFILL, QUEUES, ScoreTerm
 from fastsim.scenario.sort_keys import PODS_QUEUES
 from tests.differential.test_online import Narrow, assert_all_same, both, emptiest
 from tests.strategies import Scenario, ruled, scenarios_per_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from fastsim.plan import DIMS, GPU_PICKS, NORMS
+from fastsim.engine.online.plan import DIMS, GPU_PICKS, NORMS
 from fastsim.reference.online.nodes import fits
 from tests.backends import BACKENDS, GPU_WATTS, NodeState, Twin
 from tests.strategies import DETERMINISTIC, Situation, scenarios_per_run, situations

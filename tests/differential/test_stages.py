@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine import OnlineOptions, run_online
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.closing_stages import Deschedule, Inflation
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.reference.online.closing_stages import POLICIES, Step
 from fastsim.reference.online.engine import simulate_reference
 from fastsim.reference.online.tables import ReferenceRun
-from fastsim.result import Result
-from fastsim.stages import Deschedule, Inflation
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.differential.test_online import Narrow, assert_same

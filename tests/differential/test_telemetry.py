@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.engine import OnlineOptions, run_online
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.reference.telemetry import reference_samples
-from fastsim.result import Result
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.telemetry.usage_profile import Phase, Profile

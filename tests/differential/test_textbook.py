@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.reference.online.tables import ReferenceRun
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import OFF, Regime

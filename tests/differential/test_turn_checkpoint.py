@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fastsim.engine.orders.run import TurnRun, run_turns
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.job_batches import JobBatch
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.turn_run import TurnRun, run_turns
 from fastsim_ext.gauge import Gauge
 from tests.differential.test_round_checkpoint import LAST
 from tests.strategies import scenarios_per_run

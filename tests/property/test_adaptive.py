@@ -7,8 +7,8 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from fastsim.adaptive_run import begun
-from fastsim.policies.rounds.sia import Sia
+from fastsim.engine.adaptive.run import begun
+from fastsim.policies.adaptive.sia import Sia
 from tests.adaptive import adaptive_setting, random_jobs
 from tests.strategies import scenarios_per_run
 

@@ -12,13 +12,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Decider, JobView, Place
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Decider, JobView, Place
+from fastsim.engine.adaptive.run import run_adaptive
+from fastsim.policies.adaptive.pollux import Pollux
+from fastsim.policies.adaptive.rotation import Rotation
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.pollux_decider import PolluxDecider
 from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
-from fastsim.policies.rounds.pollux import Pollux
-from fastsim.policies.rounds.rotation import Rotation
-from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import fastsim as fs
-from fastsim.engine import OnlineOptions, run_online
+from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.policies import registry
-from fastsim.policies.rounds.queueing import Order
+from fastsim.policies.orders import Order
 from fastsim.simulation.adaptive import is_adaptive
 from fastsim.simulation.engine_choice import is_monitored_policy, is_round_policy
 from fastsim.simulation.simulate import run

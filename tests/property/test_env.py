@@ -14,9 +14,9 @@ import fastsim as fs
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
 from fastsim.decisions.rl_environment import SchedulingEnv
-from fastsim.plan import KERNELS
+from fastsim.engine.online.plan import KERNELS
+from fastsim.engine.result import FRAMES
 from fastsim.reference.online.devices import SCORER_STREAM, bounded
-from fastsim.result import FRAMES
 from tests.strategies import clusters, workloads
 
 FGD = KERNELS.index("fgd")

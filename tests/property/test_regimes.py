@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.engine import OnlineOptions, run_online
+from fastsim.engine.online.plan import QUEUES
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels
-from fastsim.plan import QUEUES
 from fastsim.reference.online.engine import ARRIVAL, ReferenceEngine
 from fastsim.reference.online.nodes import WHOLE
 from fastsim.reference.online.waiting_line import reserved_for
-from fastsim.result import Result
 from fastsim.scenario.run_rules import OFF
 from fastsim.workload import Workload
 from tests.property.test_runs import Rows, fullest, holding, intervals

@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 import numpy as np
 from hypothesis import given, settings
 
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.errors import PolicyError
-from fastsim.job_batches import JobBatch
 from fastsim.reference.rounds.share_rounds import Rounds
-from fastsim.round_run import RoundRun, run_rounds
 from tests.differential.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine import OnlineOptions, run_online
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.policies.registry import placing
 from fastsim.reference.online.engine import ReferenceEngine
 from fastsim.reference.online.nodes import WHOLE
-from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.strategies import Scenario, scenarios, scenarios_per_run
 

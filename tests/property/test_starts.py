@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.job_batches import JobBatch
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.shares.plan import RoundPlan, RoundPolicy
+from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.policies import registry
-from fastsim.policies.rounds.max_sum_throughput import MaxSumThroughput
-from fastsim.round_options import Job, RoundOptions
-from fastsim.round_plan import RoundPlan, RoundPolicy
-from fastsim.round_run import RoundRun, run_rounds
+from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
 from fastsim.simulation.adaptive import is_adaptive
 from tests.views import setting
 
@@ -24,7 +24,7 @@ def rules() -> list[RoundPolicy]:
     """Every policy of shares, in every mode, with and without deadlines."""
     made: list[Any] = []
     for cls in registry.classes():
-        if cls.__module__.startswith("fastsim.policies.rounds.") and not is_adaptive(cls()):
+        if cls.__module__.startswith("fastsim.policies.shares.") and not is_adaptive(cls()):
             known = {item.name: item for item in fields(cls)}
             modes = known["mode"].metadata["choices"] if "mode" in known else ("",)
             for given in ({"mode": mode} if mode else {} for mode in modes):

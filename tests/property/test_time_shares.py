@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundPolicy, RoundView
 from fastsim.policies import registry
-from fastsim.policies.rounds.strategy_proof import StrategyProof
-from fastsim.round_plan import ALONE, Allocation, RoundPolicy, RoundView
+from fastsim.policies.shares.strategy_proof import StrategyProof
 from tests.rounds import excess, oracle, setting, view, views
 from tests.strategies import scenarios_per_run
 

@@ -20,7 +20,7 @@ from fastsim.experiments.reproduce.reproduction import (
     published_table,
 )
 from fastsim.policies.registry import parse
-from fastsim.policies.rounds.names import ORIGINAL_NAMES
+from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import simulate_many
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from fastsim.engine.result import Result
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -20,7 +21,6 @@ from fastsim.experiments.reproduce.reproduction import (
     published_table,
 )
 from fastsim.policies.monitored.knots import KUBE_KNOTS
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import simulate_many
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.experiments.reproduce.fgd_protocol import RECORDED, trace
 from fastsim.experiments.reproduce.placement_curves import discrete_table, grar, interpolated
-from fastsim.frames import FRAG_COLUMNS
 from fastsim.simulation.run_warnings import PodTooLarge
 from fastsim.simulation.simulate import simulate
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
@@ -29,7 +30,6 @@ from fastsim.experiments.reproduce.reproduction import (
 )
 from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
 from fastsim.policies.registry import parse
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import simulate_many
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from fastsim.engine.result import Result
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -28,7 +29,6 @@ from fastsim.experiments.reproduce.reproduction import (
     published_table,
 )
 from fastsim.policies.registry import parse
-from fastsim.result import Result
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import simulate_many
 

@@ -114,7 +114,7 @@ def _refuse_mismatch(scenario: Scenario) -> None:
 
 
 def _original(name: Any, where: str) -> str:
-    from fastsim.policies.rounds.names import ORIGINAL_NAMES
+    from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 
     if name not in ORIGINAL_NAMES:
         hint = suggestion(str(name), list(ORIGINAL_NAMES))

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastsim.engine.result import FRAMES, Result, write_table
 from fastsim.errors import FastsimError, ResultError
 from fastsim.foundation.folder_lock import held
 from fastsim.foundation.parquet import replacing
-from fastsim.result import FRAMES, Result, write_table
 
 if TYPE_CHECKING:
     import polars as pl

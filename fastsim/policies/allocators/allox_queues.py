@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.errors import PolicyError
-from fastsim.round_plan import Allocation, Floats, Ints, RoundView
 
 NO_RATE = 1e-10
 """Steps/s that stand for a model on which a job cannot run, in the original's matrix."""

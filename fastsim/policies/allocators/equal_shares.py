@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.round_plan import Allocation, Floats, Ints, RoundView
+from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 
 
 def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) -> Floats:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastsim.round_plan import Floats
+from fastsim.engine.shares.plan import Floats
 
 RANK = 10
 RIDGE = 1e-2

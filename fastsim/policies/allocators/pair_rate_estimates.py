@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from fastsim.engine.shares.plan import Floats, Ints, RoundView, Setting
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.draws import kept_draws, restored_draws
 from fastsim.policies.allocators.matrix_completion import completed
-from fastsim.round_plan import Floats, Ints, RoundView, Setting
 
 
 class Estimates:

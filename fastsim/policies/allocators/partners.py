@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.policies.allocators.draws import kept_draws, restored_draws
 from fastsim.policies.allocators.equal_shares import part_of_cluster
 from fastsim.policies.allocators.rows import singles_and_pairs
-from fastsim.round_plan import Allocation, Floats, Ints, RoundView
 
 WORTH_STAYING = 1.0
 """A pair whose normalised rates, summed over its jobs and all models, are below this is given up."""

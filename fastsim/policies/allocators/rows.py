@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fastsim.round_plan import ALONE, Allocation, Floats, Ints
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints
 
 
 def singles_and_pairs(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import fixed_split
 from fastsim.performance.applications.step_times import packed

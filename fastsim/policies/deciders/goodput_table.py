@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveSetting, Belief, JobView
+from fastsim.engine.adaptive.plan import AdaptiveSetting, Belief, JobView
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application
 from fastsim.performance.goodput import Goodput, Limits, Noise

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application, fixed_split
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, packed

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.adaptive_plan import AdaptiveView, JobView
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView
 from fastsim.errors import SolverError
 from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
 from fastsim.policies.solvers.silent_highs import silent_highs, solve

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.policies.deciders.goodput_by_hand import grown_replicas
 from fastsim.policies.deciders.pollux_speedups import fair_share, first_times, keeping, speedups
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes

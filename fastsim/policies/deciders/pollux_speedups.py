@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.adaptive_plan import JobView
+from fastsim.engine.adaptive.plan import JobView
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import StepTimes
 from fastsim.performance.goodput import Goodput, Limits

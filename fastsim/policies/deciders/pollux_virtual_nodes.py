@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.adaptive_plan import AdaptiveSetting, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
 from fastsim.policies.deciders.sia_decider import node_groups
 
 Counts = npt.NDArray[np.int8]

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveView, JobView
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView
+from fastsim.engine.shares.plan import Allocator, Floats, RoundView, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
-from fastsim.round_plan import Allocator, Floats, RoundView, Setting
 
 DECIMALS = 5
 """Shares are rounded to so many."""

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fastsim.adaptive_plan import AdaptiveView, JobView
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView
 from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.step_times import packed

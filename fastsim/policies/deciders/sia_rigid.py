@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
 from fastsim.policies.deciders.pollux_virtual_nodes import VirtualNodes
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import Wishes, best_choices

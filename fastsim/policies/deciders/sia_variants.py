@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.adaptive_plan import AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
 from fastsim.policies.deciders.goodput_by_hand import Known, goodput_row, grown_replicas
 from fastsim.policies.deciders.node_placement import placed

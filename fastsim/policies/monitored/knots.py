@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from fastsim.monitored_plan import Lives, MonitoredPlan, Placed, Scheduler, Turn, View
+from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Placed, Scheduler, Turn, View
 from fastsim.policies.monitored.admission import OUTCOMES, Admission, Admitted
-from fastsim.policies.monitored.charges import Charges
-from fastsim.policies.monitored.pacing import Pace
+from fastsim.policies.monitored.declared_memory import Charges
+from fastsim.policies.monitored.policy_text import spelled
 from fastsim.policies.monitored.request_queue import RequestQueue
-from fastsim.policies.monitored.spelled import spelled
+from fastsim.policies.monitored.scheduler_latency import Pace
 from fastsim.policies.registry import about, policy
 
 KUBE_KNOTS = """@inproceedings{thinakaran2019kubeknots,

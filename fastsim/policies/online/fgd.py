@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fastsim.plan import ScoreTerm
-from fastsim.policies.online.weighted import Summand
+from fastsim.engine.online.plan import ScoreTerm
+from fastsim.policies.online.weighted_sum import Summand
 from fastsim.policies.registry import policy
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.policies.programs.groups import Groups
-from fastsim.policies.programs.max_min import Forgetful, level_program
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
+from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.programs.min_duration import job_groups
-from fastsim.policies.programs.shares import Shares, inverse, isolated_rate
+from fastsim.policies.programs.objectives import Forgetful, level_program
+from fastsim.policies.programs.share_program import Shares, inverse, isolated_rate
 from fastsim.policies.solvers.highs import Solution
-from fastsim.round_plan import Allocation, Floats, RoundView
 
 STEPS = 100
 """Newton steps at most; the bound rises with each, so more only means noise."""

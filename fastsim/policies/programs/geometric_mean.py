@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.round_plan import Allocation, Floats, Ints, RoundView
+from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 
 STEPS = 200
 """Newton steps at most; some 25 are usual."""

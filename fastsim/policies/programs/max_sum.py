@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.errors import PolicyError
-from fastsim.policies.programs.groups import Groups, alike, grouped
-from fastsim.policies.programs.max_min import Forgetful
-from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
-from fastsim.round_plan import Floats, RoundView
+from fastsim.policies.programs.job_classes import Groups, alike, grouped
+from fastsim.policies.programs.objectives import Forgetful
+from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 
 
 class MaxSum(Forgetful):

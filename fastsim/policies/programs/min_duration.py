@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastsim.policies.programs.groups import Groups, grouped
-from fastsim.policies.programs.max_min import Forgetful, level_program
-from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
-from fastsim.round_plan import Floats, RoundView
+from fastsim.engine.shares.plan import Floats, RoundView
+from fastsim.policies.programs.job_classes import Groups, grouped
+from fastsim.policies.programs.objectives import Forgetful, level_program
+from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 
 FIRST_S, LAST_S, CLOSE = 100.0, 1e6, 1.05
 """The published bisection: first interval in seconds, and the ratio of its ends at which it stops."""

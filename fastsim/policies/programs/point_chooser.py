@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fastsim.policies.programs.best_points import best_points
+from fastsim.policies.programs.opt_allocation import best_points
 from fastsim.policies.solvers.highs import Solver
 
 if TYPE_CHECKING:

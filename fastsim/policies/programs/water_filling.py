@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.shares.plan import Floats, Ints, RoundView
 from fastsim.errors import SolverError
-from fastsim.policies.programs.groups import Groups
-from fastsim.policies.programs.max_min import Forgetful, fair_groups, fair_scale, level_program
-from fastsim.policies.programs.shares import NO_FLOOR, Shares, inverse
+from fastsim.policies.programs.job_classes import Groups
+from fastsim.policies.programs.objectives import Forgetful, fair_groups, fair_scale, level_program
+from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 from fastsim.policies.solvers.highs import Solution
-from fastsim.round_plan import Floats, Ints, RoundView
 
 HELD = 1e-6
 """Dual from which a job counts as held. All rising jobs' duals sum to 1; the solver's noise is below 1e-8."""

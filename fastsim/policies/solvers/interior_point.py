@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fastsim.round_plan import Floats
+from fastsim.engine.shares.plan import Floats
 
 TOLERANCE = 1e-8
 """Relative residuals and duality gap at which the method ends."""

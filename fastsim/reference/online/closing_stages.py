@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.reference.online.nodes import WHOLE, Node, demand, demand_with_instances, given_back, taken
 from fastsim.reference.online.tables import Outcome, stage_row

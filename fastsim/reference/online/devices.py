@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastsim.plan import OnlinePlan, PodRequest
+from fastsim.engine.online.plan import OnlinePlan, PodRequest
 from fastsim.reference.online.dot import best_group
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.reference.online.nodes import Node, fitting_devices, shares

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
 from fastsim.reference.online.nodes import WHOLE, Node, demand
 
 MOST_CPU = 128_000

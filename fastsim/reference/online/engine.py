@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.plan import OnlinePlan
+from fastsim.engine.online.plan import OnlinePlan
 from fastsim.reference.online.closing_stages import Stages, Step, closing_stages, deschedule
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.reference.online.gangs import Gangs, lasting_reasons, offer_gang, stop

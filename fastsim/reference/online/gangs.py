@@ -16,7 +16,7 @@ from fastsim.reference.online.tenants import Tenants
 from fastsim.reference.online.waiting_line import Entry
 
 if TYPE_CHECKING:
-    from fastsim.plan import PodRequest
+    from fastsim.engine.online.plan import PodRequest
     from fastsim.reference.online.engine import ReferenceEngine
 
 

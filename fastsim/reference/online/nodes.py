@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import eligible
-from fastsim.plan import PodRequest
 
 WHOLE = 1000
 """Milli-GPU of a device nobody uses."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fastsim.plan import PodRequest, ScoreTerm
+from fastsim.engine.online.plan import PodRequest, ScoreTerm
 from fastsim.reference.online.dot import MOST_CPU, MOST_GPU, dot_product
 from fastsim.reference.online.frag import Fragmentation, power
 from fastsim.reference.online.nodes import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
+from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference.online.devices import SCORER_STREAM, bounded, devices
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.reference.online.nodes import STAGES, Node, fitting_devices, seen, stage

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.node_constraints import conditions_of, node_labels
-from fastsim.plan import PodRequest
 from fastsim.reference.online.frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
 from fastsim.reference.online.nodes import WHOLE, Node, Shape, demand_with_instances
 from fastsim.workload.typical_pods import PodBatches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
 from fastsim.reference.online.nodes import WHOLE, Node, demand_with_instances
 from fastsim.reference.online.tables import Outcome
 from fastsim.scenario.run_rules import Regime

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fastsim.adaptive_plan import NEVER, AdaptiveJob
+from fastsim.engine.adaptive.plan import NEVER, AdaptiveJob
 from fastsim.performance.applications.application import TOLERANCE, Application, Split, fixed_split
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
 from fastsim.performance.goodput import Limits, Noise, Perf

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fastsim.adaptive_ground import Ground
-from fastsim.adaptive_plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, AdaptiveView, Belief, JobView, Place
+from fastsim.engine.adaptive.ground_truth import Ground
+from fastsim.engine.adaptive.plan import (
+    AdaptiveJob,
+    AdaptivePlan,
+    AdaptiveSetting,
+    AdaptiveView,
+    Belief,
+    JobView,
+    Place,
+)
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.reference.rounds.adaptive_job import EVERYWHERE, JobByHand, ring_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fastsim.round_options import Job
+from fastsim.engine.rounds.options import Job
 
 Pair = tuple[int, ...]
 """A candidate: one job, or two."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from fastsim.engine.rounds.options import RoundOptions
 from fastsim.performance.oracle import Oracle
-from fastsim.round_options import RoundOptions
 
 
 def true_rates(oracle: Oracle, kinds: Sequence[int], model: int) -> list[float]:

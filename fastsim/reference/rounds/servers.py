@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastsim.turn_needs import TurnNeeds
+from fastsim.engine.orders.server_demands import TurnNeeds
 
 Vector = tuple[float, ...]
 """Milli-CPU, MiB, MB/s."""

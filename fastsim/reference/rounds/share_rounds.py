@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView, Setting
 from fastsim.errors import PolicyError
 from fastsim.reference.rounds.leases import Outcome, Pair, Task, gpus_given
 from fastsim.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
-from fastsim.round_options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
-from fastsim.round_plan import ALONE, Allocation, RoundPlan, RoundView, Setting
 
 
 def in_order(candidate: Pair) -> tuple[int, Pair]:

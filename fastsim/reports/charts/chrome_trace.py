@@ -15,11 +15,11 @@ from typing import Any
 
 import polars as pl
 
+from fastsim.engine.result import Result
 from fastsim.errors import ResultError
 from fastsim.reports.charts.chart_files import written_file
 from fastsim.reports.charts.gpu_occupancy import Window, stays
 from fastsim.reports.charts.series import seed_text
-from fastsim.result import Result
 
 SLICES = 200_000
 """Most slices of a trace: viewers are slow beyond. Of more, one pod of two is kept, or one of three, ..."""

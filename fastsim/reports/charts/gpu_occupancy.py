@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastsim.result import Result
+from fastsim.engine.result import Result
 
 Floats = npt.NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from fastsim.spelling import suggestion
 if TYPE_CHECKING:
     import altair as alt
 
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
 
 
 class _Axes(NamedTuple):

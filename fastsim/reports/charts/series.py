@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from fastsim.result import Result
+    from fastsim.engine.result import Result
 
 SEED = re.compile(r"(?<=[?&])(tune_)?seed=[^&]*&?")
 """The seed in the text of a cluster or workload."""

@@ -19,10 +19,10 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine import OnlineOptions, run_online
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import Result
 from fastsim.experiments.reproduce.placement_curves import discrete_table
-from fastsim.plan import OnlinePlan, ScoreTerm
-from fastsim.result import Result
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.conftest import SHARED

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from fastsim.result import Result
+from fastsim.engine.result import Result
 from tests.golden.fgd.fgd import FGD, arrivals, discrete, inputs, placement_sha256, plans, simulated
 
 CURVES = ("alloc_pct", "frag_pct", "frag_ratio_pct")

@@ -8,8 +8,8 @@ from functools import lru_cache
 import polars as pl
 import pytest
 
+from fastsim.engine.result import Result
 from fastsim.reference.online.engine import simulate_reference
-from fastsim.result import Result
 from fastsim.workload import Workload
 from tests.golden.fgd.fgd import (
     FGD,

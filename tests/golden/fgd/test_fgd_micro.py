@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
 from fastsim.workload.typical_pods import TypicalPods
 from tests.backends import BACKENDS, Backend, NodeState
 from tests.conftest import SHARED

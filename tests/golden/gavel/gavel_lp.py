@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.policies import registry
-from fastsim.policies.rounds.names import ORIGINAL_NAMES
-from fastsim.round_plan import Allocation, Floats, RoundView, Setting
+from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from tests.conftest import SHARED
 
 GAVEL = SHARED / "golden/gavel"

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.job_batches import JobBatches
+from fastsim.engine.rounds.job_batches import JobBatches
+from fastsim.engine.rounds.options import QUIRKS, RoundOptions
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
+from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.policies import registry
-from fastsim.policies.rounds.names import ORIGINAL_NAMES
-from fastsim.round_options import QUIRKS, RoundOptions
-from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
-from fastsim.round_run import RoundRun, run_rounds
+from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from fastsim.scenario.prices import CLOUDS, Prices
 from fastsim.workload import Workload
 from tests.golden.gavel import gavel

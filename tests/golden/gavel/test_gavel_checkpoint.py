@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.round_run import RoundRun
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.shares.run import RoundRun
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.round_figures import round_figures
-from fastsim.round_plan import Allocation, RoundView
+from fastsim.engine.rounds.job_metrics import round_figures
+from fastsim.engine.shares.plan import Allocation, RoundView
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import SOLVED, Recorded, runs
 

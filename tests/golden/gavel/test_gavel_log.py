@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.gavel_log import write_gavel_log
+from fastsim.engine.shares.gavel_log import write_gavel_log
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
 

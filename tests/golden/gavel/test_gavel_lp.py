@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy.optimize import linprog
 
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.geometric_mean import Discounted
 from fastsim.policies.programs.min_duration import bisected_s
-from fastsim.policies.rounds.max_min_fairness_water_filling import WaterFillingFairness
-from fastsim.round_plan import Allocation, Floats, RoundView
+from fastsim.policies.shares.water_filling import WaterFillingFairness
 from tests.golden.gavel.gavel_lp import (
     GAVEL,
     Call,

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from fastsim.round_figures import round_figures
+from fastsim.engine.rounds.job_metrics import round_figures
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import SOLVED, Recorded, Replay, recorded, runs
 

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.containers import Containers
-from fastsim.monitored_plan import Lives, MonitoredPlan, Scheduler, Turn
+from fastsim.engine.monitored.containers import Containers
+from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Scheduler, Turn
+from fastsim.policies.monitored.exclusive_and_gpushare import Exclusive, GpuShare
 from fastsim.policies.monitored.knots import Knots
-from fastsim.policies.monitored.slots import Exclusive, GpuShare
 from fastsim.telemetry.reading_model import V100, Device
 from fastsim.telemetry.sample_and_hold import window
 from fastsim.telemetry.usage_profile import DETECTOR

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastsim.containers import Containers
-from fastsim.monitored_plan import Lives
+from fastsim.engine.monitored.containers import Containers
+from fastsim.engine.monitored.plan import Lives
 from fastsim.telemetry.reading_model import V100, Resident, readings
 from fastsim.telemetry.sample_and_hold import refresh_times, seen_s, window
 from fastsim.telemetry.usage_profile import DETECTOR

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.adaptive_plan import AdaptiveJob
+from fastsim.engine.adaptive.plan import AdaptiveJob
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from tests.golden.sia.sia import SIA, golden_applications

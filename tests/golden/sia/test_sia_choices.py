@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, JobView, Place
-from fastsim.adaptive_run import run_adaptive
 from fastsim.cluster.sia_specs import sia_cluster
+from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.run import run_adaptive
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import Wishes, best_choices, objective_of
 from fastsim.policies.deciders.sia_values import NONE
-from fastsim.policies.rounds.sia import Sia
 from fastsim.simulation.adaptive import groups_of, setting_told
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications

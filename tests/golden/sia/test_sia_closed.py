@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveSetting
-from fastsim.adaptive_run import AdaptiveRun, run_adaptive
 from fastsim.cluster.sia_specs import sia_cluster
-from fastsim.policies.rounds.rotation import PROGRAMS, Rotation
-from fastsim.policies.rounds.sia import Sia
+from fastsim.engine.adaptive.plan import AdaptiveSetting
+from fastsim.engine.adaptive.run import AdaptiveRun, run_adaptive
+from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.simulation.adaptive import groups_of, setting_told
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fastsim.policies.rounds.sia import Sia
+from fastsim.policies.adaptive.sia import Sia
 from tests.golden.sia.sia import SIA, lines
 from tests.golden.sia.sia_runs import RecordedRun
 from tests.golden.sia.test_sia_closed import BARS, off, played

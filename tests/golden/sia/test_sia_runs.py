@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fastsim.adaptive_plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, NodeGroup, Place
-from fastsim.adaptive_run import begun
+from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, NodeGroup, Place
+from fastsim.engine.adaptive.run import begun
 from fastsim.reference.rounds.adaptive_job import JobByHand
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.run import TurnRun, looped
+from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.shares.run import STOPS
 from fastsim.policies import registry
-from fastsim.round_records import GANG, MOMENT
-from fastsim.round_run import STOPS
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
-from fastsim.turn_plan import TurnPlan
-from fastsim.turn_run import TurnRun, looped
 from tests.golden.synergy.synergy import SYNERGY
 
 ORDERS = {"FIFO": "fcfs", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "drf", "TETRIS": "tetris"}

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from fastsim.cluster.server import GB_MIB, Server
-from fastsim.job_batches import JobBatch
+from fastsim.engine.orders.run import looped
+from fastsim.engine.orders.server_demands import TurnNeeds, needs_on
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions
+from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.shares.plan import Setting
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies import registry
-from fastsim.round_options import TURN_QUIRKS, Job, RoundOptions
-from fastsim.round_plan import Setting
-from fastsim.round_records import GANG, MOMENT
 from fastsim.scenario.compat import switches_on
-from fastsim.turn_needs import TurnNeeds, needs_on
-from fastsim.turn_run import looped
 from tests.golden.synergy.synergy import SYNERGY, lines
 
 SNAPSHOTS = lines("micro_alloc.jsonl.gz") if SYNERGY.exists() else []

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster.server import Server
 from fastsim.performance.sensitivity import QUIRKS, Sensitivity
-from fastsim.policies.programs.best_points import best_points, spread
+from fastsim.policies.programs.opt_allocation import best_points, spread
 from fastsim.policies.solvers.highs import Solver
 from tests.golden.synergy import synergy
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.tables import gpu_demand_pct, turn_figures
 from fastsim.simulation.rounds import PreparedRounds
-from fastsim.turn_frames import gpu_demand_pct, turn_figures
-from fastsim.turn_plan import TurnPlan
 from tests.golden.synergy.synergy_runs import Recorded, held_by_round, recorded
 
 RUNS = recorded()

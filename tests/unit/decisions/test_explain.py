@@ -14,8 +14,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.decisions.explain import CHECKS, explain, explained, ranks
+from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ResultError, ScenarioError
-from fastsim.frames import REASONS
 from fastsim.scenario.scenario import Scenario
 from tests.unit.decisions.test_replay import named, pods
 from tests.unit.ext.test_nodes import t4

@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.decisions.explain import explained
 from fastsim.decisions.explain_text import explanation_text, nearest, request_text, write_csv
-from fastsim.plan import PodRequest
+from fastsim.engine.online.plan import PodRequest
 from fastsim.scenario.scenario import Scenario
 from tests.unit.decisions.test_replay import named, pods
 from tests.unit.ext.test_nodes import t4

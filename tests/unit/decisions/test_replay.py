@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from fastsim.decisions.replay import AskedPod, asked_pods, replayed, sampled_pods
+from fastsim.engine.online.closing_stages import Deschedule, RunningPod, RunView
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, prepared
-from fastsim.stages import Deschedule, RunningPod, RunView
 from fastsim.workload import Workload
 from tests.unit.ext.test_nodes import t4
 

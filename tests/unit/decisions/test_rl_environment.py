@@ -18,9 +18,9 @@ pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl ext
 from gymnasium.utils.env_checker import check_env
 
 from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
-from fastsim.plan import KERNELS, NodeColumns, PodRequest
+from fastsim.engine.online.plan import KERNELS, NodeColumns, PodRequest
+from fastsim.engine.result import FRAMES
 from fastsim.reference.online.devices import SCORER_STREAM, bounded
-from fastsim.result import FRAMES
 
 FGD = KERNELS.index("fgd")
 

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.adaptive_plan import AdaptiveJob, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, NodeGroup
 from fastsim.errors import FastsimError
 from fastsim.experiments.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, sizes_of
-from fastsim.policies.rounds.rotation import Rotation
-from fastsim.policies.rounds.sia import Sia
+from fastsim.policies.adaptive.rotation import Rotation
+from fastsim.policies.adaptive.sia import Sia
 from tests.adaptive import adaptive_setting
 
 JOB = AdaptiveJob(30.0, "cifar10", 2, 1024)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fastsim.columns import HABITS
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.memo import Memo
 from tests.unit.ext.test_grouped import THIRDS
 from tests.unit.ext.test_index import COLUMNS, KeptDecision, asked, cluster

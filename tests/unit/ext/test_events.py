@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastsim.frames import EVENTS, ROW
+from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.events import DepartureQueue
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import DrawFn
 
-from fastsim.columns import ModelIds, node_columns, plan_columns, typical_columns
-from fastsim.plan import GPU_PICKS, KERNELS, OnlinePlan
+from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
+from fastsim.engine.online.plan import GPU_PICKS, KERNELS, OnlinePlan
 from fastsim.reference.online.frag import Fragmentation
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.nodes import NodeTable, TypicalTable

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.columns import HABITS, node_kinds
-from fastsim.engine import OnlineOptions
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.kernel_columns import HABITS, node_kinds
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.index import Indexed

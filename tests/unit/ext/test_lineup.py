@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.engine.online.plan import RULES
 from fastsim.errors import ScenarioError
-from fastsim.plan import RULES
 from fastsim.scenario.sort_keys import PODS, line_order
 
 

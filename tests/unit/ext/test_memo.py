@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.memo import MemoPool, memo_key
+from fastsim.engine.online.memo_pool import MemoPool, memo_key
 from fastsim_ext.memo import Memo
 from tests.strategies import scenarios_per_run
 

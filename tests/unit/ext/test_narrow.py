@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.columns import node_kinds
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.kernel_columns import node_kinds
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.column import ColumnTable
 from fastsim_ext.index import Indexed
 from fastsim_ext.memo import Memo

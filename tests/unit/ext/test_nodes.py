@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.columns import ModelIds, node_columns, typical_columns
+from fastsim.engine.online.kernel_columns import ModelIds, node_columns, typical_columns
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.nodes import NodeTable, TypicalTable
 

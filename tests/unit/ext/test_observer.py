@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.decisions.explain import explained
 from fastsim.decisions.replay import AskedPod, Replay
-from fastsim.engine import OnlineOptions, run_online
-from fastsim.plan import QUEUES
+from fastsim.engine.online.plan import QUEUES
+from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.scenario.scenario import Scenario as Spec
 from fastsim.simulation.simulate import Prepared
 from fastsim.workload import Workload

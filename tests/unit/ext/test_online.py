@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.frames import EVENTS, ROW
+from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.online import AREAS
 from fastsim_ext.work import WorkTable
 from tests.unit.ext.test_nodes import t4

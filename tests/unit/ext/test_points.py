@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from fastsim.columns import plan_columns
-from fastsim.plan import KERNELS, OnlinePlan
+from fastsim.engine.online.kernel_columns import plan_columns
+from fastsim.engine.online.plan import KERNELS, OnlinePlan
 from fastsim_ext.select import Selector
 from tests.backends import NodeState, indexed
 from tests.unit.ext.test_grouped import CPUS, THIRDS, Question, questions, tables

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.columns import plan_columns
-from fastsim.frames import INTERVAL, OUTCOME, REASONS
-from fastsim.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
+from fastsim.engine.online.kernel_columns import plan_columns
+from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
+from fastsim.engine.tables import INTERVAL, OUTCOME, REASONS
 from fastsim_ext.nodes import NodeTable
 from fastsim_ext.online import Online
 from fastsim_ext.select import Selector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from tests.unit.ext.test_index import COLUMNS, KeptDecision, cluster
 from tests.unit.ext.test_select import Decision
 

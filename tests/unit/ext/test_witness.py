@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.frames import REASONS
-from fastsim.plan import QUEUES, OnlinePlan, ScoreTerm
+from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
+from fastsim.engine.tables import REASONS
 from fastsim_ext.online import Online
 from fastsim_ext.witness import ABSENT, Witness, filtered, picked, scored
 from tests.unit.ext.test_nodes import t4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.frames import OUTCOME
+from fastsim.engine.tables import OUTCOME
 from fastsim_ext.work import WorkTable
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

@@ -18,7 +18,7 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.foundation import interrupts
-from fastsim.policies.online.user import PythonScorer
+from fastsim.policies.online.python_scorer import PythonScorer
 
 SIGNALS = [(signal.SIGINT, KeyboardInterrupt, 130), (signal.SIGTERM, interrupts.Terminated, 143)]
 

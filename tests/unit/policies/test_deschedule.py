@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.plan import PodRequest
+from fastsim.engine.online.closing_stages import RunningPod
+from fastsim.engine.online.plan import PodRequest
 from fastsim.policies.deschedule import DESCHEDULERS, CosSim, FragMultiPod, FragOnePod
-from fastsim.stages import RunningPod
 
 
 def pod(seq: int, node: int, cpu: int = 0, gpu: int = 0) -> RunningPod:

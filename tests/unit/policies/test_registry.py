@@ -160,8 +160,8 @@ def test_a_name_belongs_to_one_class() -> None:
 def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "lab_policies.py").write_text(
         "from dataclasses import dataclass\n"
-        "from fastsim.plan import ScoreTerm\n"
-        "from fastsim.policies.online.weighted import Summand\n"
+        "from fastsim.engine.online.plan import ScoreTerm\n"
+        "from fastsim.policies.online.weighted_sum import Summand\n"
         "from fastsim.policies.registry import policy\n"
         "@policy('lab.mine')\n"
         "@dataclass(frozen=True)\n"
@@ -186,8 +186,8 @@ def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.Mo
 def test_who_needs_one_policy_loads_no_other_family() -> None:
     code = (
         "import sys\nfrom fastsim.policies import registry\n"
-        "print(registry.parse('0.9*fgd + 0.1*pwr'), 'fastsim.policies.rounds.gandiva' in sys.modules)\n"
-        "print(registry.parse('las'), 'fastsim.policies.rounds.gandiva' in sys.modules)\n"
+        "print(registry.parse('0.9*fgd + 0.1*pwr'), 'fastsim.policies.shares.gandiva' in sys.modules)\n"
+        "print(registry.parse('las'), 'fastsim.policies.shares.gandiva' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["9*fgd + pwr False", "las True"]

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.engine.monitored.plan import MonitoredPlan, Placed, Turn
 from fastsim.errors import FastsimError, InputError, ScenarioError
-from fastsim.monitored_plan import MonitoredPlan, Placed, Turn
 
 V100 = "uniform?nodes=1&gpu=V100M32&gpus=1"
 POD = {"cpu_milli": 1000, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 1000, "gpu_memory_mib": 5000, "duration_s": 50.0}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.engine.shares.plan import RoundPlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.gavel_job_types import JOB_NAMES
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
-from fastsim.round_plan import RoundPlan, setting_of
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.pair_rate_beliefs import believing
 from tests.rounds import oracle, setting

@@ -17,15 +17,15 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.checkpoint import STATE, working_folder
+from fastsim.engine.checkpoint_folder import STATE, working_folder
+from fastsim.engine.result import FRAMES
 from fastsim.foundation.folder_lock import held
-from fastsim.result import FRAMES
 from fastsim.workload import Workload
 
 SCRIPT = """
 import sys, warnings
 import fastsim as fs
-from fastsim import engine, saving
+from fastsim.engine.online import run as engine, checkpointing as saving
 from fastsim.foundation import parquet as tabular
 
 warnings.simplefilter("ignore")

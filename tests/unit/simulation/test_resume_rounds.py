@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.checkpoint import STATE, working_folder
+from fastsim.engine.checkpoint_folder import STATE, working_folder
+from fastsim.engine.result import FRAMES
 from fastsim.errors import PolicyError, ResultError, ScenarioError
-from fastsim.result import FRAMES
 
 JOBS = "synth:gavel?jobs=60&rate_per_hour=6&seed=1"
 CLUSTER = "gavel:2:2:2"

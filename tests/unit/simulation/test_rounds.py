@@ -76,9 +76,9 @@ def test_a_quirk_changes_the_run() -> None:
 
 
 def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
-    from fastsim.fluid import run_fluid
+    from fastsim.engine.shares.ideal import run_fluid
+    from fastsim.engine.shares.plan import RoundPlan
     from fastsim.policies import registry
-    from fastsim.round_plan import RoundPlan
     from fastsim.simulation.rounds import prepared_rounds
 
     given = ("gavel:2:2:2", JOBS, "max_min_fairness")

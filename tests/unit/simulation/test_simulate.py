@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.errors import InputError, ScenarioError
-from fastsim.plan import OnlinePlan, ScoreTerm
 from fastsim.simulation.simulate import PodTooLarge
 
 CLUSTER = "uniform?nodes=6&gpu=T4&gpus=2"

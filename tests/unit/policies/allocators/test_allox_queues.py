@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import Allocator, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.allox_queues import MatchedPlaces
-from fastsim.round_plan import Allocator, RoundView
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 COMPAT = pytest.mark.parametrize("compat", [False, True])

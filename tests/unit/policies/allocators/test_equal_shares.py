@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from fastsim.engine.shares.plan import RoundView
 from fastsim.policies.allocators.equal_shares import IsolatedShares, ProportionalShares, part_of_cluster
-from fastsim.round_plan import RoundView
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import RoundView
 from fastsim.policies.allocators.fifo_queues import FastestQueue, HeldQueue
-from fastsim.round_plan import RoundView
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 

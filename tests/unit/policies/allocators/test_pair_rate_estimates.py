@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import RoundView, Setting
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.policies.allocators.partners import normalised_rate
-from fastsim.policies.rounds.estimator import Estimator
-from fastsim.round_plan import RoundView, Setting
+from fastsim.policies.shares.pair_rate_estimator import Estimator
 from tests.views import setting, view
 
 ALONE = [[4.0, 2.0], [8.0, 2.0], [2.0, 1.0]]

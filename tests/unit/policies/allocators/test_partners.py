@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastsim.engine.shares.plan import RoundView
 from fastsim.policies.allocators.partners import DrawnPartners, normalised_rate
-from fastsim.round_plan import RoundView
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fastsim.engine.shares.plan import ALONE
 from fastsim.policies.allocators.rows import singles_and_pairs
-from fastsim.round_plan import ALONE
 
 
 def test_pairs_follow_the_singles_by_the_ids_of_their_jobs() -> None:

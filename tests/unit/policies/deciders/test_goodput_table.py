@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveSetting, Belief, JobView, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, Belief, JobView, NodeGroup
 from fastsim.performance.applications.application import Application, Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.goodput import Noise, Perf

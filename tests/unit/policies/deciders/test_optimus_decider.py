@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fastsim as fs
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, JobView
-from fastsim.adaptive_run import begun, run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView
+from fastsim.engine.adaptive.run import begun, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
+from fastsim.policies.adaptive.optimus import Optimus
 from fastsim.policies.deciders.optimus_decider import OptimusDecider, iteration_s
-from fastsim.policies.rounds.optimus import Optimus
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveJob
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob
+from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
+from fastsim.policies.adaptive.planned import Planned
 from fastsim.policies.deciders.planned_decider import GAP, OPTIONS, Prospect, planned_rounds
-from fastsim.policies.rounds.planned import Planned
 from tests.adaptive import adaptive_setting, told_of
 
 

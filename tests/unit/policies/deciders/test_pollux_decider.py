@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Belief
-from fastsim.adaptive_run import AdaptiveRun, run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Belief
+from fastsim.engine.adaptive.run import AdaptiveRun, run_adaptive
 from fastsim.errors import PolicyError
 from fastsim.performance.goodput import Noise
 from fastsim.policies import registry
+from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.deciders.pollux_decider import PolluxDecider
-from fastsim.policies.rounds.pollux import Pollux
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.unit.policies.deciders.test_sia_decider import PERF, job
 

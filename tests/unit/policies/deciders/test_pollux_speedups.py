@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import Belief, JobView
+from fastsim.engine.adaptive.plan import Belief, JobView
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import StepTimes
 from fastsim.performance.goodput import Noise

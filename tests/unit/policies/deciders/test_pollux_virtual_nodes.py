@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveSetting, NodeGroup, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, NodeGroup, Place
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from tests.adaptive import APPS, adaptive_setting
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, JobView
-from fastsim.adaptive_run import begun, run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView
+from fastsim.engine.adaptive.run import begun, run_adaptive
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.errors import PolicyError
+from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.deciders.rotation_decider import RotationDecider
-from fastsim.policies.rounds.rotation import Rotation
-from fastsim.round_plan import Allocation, Floats, RoundView
 from tests.adaptive import APPS, adaptive_setting, told_of
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, JobView, Place
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
+from fastsim.policies.adaptive.served import ORDERS, Served
 from fastsim.policies.deciders.served_decider import ServedDecider
-from fastsim.policies.rounds.served import ORDERS, Served
 from tests.adaptive import APPS, adaptive_setting, told_of
 
 

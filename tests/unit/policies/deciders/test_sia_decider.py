@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, Belief, JobView, NodeGroup, Place
-from fastsim.adaptive_run import begun, run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, Belief, JobView, NodeGroup, Place
+from fastsim.engine.adaptive.run import begun, run_adaptive
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.goodput import Noise, Perf
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import SiaDecider, node_groups
-from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, told_of
 
 PERF = Perf(0.05, 0.001, 0.02, 0.001, 0.01, 0.001, 1.5)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveView
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveView
+from fastsim.engine.adaptive.run import run_adaptive
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.errors import PolicyError
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_program import Wishes, best_choices
 from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider, recorded_choices, recorded_program
 from fastsim.policies.deciders.sia_values import NONE
-from fastsim.policies.rounds.sia import Sia
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
-from fastsim.round_checkpoint import RoundCheckpoint, RoundKeeping
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 
 needs_cbc = pytest.mark.skipif(find_spec("cylp") is None, reason="cylp is not installed (extra cbc)")

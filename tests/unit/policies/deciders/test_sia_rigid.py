@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveJob, AdaptiveView, Belief, JobView, Place
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, Belief, JobView, Place
+from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
 from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies import registry
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.goodput_by_hand import Known, asked_row
 from fastsim.policies.deciders.sia_decider import node_groups
 from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
-from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 from tests.unit.policies.deciders.test_sia_decider import PERF, job

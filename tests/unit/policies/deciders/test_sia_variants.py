@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.adaptive_plan import AdaptiveSetting, AdaptiveView, Belief, JobView, Place
-from fastsim.adaptive_run import run_adaptive
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Belief, JobView, Place
+from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.performance.goodput import Goodput, Noise
+from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.pollux_speedups import limits_of
 from fastsim.policies.deciders.sia_variants import UnawareSiaDecider
-from fastsim.policies.rounds.sia import Sia
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 from tests.unit.policies.deciders.test_sia_decider import PERF, job

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from fastsim.engine.monitored.plan import Placed
 from fastsim.errors import PolicyError
-from fastsim.monitored_plan import Placed
 from fastsim.policies.monitored.knots import Knots, KnotsScheduler
 from fastsim.policies.registry import describe, parse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.plan import KERNELS, ScoreTerm
+from fastsim.engine.online.plan import KERNELS, ScoreTerm
 from fastsim.policies import BestFit
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.plan import DIMS, KERNELS, NORMS, ScoreTerm
+from fastsim.engine.online.plan import DIMS, KERNELS, NORMS, ScoreTerm
 from fastsim.policies import DotProduct
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

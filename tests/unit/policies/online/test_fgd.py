@@ -6,7 +6,7 @@ from math import exp
 
 import pytest
 
-from fastsim.plan import KERNELS, ScoreTerm
+from fastsim.engine.online.plan import KERNELS, ScoreTerm
 from fastsim.policies import FGD
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

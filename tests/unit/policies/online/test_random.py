@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fastsim.plan import ScoreTerm
+from fastsim.engine.online.plan import ScoreTerm
 from fastsim.policies import Random
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

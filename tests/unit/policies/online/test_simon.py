@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.plan import KERNELS, ScoreTerm
+from fastsim.engine.online.plan import KERNELS, ScoreTerm
 from fastsim.policies import Simon
 from tests.unit.ext.test_nodes import t4
 from tests.unit.ext.test_select import Decision

@@ -6,7 +6,7 @@ import pytest
 
 from fastsim.cluster.server import Server
 from fastsim.performance.sensitivity import Sensitivity
-from fastsim.policies.programs.best_points import best_points
+from fastsim.policies.programs.opt_allocation import best_points
 from fastsim.policies.programs.point_chooser import PointChooser
 from fastsim.policies.solvers.highs import Solver
 

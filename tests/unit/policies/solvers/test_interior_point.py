@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.policies.programs.alone import Alone
+from fastsim.engine.shares.plan import Floats
+from fastsim.policies.programs.interior_unpaired import Alone
 from fastsim.policies.solvers.interior_point import LONGEST, System, balance, inside, optimum
-from fastsim.round_plan import Floats
 
 NOBODY, NOTHING = np.zeros(0, np.int64), np.zeros(0)
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.hardware.node_constraints import NONE, Conditions
-from fastsim.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.reference.online.devices import bounded, devices, random_word
 from fastsim.reference.online.dot import best_group, dot_product, group_score, groups
 from fastsim.reference.online.engine import simulate_reference

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from fastsim.reference.rounds.leases import Pair, gpus_given
 from fastsim.reference.rounds.share_rounds import Rounds
-from fastsim.round_options import Job, RoundOptions
-from fastsim.round_plan import Allocation, RoundPlan, RoundView, Setting
 
 
 @dataclasses.dataclass

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from fastsim.engine.result import Result
 from fastsim.reports.charts.series import seed_text, series_of
-from fastsim.result import Result
 
 
 def run(seed: int = 0, **scenario: Any) -> Result:

@@ -1,0 +1,1 @@
+"""What all engines have: loop protocol, result tables, summary row, checkpoint folder, sampler."""

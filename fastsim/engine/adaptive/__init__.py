@@ -1,0 +1,1 @@
+"""Rounds of jobs that adapt (Sia, Pollux)."""

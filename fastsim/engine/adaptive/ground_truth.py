@@ -1,0 +1,81 @@
+"""Applications as the compiled rounds take them: training curves as tables, and step times of each placement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, placement_of
+from fastsim.performance.applications.training_curve import TrainingCurve
+from fastsim_ext.ground import Course, Site
+
+Measurement = tuple[int, int, int, float, float]
+"""Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""
+
+
+REMEMBERED = 64
+"""Curves whose tables are kept for further runs."""
+
+
+@dataclass
+class Ground:
+    """Curves and placements of one run, each made once."""
+
+    setting: AdaptiveSetting
+    courses: dict[str, Course] = field(default_factory=dict)
+    sites: dict[tuple[str, int, Placement], Site] = field(default_factory=dict)
+    most_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Nodes over which an application was ever measured, by application and group."""
+
+    def course(self, app: Application) -> Course:
+        """The training curve of an application."""
+        if app.name not in self.courses:
+            self.courses[app.name] = course_of(app.curve)
+        return self.courses[app.name]
+
+    def measured(self, app: Application, group: int, most: tuple[int, int]) -> list[Measurement]:
+        """All measurements of an application on so many nodes and GPUs at most; none of pipelines."""
+        model = self.setting.groups[group].gpu_model
+        if model not in app.steps or app.on(model).stages > 1:
+            return []
+        found = {
+            (row.num_nodes, row.num_gpu, int(row.atomic)): (row.step_s - row.sync_s, row.step_s)
+            for row in app.on(model).rows
+            if row.num_nodes <= most[0] and row.num_gpu <= most[1]
+        }
+        return [(*key, *seconds) for key, seconds in found.items()]
+
+    def site(self, app: Application, place: Place) -> Site:
+        """The placement of an application on these nodes."""
+        model = self.setting.groups[place.group].gpu_model
+        if (app.name, place.group) not in self.most_nodes:
+            self.most_nodes[app.name, place.group] = app.on(model).max_nodes
+        ring = placement_of(place.nodes, self.most_nodes[app.name, place.group])
+        key = app.name, place.group, ring
+        if key not in self.sites:
+            self.sites[key] = site_of(app, model, place.group, ring)
+        return self.sites[key]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def course_of(curve: TrainingCurve) -> Course:
+    """A training curve as tables."""
+    epochs, batches = range(curve.epochs), curve.batches
+    noise = np.array([[curve.gradients(batch, epoch) for batch in batches] for epoch in epochs], np.float64)
+    progress = np.array([curve.progress(epoch) for epoch in range(curve.epochs + 1)], np.float64)
+    sqr, var = (np.ascontiguousarray(noise[:, :, part]) for part in range(2))
+    return Course(curve, progress, np.array(batches, np.float64), sqr, var)
+
+
+def site_of(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> Site:
+    """One placement with room for the step times of every batch size."""
+    times, placement = app.on(gpu_model), tuple(ring)
+    high = times.largest(placement) if times.stages == 1 else times.high
+    seen = times.largest_on(sum(placement))
+    room = max(high, MICRO_BATCHES) + 1
+    return Site(group, placement, times, high, 1 << 40 if seen is None else seen, np.full(room, np.nan), np.zeros(room))

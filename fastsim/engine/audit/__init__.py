@@ -1,0 +1,1 @@
+"""What every figure means, and the figures of a run worked out again from that."""

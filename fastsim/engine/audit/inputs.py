@@ -1,0 +1,209 @@
+"""What an audit starts from: the tables of a run, the inputs that they are about, and nothing of the engines.
+
+Jobs, stays and nodes look the same for every engine here: a job in rounds has the number of its arrival as its id and
+holds whole GPUs, and two jobs that share GPUs have half of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from fastsim.cluster.node_table import watts
+from fastsim.engine.audit.metric_definitions import ROUND_ENGINES
+from fastsim.errors import ResultError
+from fastsim.hardware.mig import gpu_milli
+from fastsim.hardware.node_constraints import further
+from fastsim.scenario.round_texts import window_from
+from fastsim.scenario.scenario import Scenario
+from fastsim.workload import texts
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.result import Result
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+
+MONITORED = "monitored"
+"""The engine in which any number of containers share a GPU."""
+MARKS = (
+    (MONITORED, "jobs", "admitted"), ("adaptive", "summary", "restarts_mean"), ("ordered", "summary", "reclaims"),
+    ("shares", "summary", "policy_calls"),
+)  # fmt: skip
+"""Engines by a column that only they have; the first one that is there counts, and pods have none of them."""
+WHOLE = 1000
+"""Milli-GPU of a device."""
+LOST = ("node_lost", "evicted", "preempted")
+"""States of pods that had a place and lost it."""
+ASKED = ("cpu_milli", "memory_mib", "gpu_milli")
+"""What a pod asks for beside the number of its GPUs, each of which gives it ``gpu_milli``."""
+GIVEN = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s")
+"""Columns of a workload that figures look at, where it has them."""
+
+NEEDED = {
+    "placements": ("pod_id", "attempt", "node_id", "gpu_ids", "start_s", "end_s", "reason"),
+    "jobs": ("pod_id", "submit_s", "state"), "timeline": ("t_s", "event"), "summary": ("makespan_s",),
+}  # fmt: skip
+"""Columns without which nothing can be worked out."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run as an audit sees it.
+
+    ``pods`` has a row for each row of ``jobs`` with what it asks for, ``stays`` one for each placement on a node:
+    pod_id, attempt, node_id, gpu_ids, start_s, end_s (infinite while it runs), ``milli`` of each GPU, cpu_milli,
+    memory_mib and ``share``, the part of its GPUs that a job has. ``nodes`` are rows of the cluster with their watts.
+    """
+
+    engine: str
+    scenario: Scenario
+    summary: dict[str, Any]
+    jobs: pl.DataFrame
+    timeline: pl.DataFrame
+    pods: pl.DataFrame
+    stays: pl.DataFrame
+    nodes: list[dict[str, Any]]
+    typical: TypicalPods
+    missing: str
+    """Why the workload tells less of the jobs than it should; "" if it tells all."""
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether jobs were played in rounds."""
+        return self.engine in ROUND_ENGINES
+
+    @property
+    def gives_out_gpus_alone(self) -> bool:
+        """Whether a GPU is in use or not, whoever shares it, and CPUs and memory are not given out."""
+        return self.in_rounds or self.engine == MONITORED
+
+    @property
+    def first_s(self) -> float:
+        """The first arrival, seconds."""
+        first: Any = self.jobs["submit_s"].min()
+        return 0.0 if first is None else float(first)
+
+    @property
+    def last_s(self) -> float:
+        """The end of the run, as the run tells it, seconds."""
+        return self.first_s + float(self.summary["makespan_s"])
+
+    @property
+    def changing(self) -> str:
+        """Why nodes are not always those of the cluster as far as inputs tell; "" if they are."""
+        if self.scenario.failures or self.scenario.maintenance:
+            return "nodes fail or are maintained"
+        return "GPUs are partitioned" if any(node["mig"] is not None for node in self.nodes) else ""
+
+    def counted(self) -> pl.DataFrame:
+        """Jobs that count, those of the window or all."""
+        window = window_from(self.scenario.window)
+        return self.jobs if window is None else self.jobs.filter(pl.col("pod_id").is_between(*window, closed="left"))
+
+
+def evidence(result: Result, scenario: Scenario | None = None) -> Evidence:
+    """The run's tables and inputs; ``scenario`` is that of a run which was made from objects."""
+    if scenario is None and "scenario" not in result.provenance:
+        raise ResultError(
+            "audit: found a run of objects in memory or of a fork, expected a scenario=, or a run of texts"
+        )
+    for table, names in NEEDED.items():
+        for name in names:
+            if name not in result.frames[table].columns:
+                raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
+    scenario = scenario or Scenario.from_dict(result.provenance["scenario"])
+    cluster = texts.cluster_from(scenario.cluster)
+    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
+    same_inputs(result, cluster, workload)
+    jobs = result.jobs.sort("submit_s", "pod_id")  # a run that writes to a folder lists them as they leave
+    pods, missing = _pods(engine, jobs, workload)
+    return Evidence(
+        engine, scenario, result.summary.row(0, named=True), jobs, result.timeline, pods,
+        _stays(engine, result, pods), _nodes(cluster), typical, missing,
+    )  # fmt: skip
+
+
+def same_inputs(result: Result, cluster: Cluster, workload: Workload) -> None:
+    """Refuse inputs that are not those of the run any more."""
+    for name, found in (("cluster", cluster), ("workload", workload)):
+        if found.checksum() != result.provenance[name]["sha256"]:
+            raise ResultError(f"audit: {name}: found other rows than those of the run, expected the same")
+
+
+def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataFrame, str]:
+    """What each job of the table asks for; and why the workload does not tell, if so."""
+    asked = pl.DataFrame(pl.from_arrow(workload.table()))
+    asked = asked.with_columns(demand_milli=pl.Series(demand_milli(workload), dtype=pl.Int64))
+    if engine in ROUND_ENGINES:
+        asked = asked.with_columns(pl.row_index().cast(pl.Int64).alias("pod_id"))
+        asked = asked.with_columns(pl.lit(0, pl.Int64).alias(name) for name in ASKED[:2])
+        asked = asked.with_columns(gpu_milli=pl.lit(WHOLE, pl.Int64), demand_milli=WHOLE * pl.col("num_gpu"))
+    kept = [name for name in GIVEN if name in asked.columns]
+    asked = asked.select("pod_id", pl.col("submit_s").alias("asked_s"), "num_gpu", "demand_milli", *ASKED, *kept)
+    pods = jobs.select("pod_id", "submit_s").join(asked, on="pod_id", how="left", maintain_order="left")
+    if not pods["num_gpu"].null_count():
+        return pods, ""
+    own = pods.with_columns(jobs["num_gpu"], pl.lit(WHOLE, pl.Int64).alias("gpu_milli"))
+    own = own.with_columns(pl.col(*ASKED[:2]).fill_null(0), demand_milli=WHOLE * pl.col("num_gpu"), asked_s="submit_s")
+    return own, "the workload goes on drawing jobs"
+
+
+def demand_milli(workload: Workload) -> list[int]:
+    """Milli-GPU that each pod asks for, those of instances of partitioned GPUs included."""
+    found = []
+    for row in workload.table().to_pylist():
+        instances = gpu_milli(further(row.get("extra_resources"), row.get("mig")))
+        found.append(row["num_gpu"] * row["gpu_milli"] + instances)
+    return found
+
+
+def _stays(engine: str, result: Result, pods: pl.DataFrame) -> pl.DataFrame:
+    """Placements on nodes, with what they hold of them; in rounds one that runs ends with the run, or was given up."""
+    held = result.placements.filter(pl.col("node_id").is_not_null()).join(
+        pods.select("pod_id", "demand_milli", *ASKED), on="pod_id", how="left", maintain_order="left"
+    )
+    first: Any = pods["submit_s"].min()
+    last_s = (first or 0.0) + result.summary["makespan_s"].item()
+    goes_on = (pl.col("reason") == "running") & (pl.col("end_s") >= last_s)
+    lasts = goes_on if engine in ROUND_ENGINES else pl.col("end_s").is_null()
+    held = held.with_columns(
+        end_s=pl.when(lasts).then(float("inf")).otherwise(pl.col("end_s")), reason=pl.col("reason").cast(pl.String)
+    )
+    if engine == MONITORED:
+        nothing = (pl.lit(0, pl.Int64).alias(name) for name in ASKED[:2])
+        whole = pl.lit(WHOLE, pl.Int64)
+        return held.with_columns(equal_parts(held, last_s), *nothing, gpu_milli=whole, demand_milli=whole, milli=whole)
+    shared = pl.col("mate_id").is_not_null() if "mate_id" in held.columns else pl.lit(False)
+    return held.with_columns(share=pl.when(shared).then(0.5).otherwise(1.0)).with_columns(
+        milli=(pl.col("gpu_milli") * pl.col("share")).cast(pl.Int64)
+    )
+
+
+def equal_parts(held: pl.DataFrame, last_s: float) -> pl.Series:
+    """The part of its GPU that each stay has, mean over its time: one by the stays that are there."""
+    gpu = pl.struct("node_id", pl.col("gpu_ids").list.first().alias("gpu"))
+    stays = held.select(gpu=gpu, start_s="start_s", end_s=pl.col("end_s").clip(upper_bound=last_s))
+    moves = pl.concat([stays.select("gpu", t_s=name, more=more) for name, more in (("start_s", 1), ("end_s", -1))])
+    there = moves.group_by("gpu", "t_s").agg(pl.col("more").sum()).sort("gpu", "t_s")
+    counted = pl.col("more").cum_sum().shift(1).over("gpu")
+    there = there.with_columns(count=counted, span_s=pl.col("t_s").diff().over("gpu"))
+    had_s = pl.when(pl.col("count") > 0).then(pl.col("span_s") / pl.col("count")).otherwise(0.0)
+    had = there.select("gpu", "t_s", had_s=had_s.cum_sum().over("gpu"))  # what one that is always there would have had
+    for name in ("start_s", "end_s"):
+        until = had.rename({"t_s": name, "had_s": f"had_{name}"})
+        stays = stays.join(until, on=["gpu", name], how="left", maintain_order="left")
+    length = pl.col("end_s") - pl.col("start_s")
+    part = (pl.col("had_end_s") - pl.col("had_start_s")) / length
+    return stays.select(share=pl.when(length > 0).then(part).otherwise(1.0))["share"]
+
+
+def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
+    """The nodes, with the watts that they draw."""
+    drawn = watts(cluster.nodes, cluster.catalog)
+    rows: list[dict[str, Any]] = cluster.nodes.to_pylist()
+    return [row | found for row, found in zip(rows, drawn.to_pylist(), strict=True)]

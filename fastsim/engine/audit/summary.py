@@ -1,0 +1,165 @@
+"""The summary worked out again: counts, the state at the end, means over the run, waits, totals of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from fastsim.engine.audit.inputs import LOST, Evidence
+from fastsim.engine.audit.jobs import HOUR_S
+from fastsim.engine.audit.timeline import NODE_COLUMNS, course, integral
+
+Figures = dict[str, Any]
+KWH_J = 3.6e6
+"""Joules of a kWh."""
+
+
+def job_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
+    """What follows from jobs alone; ``expected`` are the rows of ``expected_jobs``."""
+    state = run.jobs["state"].cast(pl.String)
+    counts = {f"pods_{name}": int((state == name).sum()) for name in ("running", "pending", "finished", "unplaced")}
+    counts |= {"pods": len(state), "pods_lost": int(state.is_in(LOST).sum())}
+    failed = run.pods.filter(state == "unplaced") if run.engine == "pods" else run.pods.clear()
+    asked = {f"{name}_gpu_milli": _total(pods, pl.col("demand_milli"))
+             for name, pods in (("arrived", run.pods), ("failed", failed))}  # fmt: skip
+    asked |= {f"{name}_cpu_milli": _total(pods, pl.col("cpu_milli"))
+              for name, pods in (("arrived", run.pods), ("failed", failed))}  # fmt: skip
+    counting = expected.filter(expected["pod_id"].is_in(run.counted()["pod_id"].implode()))
+    done = counting.filter(pl.col("state") == "finished")
+    return {
+        **counts, **asked, **spans("wait", counting["wait_s"]), **spans("jct", counting["jct_s"]),
+        "makespan_s": end_of(run, expected) - run.first_s, "restarts": int(counting["restarts"].sum()),
+        "preemptions": int(counting["preemptions"].sum()), "paused_mean_s": done["paused_s"].mean(),
+        "cost": expected["cost"].sum(),
+        "slowdown_mean": done["slowdown"].mean(), "slowdown_p50": done["slowdown"].quantile(0.5, "linear"),
+        "slowdown_p99": done["slowdown"].quantile(0.99, "linear"), **shares_of_tenants(expected),
+        **({"lost_work_s": run.jobs["lost_work_s"].sum()} if "lost_work_s" in run.jobs.columns else {}),
+    }  # fmt: skip
+
+
+def round_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
+    """What only rounds tell of their jobs."""
+    if not run.in_rounds:
+        return {}
+    counting = expected.join(run.counted().select("pod_id", "deadline_s"), on="pod_id", suffix="_told")
+    due = pl.coalesce(f for f in ("deadline_s_told", "deadline_s") if f in counting.columns)
+    done, open_too_long = pl.col("state") == "finished", (pl.col("state") == "unplaced") | (due < run.last_s)
+    late = pl.when(done).then(pl.col("end_s") > due).otherwise(open_too_long)
+    violated = counting.filter(due.is_not_null() & late)
+    figures: Figures = {"slo_violations": len(violated)}
+    told_weights = run.counted().select("pod_id", "weight")
+    weighed = counting.drop("weight", strict=False).join(told_weights, on="pod_id")
+    for (weight,), rows in weighed.group_by("weight"):
+        figures[f"jct_mean_weight_{weight:g}_s"] = rows["jct_s"].mean()
+    if run.engine == "ordered":
+        figures["gpu_demand_pct"] = gpu_demand_pct(run, expected)
+    if run.engine == "adaptive":
+        figures["gpu_hours_mean"] = expected["gpu_hours"].mean()
+        figures["restarts_mean"] = expected["restarts"].mean()
+    return figures
+
+
+def node_figures(run: Evidence, nodes: pl.DataFrame) -> Figures:
+    """What follows from the state of the nodes: at the end, and means over the run."""
+    expected = course(run, nodes)
+    last = expected.filter(pl.col("t_s") <= run.last_s).row(-1, named=True)
+    figures: Figures = {name: last[name] for name in (*NODE_COLUMNS, "power_cpu_w", "power_gpu_w")}
+    figures |= state_figures(last) | {"eopc_w": last["power_w"]}
+    figures["memory_alloc_pct"] = percent(last["memory_mib_alloc"], last["memory_mib_capacity"])
+    figures["frag_ratio_pct"] = percent(last["frag_milli"], last["gpu_milli_capacity"] - last["gpu_milli_alloc"])
+    figures |= {f"at_capacity_{name}": value for name, value in at_capacity(run, expected).items()}
+    return figures | means(run, expected)
+
+
+def state_figures(row: Figures) -> Figures:
+    """Parts of the capacity at an instant."""
+    return {
+        "gpu_alloc_pct": percent(row["gpu_milli_alloc"], row["gpu_milli_capacity"]),
+        "cpu_alloc_pct": percent(row["cpu_milli_alloc"], row["cpu_milli_capacity"]),
+        "frag_pct": percent(row["frag_milli"], row["gpu_milli_capacity"]), "eopc_w": row["power_w"],
+        "grar": row["gpu_milli_alloc"] / row["arrived_gpu_milli"] if row["arrived_gpu_milli"] else None,
+    }  # fmt: skip
+
+
+def at_capacity(run: Evidence, expected: pl.DataFrame) -> Figures:
+    """The state after the last arrival with which demand was within the GPUs; nothing where more happens just then."""
+    asked = run.pods.select("submit_s", demand=pl.col("demand_milli").cum_sum())
+    within = asked.join_asof(expected.select("t_s", "gpu_milli_capacity"), left_on="submit_s", right_on="t_s")
+    rows = within.with_row_index().filter(pl.col("demand") <= pl.col("gpu_milli_capacity"))
+    if run.in_rounds or rows.is_empty():
+        return {}
+    row, at_s = rows.row(-1, named=True)["index"], rows.row(-1, named=True)["submit_s"]
+    brief = run.stays.filter((pl.col("start_s") == at_s) & (pl.col("end_s") == at_s))
+    if len(brief) or (row + 1 < len(asked) and asked["submit_s"][row + 1] == at_s):
+        return {}
+    state = state_figures(expected.filter(pl.col("t_s") <= at_s).row(-1, named=True))
+    del state["cpu_alloc_pct"]
+    return state
+
+
+def means(run: Evidence, expected: pl.DataFrame) -> Figures:
+    """Means over the run, and what they amount to."""
+    span_s = run.last_s - run.first_s
+
+    def over_time(column: str) -> float:
+        return integral(expected, column, run.first_s, run.last_s)
+
+    figures = {f"mean_{name}_alloc_pct": percent(over_time(f"{name}_milli_alloc"), over_time(f"{name}_milli_capacity"))
+               for name in ("gpu", "cpu")}  # fmt: skip
+    if span_s > 0:
+        pairs = (("frag_milli", "frag_milli"), ("power_w", "power_w"), ("pods_pending", "pods_pending"))
+        figures |= {f"mean_{name}": over_time(column) / span_s for name, column in pairs}
+        figures["energy_kwh"] = over_time("power_w") / KWH_J
+    return figures | {"gpu_hours": over_time("gpu_milli_alloc") / 1000 / HOUR_S}
+
+
+def end_of(run: Evidence, expected: pl.DataFrame) -> float:
+    """The last instant of the run, as jobs tell it: the last end, and no earlier than any arrival or start."""
+    instants: list[Any] = [run.jobs["submit_s"].max(), expected["start_s"].max(), expected["end_s"].max()]
+    return max((float(instant) for instant in instants if instant is not None), default=run.first_s)
+
+
+def open_ended(run: Evidence) -> bool:
+    """Whether the run went on for something else than jobs that end: some are left or to come, or nodes change."""
+    left = run.jobs["state"].cast(pl.String).is_in(["running", "pending"]).any() or run.scenario.until_s is not None
+    return bool(left or run.changing or any(node["add_s"] or node["remove_s"] for node in run.nodes))
+
+
+def spans(name: str, seconds: pl.Series) -> Figures:
+    """Mean, percentiles and largest; None without any."""
+    parts = {f"{name}_p{p}_s": seconds.quantile(p / 100, "linear") for p in (50, 95, 99)}
+    return {f"{name}_mean_s": seconds.mean(), **parts, f"{name}_max_s": seconds.max()}
+
+
+def shares_of_tenants(expected: pl.DataFrame) -> Figures:
+    """How evenly tenants got GPU time, by Jain and by Gini; None if nobody got any, nothing without tenants."""
+    if "tenant" not in expected.columns:
+        return {}
+    x = (
+        expected.filter(pl.col("tenant").is_not_null())
+        .group_by("tenant")
+        .agg(pl.col("gpu_hours").sum())["gpu_hours"]
+        .sort()
+    )
+    n, total, squares = len(x), float(x.sum()), float((x * x).sum())
+    if not total:
+        return {"tenant_jain": None, "tenant_gini": None}
+    ranks = sum((2 * i - n - 1) * part for i, part in enumerate(x, start=1))
+    return {"tenant_jain": total**2 / (n * squares), "tenant_gini": ranks / (n * total)}
+
+
+def gpu_demand_pct(run: Evidence, expected: pl.DataFrame) -> float | None:
+    """GPUs of all jobs that are there over those of the cluster, mean over the run, percent."""
+    gpus, span_s = sum(node["num_gpu"] for node in run.nodes), run.last_s - run.first_s
+    there_s = expected["end_s"].fill_null(run.last_s) - run.jobs["submit_s"]
+    return percent(float((run.pods["num_gpu"] * there_s).sum()), gpus * span_s)
+
+
+def percent(part: float, whole: float) -> float | None:
+    """A part in percent; None of nothing."""
+    return 100 * part / whole if whole else None
+
+
+def _total(pods: pl.DataFrame, what: pl.Expr) -> int:
+    return int(pods.select(what.cast(pl.Int64).sum()).item())

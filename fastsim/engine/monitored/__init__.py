@@ -1,0 +1,1 @@
+"""Containers that share GPUs, under a scheduler that reads metrics."""

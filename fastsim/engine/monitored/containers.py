@@ -1,0 +1,205 @@
+"""Containers on GPUs that they share: how fast they go, what memory they hold, and what happens when there is none.
+
+A container's memory follows its profile from its start; how fast it goes follows from how many run beside it. Whoever
+asks for memory that is not there dies, loses its work and starts again later in the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from fastsim.engine.monitored.plan import Lives
+from fastsim.telemetry.reading_model import Device
+from fastsim.telemetry.usage_profile import Profile
+
+START, PHASE, END, KNOWN = range(4)
+"""What may happen to a container."""
+KIB = 1024
+"""Memory is summed up in whole 1/1024 MiB."""
+
+
+@dataclass
+class Container:
+    """A pod's container: seconds of work it needs alone, and what it has done of them since its last start."""
+
+    pod: int
+    gpu: int
+    profile: Profile
+    work_s: float
+    bound_s: float
+    started_s: float = math.nan
+    done_s: float = 0.0
+    lost_s: float = 0.0
+    phase: int = 0
+    kib: int = 0
+    cut_mib: float = math.inf
+    deaths: int = 0
+    turn: int = 0
+    over: bool = False
+
+
+class Stay(NamedTuple):
+    """A container ran from a start to an end, infinite if it still does.
+
+    Work that it lost so far, seconds; and the name of its profile, cut to the memory that it got.
+    """
+
+    container: Container
+    attempt: int
+    start_s: float
+    end_s: float
+    killed: bool
+    lost_s: float
+    profile: str
+
+
+@dataclass
+class Gpu:
+    """A device and who runs on it since when it was last looked at."""
+
+    device: Device
+    running: dict[int, Container] = field(default_factory=dict)
+    at_s: float = -math.inf
+    kib: int = 0
+
+    def used_mib(self) -> float:
+        """What it reports as used memory."""
+        return self.kib / KIB + self.device.kept_mib if self.kib else 0.0
+
+    def rate(self) -> float:
+        """Seconds of work in a second, for everyone who runs here."""
+        table = self.device.slowdown
+        return 1 / table[min(len(self.running), len(table) - 1)] if table and self.running else 1.0
+
+
+class Containers:
+    """All GPUs and the containers on them, in order of time; `stays` are those that ended."""
+
+    def __init__(self, devices: Sequence[Device], lives: Lives) -> None:
+        self.gpus = [Gpu(device) for device in devices]
+        self.lives = lives
+        self.pods: dict[int, Container] = {}
+        self.stays: list[Stay] = []
+        self._heap: list[tuple[float, int, int, int, int]] = []
+        self._count = 0
+        self._ends: dict[int, int] = {}
+
+    def next_s(self) -> float:
+        """When something happens next."""
+        heap = self._heap
+        while heap and self._is_void(heap[0]):
+            heappop(heap)
+        return heap[0][0] if heap else math.inf
+
+    def bind(self, pod: int, gpu: int, profile: Profile, work_s: float, at_s: float) -> None:
+        """A pod is bound to a GPU; its container starts a little later."""
+        container = self.pods[pod] = Container(pod, gpu, profile, work_s, at_s)
+        self._plan(at_s + self.lives.start_s, START, container)
+
+    def advance(self, until_s: float) -> list[Container]:
+        """Let everything happen up to a second; containers known to be done since."""
+        known = []
+        while self.next_s() <= until_s:
+            time, _, kind, pod, _ = heappop(self._heap)
+            container = self.pods[pod]
+            if kind == START:
+                self._start(time, container)
+            elif kind == PHASE:
+                self._next_phase(time, container)
+            elif kind == END:
+                self._end(time, container)
+            else:
+                container.over = True
+                self._ends.pop(pod, None)
+                known.append(self.pods.pop(pod))
+        return known
+
+    def still_running(self) -> list[Stay]:
+        """Stays that go on."""
+        return [stay_of(one, math.inf, False) for gpu in self.gpus for one in gpu.running.values()]
+
+    def _plan(self, time: float, kind: int, container: Container) -> None:
+        self._count += 1
+        heappush(self._heap, (time, self._count, kind, container.pod, container.turn))
+
+    def _is_void(self, event: tuple[float, int, int, int, int]) -> bool:
+        """Whether it was planned for a state that is gone; ends are planned anew with everyone who comes or goes."""
+        _, number, kind, pod, turn = event
+        container = self.pods.get(pod)
+        return container is None or container.turn != turn or (kind == END and self._ends.get(pod) != number)
+
+    def _start(self, time: float, container: Container) -> None:
+        gpu = self.gpus[container.gpu]
+        self._work(time, gpu)
+        container.started_s, container.done_s, container.phase, container.cut_mib = time, 0.0, 0, math.inf
+        gpu.running[container.pod] = container
+        self._enter_phase(time, container)
+        self._plan_ends(time, gpu)
+
+    def _next_phase(self, time: float, container: Container) -> None:
+        container.phase += 1
+        self._enter_phase(time, container)
+
+    def _enter_phase(self, time: float, container: Container) -> None:
+        """Ask for the memory of a phase; who asks for what is not there dies, or keeps to less from now on."""
+        gpu, phases = self.gpus[container.gpu], container.profile.phases
+        phase = phases[container.phase]
+        asked = round(min(phase.memory_mib, container.cut_mib) * KIB)
+        room = round((gpu.device.memory_mib - gpu.device.kept_mib) * KIB) - gpu.kib + container.kib
+        if asked > room:
+            less = max((mib for mib in phase.less_mib if round(mib * KIB) <= room), default=None)
+            if less is None:
+                self._kill(time, container)
+                return
+            asked, container.cut_mib = round(less * KIB), less
+        gpu.kib += asked - container.kib
+        container.kib = asked
+        if container.phase + 1 < len(phases):
+            self._plan(container.started_s + container.profile.starts_s[container.phase + 1], PHASE, container)
+
+    def _kill(self, time: float, container: Container) -> None:
+        self._leave(time, container)
+        container.lost_s += container.done_s
+        self.stays.append(stay_of(container, time, True))
+        self._plan(time + self.lives.restart_s(container.deaths), START, container)
+        container.deaths += 1
+
+    def _end(self, time: float, container: Container) -> None:
+        self._leave(time, container)
+        self.stays.append(stay_of(container, time, False))
+        self._plan(time + self.lives.known_s, KNOWN, container)
+
+    def _leave(self, time: float, container: Container) -> None:
+        gpu = self.gpus[container.gpu]
+        self._work(time, gpu)
+        del gpu.running[container.pod]
+        gpu.kib -= container.kib
+        container.kib = 0
+        container.turn += 1
+        self._plan_ends(time, gpu)
+
+    def _work(self, time: float, gpu: Gpu) -> None:
+        """What everyone on a GPU has done since it was last looked at."""
+        rate = gpu.rate()
+        for container in gpu.running.values():
+            container.done_s += (time - max(gpu.at_s, container.started_s)) * rate
+        gpu.at_s = time
+
+    def _plan_ends(self, time: float, gpu: Gpu) -> None:
+        rate = gpu.rate()
+        for container in gpu.running.values():
+            if math.isfinite(container.work_s):
+                self._plan(time + max(container.work_s - container.done_s, 0.0) / rate, END, container)
+                self._ends[container.pod] = self._count
+
+
+def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
+    """The stay of a container that ends now, or has no end yet; its profile is that of the memory it really got."""
+    name = container.profile.name
+    if math.isfinite(container.cut_mib):
+        name = container.profile.cut(container.cut_mib).name
+    return Stay(container, container.deaths, container.started_s, end_s, killed, container.lost_s, name)

@@ -1,0 +1,1 @@
+"""Pods placed one by one."""

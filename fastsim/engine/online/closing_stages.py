@@ -1,0 +1,127 @@
+"""What can follow the main run: inflation, another target workload, descheduling; and descheduling during it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fastsim.engine.online.plan import PodRequest
+    from fastsim.engine.online.run import OnlineRun
+
+
+@dataclass(frozen=True)
+class RunningPod:
+    """A pod that runs: its slot, arrival number, request, node position and devices."""
+
+    slot: int
+    seq: int
+    request: PodRequest
+    node: int
+    gpus: tuple[int, ...]
+
+
+class RunView:
+    """What a descheduler may look at: nodes, running pods and fragmentation with some of them gone."""
+
+    def __init__(self, run: OnlineRun) -> None:
+        self._online = run.online
+        self.nodes: Any = run.scorers.nodes
+        self.names: list[str] = run.cluster.nodes["name"].to_pylist()
+        self.present: Any = run.columns["present"]
+        request = run.scorers.request
+        self.pods = [
+            RunningPod(slot, seq, request(cls), node, tuple(g for g in range(64) if gpus >> g & 1))
+            for slot, seq, cls, node, gpus, _ in run.work.running()
+        ]
+
+    def fragmentation(self, node: int, without: Sequence[RunningPod] = ()) -> float:
+        """Fragmentation of a node in milli-GPU if these of its pods were gone."""
+        return float(self._online.frag_without(node, [pod.slot for pod in without]))
+
+    def pods_by_node(self) -> dict[int, list[RunningPod]]:
+        """Running pods of every node that has any, in arrival order."""
+        found: dict[int, list[RunningPod]] = {}
+        for pod in self.pods:
+            found.setdefault(pod.node, []).append(pod)
+        return found
+
+
+class Descheduler(Protocol):
+    """Chooses which running pods to take off their nodes."""
+
+    def victims(self, view: RunView, limit: int) -> Sequence[RunningPod]:
+        """At most ``limit`` pods, in the order in which they are evicted and placed again."""
+
+
+@dataclass(frozen=True)
+class Deschedule:
+    """Evict up to ``ratio`` of the running pods and place them again, at ``at_s`` seconds or at the end (None)."""
+
+    policy: Descheduler
+    ratio: float
+    at_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Inflation:
+    """At the end, place clones of random pods up to ``ratio`` times their number, measure, take them back."""
+
+    ratio: float
+    seed: int = 0
+
+
+def deschedule(run: OnlineRun, step: Deschedule) -> None:
+    """Evict the policy's victims, then place them again in the same order."""
+    view = RunView(run)
+    limit = math.ceil(step.ratio * len(view.pods))
+    victims = list(step.policy.victims(view, limit))[:limit]
+    for pod in victims:
+        run.online.evict(pod.slot)
+    run.note_stage("post_eviction")
+    for pod in victims:
+        run.online.move(pod.slot)
+    run.note_stage("post_deschedule")
+
+
+def inflate(run: OnlineRun, step: Inflation) -> None:
+    """Place clones of random pods until the demand would exceed the cluster, note the state, remove them."""
+    class_of = np.concatenate([np.zeros(0, np.int32), *run.class_of])
+    clones = math.ceil(run.pods * step.ratio) - run.pods
+    drawn = np.random.Generator(np.random.PCG64DXSM(step.seed)).integers(0, max(run.pods, 1), max(clones, 0))
+    slots = [run.online.trial(int(cls)) for cls in class_of[drawn][: affordable(run, class_of, drawn)]]
+    run.note_stage("inflation")
+    for slot in reversed(slots):
+        if slot >= 0:
+            run.online.discard(slot)
+
+
+def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
+    """How many of the drawn clones fit before total CPU or GPU demand would exceed the cluster's capacity."""
+    rows = run.classes.rows()
+    cpu = rows["cpu_milli"][class_of]
+    gpu = (rows["num_gpu"].astype(np.int64) * rows["gpu_milli"] + run.classes.mig_milli(rows))[class_of]
+    total = run.nodes.totals()
+    fits = (cpu.sum() + cpu[drawn].cumsum() <= total["cpu_cap"]) & (gpu.sum() + gpu[drawn].cumsum() <= total["gpu_cap"])
+    return int(np.argmin(fits)) if not fits.all() else len(drawn)
+
+
+def closing_stages(run: OnlineRun) -> None:
+    """Everything that was asked to follow the main run, in the order of the published simulator."""
+    options = run.options
+    closing = [step for step in options.deschedule if step.at_s is None]
+    if options.inflation is None and options.retarget is None and not closing:
+        return
+    run.note_stage("schedule")
+    if options.inflation is not None:
+        inflate(run, options.inflation)
+    if options.retarget is not None:
+        run.retarget(options.retarget)
+        run.note_stage("retarget")
+    for step in closing:
+        deschedule(run, step)
+        run.online.note_deschedule()

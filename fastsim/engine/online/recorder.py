@@ -1,0 +1,241 @@
+"""What is kept of a run while it goes on: tables in memory or in files, waits, and the checksum of what came in.
+
+Rows leave the loop when something ends, so that is the order of a table in files: ``placements`` by the end of
+the interval, ``jobs`` by the end of the pod (what still runs or waits at the end of the run comes last), and the
+``timeline`` by event. Tables in memory are sorted by arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from fastsim.engine.online.kernel_columns import once_each
+from fastsim.engine.online.native_ids import NativeIds
+from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet, Sheet
+from fastsim.engine.summary import Waits
+from fastsim.engine.tables import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
+from fastsim.foundation.checksum import ContentChecksum
+from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fastsim.cluster.cluster import Cluster
+
+TABLES = ("timeline", "placements", "jobs")
+"""Tables that grow with the run."""
+SOUGHT = ("pod_id", "submit_s", "start_s", "end_s", "t_s", "event_seq")
+"""Columns by which row groups can be left out when a table in a file is queried; others are mixed in each of them."""
+
+
+@once_each
+def node_names(cluster: Cluster) -> pl.Series:
+    """Names of the nodes by position."""
+    return pl.Series(pl.from_arrow(cluster.nodes["name"]), dtype=pl.String)
+
+
+class Tables(Protocol):
+    """Where rows of the three tables go."""
+
+    def events(self, rows: Any, kept: int) -> None:
+        """Timeline rows, and the typical pods' total count in force."""
+
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Outcome rows and the names of their pods."""
+
+    def close(self) -> Makers | None:
+        """What makes the tables when somebody looks at them, unless they are in files."""
+
+    def drop(self) -> None:
+        """Let go of everything."""
+
+
+class MemoryTables:
+    """Rows as the loop wrote them; they become frames, sorted by arrival, when somebody looks at them."""
+
+    def __init__(self, names: pl.Series, named: bool) -> None:
+        self.names, self.named = names, named
+        self._rows: list[Any] = []
+        self._kept: list[Any] = [np.zeros(0, np.int64)]
+        self._outcomes: list[Any] = []
+        self._natives: list[pl.Series] = [pl.Series("native_id", [], pl.String)]
+
+    def events(self, rows: Any, kept: int) -> None:
+        """Keep timeline rows."""
+        self._rows.append(rows)
+        self._kept.append(np.full(len(rows), kept, np.int64))
+
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Keep outcome rows."""
+        self._outcomes.append(out)
+        if natives is not None:
+            self._natives.append(natives)
+
+    def close(self) -> Makers:
+        """What makes the three frames."""
+        return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
+
+    @cached_property
+    def _sorted(self) -> tuple[Any, pl.Series | None]:
+        """Outcome rows by arrival, and the names of their pods."""
+        out = _joined(self._outcomes, OUTCOME)
+        order = np.argsort(out["seq"], kind="stable")
+        seq = out["seq"][order]
+        if (seq[1:] == seq[:-1]).any():  # some pod has several rows
+            order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
+        natives = pl.concat(self._natives).gather(pl.Series(order)) if self.named else None
+        self._outcomes, self._natives = [], []
+        return out[order], natives
+
+    def _timeline(self) -> pl.DataFrame:
+        rows, kept = _joined(self._rows, ROW), np.concatenate(self._kept)
+        self._rows, self._kept = [], []
+        return timeline_frame(rows, kept)
+
+    def _placements(self) -> pl.DataFrame:
+        return placements_frame(*self._sorted, self.names)
+
+    def _jobs(self) -> pl.DataFrame:
+        return jobs_frame(*self._sorted)
+
+    def drop(self) -> None:
+        """Nothing to let go of."""
+
+
+class FrameTables:
+    """Rows become frames as they come; where a frame goes is said by ``add``."""
+
+    def __init__(self, names: pl.Series) -> None:
+        self.names = names
+
+    def add(self, name: str, frame: pl.DataFrame) -> None:
+        """Take rows of one of the tables."""
+        raise NotImplementedError
+
+    def events(self, rows: Any, kept: int) -> None:
+        """Write timeline rows."""
+        self.add("timeline", timeline_frame(rows, kept))
+
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Write placements and jobs."""
+        self.add("placements", placements_frame(out, natives, self.names))
+        self.add("jobs", jobs_frame(out, natives))
+
+
+class FileTables(FrameTables):
+    """Parquet files in a folder, written row group by row group; placements and jobs without frames in between."""
+
+    def __init__(self, names: pl.Series, folder: Path) -> None:
+        super().__init__(names)
+        none = np.zeros(0, OUTCOME)
+        empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, None, names), jobs_frame(none, None))
+        schemas = {name: arrow(frame).schema for name, frame in zip(TABLES, empty, strict=True)}
+        self.writers = {
+            name: TableWriter(folder / f"{name}.parquet", schema, {"fastsim.schema": name}, level=QUICK_LEVEL,
+                              coded={"node": NODE} if name == "placements" else None, extremes=SOUGHT)
+            for name, schema in schemas.items()
+        }  # fmt: skip
+        self.sheets: dict[str, Sheet] = {
+            "placements": PlacementSheet(self.writers["placements"].schema, names),
+            "jobs": JobSheet(schemas["jobs"]),
+        }
+
+    def add(self, name: str, frame: pl.DataFrame) -> None:
+        """Write rows of one of the tables."""
+        for batch in arrow(frame).to_batches():
+            self.writers[name].add(batch)
+
+    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+        """Write placements and jobs."""
+        for name, sheet in self.sheets.items():
+            for batch in sheet.groups(out, natives):
+                self.writers[name].group(batch)
+
+    def close(self) -> None:
+        """Complete the files."""
+        for name, sheet in self.sheets.items():
+            if sheet.at:
+                self.writers[name].group(sheet.rest())
+        for writer in self.writers.values():
+            writer.close()
+
+    def drop(self) -> None:
+        """Let go of files that will never be complete."""
+        for writer in self.writers.values():
+            writer.drop()
+
+
+class KnownChecksum:
+    """The checksum of rows that were read before; the same face as :class:`ContentChecksum`."""
+
+    def __init__(self, sha256: str) -> None:
+        self.sha256 = sha256
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Nothing to work out."""
+
+    def hexdigest(self) -> str:
+        """The checksum of all rows."""
+        return self.sha256
+
+
+class Recorder:
+    """Takes what comes in and what comes out of a run, in order, and keeps what was asked for."""
+
+    def __init__(
+        self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None, sha256: str | None = None
+    ) -> None:
+        self.tables, self.waits = tables, waits or Waits()
+        self.checksum = ContentChecksum(schema) if sha256 is None else KnownChecksum(sha256)
+        self.listed = record in ("placements", "all")
+        self.timed = record in ("timeline", "all")
+        self.waited = record != "none"
+        self.natives = NativeIds(self.listed and "native_id" in schema.names)
+
+    def arrivals(self, batch: pa.RecordBatch) -> None:
+        """Pods that are about to be fed to the loop."""
+        self.checksum.add(batch)
+        self.natives.add(batch)
+
+    def recall(self, batch: pa.RecordBatch, present: Any) -> None:
+        """Pods that arrived before a checkpoint; those whose arrival numbers are ``present`` are still there."""
+        self.checksum.add(batch)
+        self.natives.add(batch, present)
+
+    def events(self, rows: Any, kept: int) -> None:
+        """Timeline rows, and the typical pods' total count in force."""
+        if self.timed and len(rows):
+            self.tables.events(rows, kept)
+
+    def outcomes(self, out: Any) -> None:
+        """Outcome rows."""
+        if self.waited and len(out):
+            self.waits.add(out)
+        if self.listed and len(out):
+            self.tables.outcomes(out, self.natives.of(out))
+
+    def spans(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:
+        """What would be kept of outcome rows that are not listed, as ``WorkTable.spans`` answers it."""
+        if self.waited:
+            self.waits.take(room, counts, preemptions, restarts)
+
+    def drop(self) -> None:
+        """Let go of everything after a failure."""
+        self.waits.close()
+        self.tables.drop()
+
+
+def arrow(frame: pl.DataFrame) -> pa.Table:
+    """A frame as it is written."""
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _joined(rows: list[Any], kind: np.dtype[Any]) -> Any:
+    """Rows of one kind as one array; as bytes, because numpy joins structures field by field."""
+    return np.concatenate([np.zeros(0, np.uint8), *(part.view(np.uint8) for part in rows)]).view(kind)

@@ -1,0 +1,192 @@
+"""The Python side of the compiled rules: what a regime, a cluster and the pods' further columns are to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.engine.online.plan import BACKFILL
+from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, eligible, node_labels
+from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.sort_keys import PODS_QUEUES
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.online.plan import OnlinePlan
+    from fastsim.workload.pod_classes import PodClasses
+    from fastsim_ext.waiting import Waiting
+
+MAX_EXTRA = 16
+"""Distinct further resources of one cluster."""
+UNLIMITED = 1 << 62
+"""More than any amount: of memory of a device that has no limit, of a quota that is none."""
+AT_ONCE = 1024
+"""Node changes handed over at a time; any number gives the same run."""
+ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
+"""Pod columns that the plain loop does not look at."""
+
+
+def needed(plan: OnlinePlan, regime: Regime, columns: Any) -> bool:
+    """Whether a run asks for more than the plain loop does."""
+    return regime != OFF or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
+
+
+class Numbers:
+    """Small numbers for names, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self._known: dict[str | None, int] = {}
+
+    def of(self, name: str | None) -> int:
+        """The number of a name."""
+        return self._known.setdefault(name, len(self._known))
+
+    def column(self, batch: pa.RecordBatch, name: str) -> Any:
+        """Numbers (int32) of a column; null, or a column that is not there, is a name, too."""
+        if name not in batch.schema.names:
+            return np.full(batch.num_rows, self.of(None), np.int32)
+        encoded = batch.column(name).cast(pa.string()).dictionary_encode(null_encoding="encode")
+        known = np.array([self.of(value) for value in encoded.dictionary.to_pylist()], np.int32)
+        return known[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+class Regulation:
+    """Feeds the rules of one run to the compiled engine as its pods come."""
+
+    def __init__(self, cluster: Cluster, regime: Regime, seed: int, width: int) -> None:
+        self.cluster, self.regime, self.width = cluster, regime, width
+        self.tenants, self.groups = Numbers(), Numbers()
+        self.groups.of(None)  # at once: no number may depend on how pods come in batches
+        self._weighed: list[str | None] = []
+        self._changes: Iterator[Change] = merged(cluster, regime.outages, seed)
+        self._nodes = cluster.offered.to_pylist()
+        self._labels = [node_labels(row) for row in self._nodes]
+        self._positions = {labels["name"]: position for position, labels in enumerate(self._labels)}
+        self.extras = sorted({name for row in self._nodes for name, _ in row["extra_resources"] or ()})
+        if len(self.extras) > MAX_EXTRA:
+            found = f"{len(self.extras)} distinct resources"
+            raise InputError("cluster: extra_resources", found, f"at most {MAX_EXTRA}")
+        self._allowed: dict[Any, bytes | None] = {}
+        self._recalled: dict[int, tuple[int, int, bool, float]] = {}
+        nodes = len(self._nodes)
+        # By node: the reasons why it is away, and whether its present failure is left out. Part of a checkpoint.
+        away = np.array(away_at_start(cluster), np.int32)
+        self.columns: dict[str, Any] = {"away": away, "spared": np.zeros(nodes, np.uint8)}
+
+    def options(self) -> dict[str, Any]:
+        """What the compiled engine is made with, besides what the plain loop is made with."""
+        regime, n = self.regime, len(self._nodes)
+        memory = [UNLIMITED if row["gpu_memory_mib"] is None else row["gpu_memory_mib"] for row in self._nodes]
+        caps = np.array(memory, np.int64)
+        held = [[dict(row["extra_resources"] or ()).get(name, 0) for name in self.extras] for row in self._nodes]
+        extra = np.zeros((n, max(len(self.extras), 1)), np.int64)
+        extra[:, : len(self.extras)] = np.array(held, np.int64).reshape(n, len(self.extras))
+        return {
+            "change_t": np.zeros(0), "change_node": np.zeros(0, np.int32), "change_adds": np.zeros(0, np.int32),
+            "first": np.full(n, -1, np.int32), "moved": np.zeros(n, np.int64),
+            "gpu_mem_cap": caps, "gpu_mem_left": np.ascontiguousarray(np.repeat(caps[:, None], self.width, axis=1)),
+            "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
+            "kept": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
+            "preempts": regime.preempt == "priority", "requeues": regime.on_node_loss == "requeue",
+            "limited": bool(regime.quotas), "restart_s": regime.restart_s,
+            "checkpoint_s": math.nan if regime.checkpoint_every_s is None else regime.checkpoint_every_s,
+            **self.columns,
+            "planned": len(planned(self.cluster, regime.outages)),
+        }  # fmt: skip
+
+    def feed_changes(self, online: Waiting) -> None:
+        """The next node changes."""
+        following = taken(self._changes, AT_ONCE)
+        t_s, position, comes, random = zip(*following, strict=True) if following else ((), (), (), ())
+        online.feed_changes(
+            np.array(t_s, np.float64), np.array(position, np.int32), np.array(comes, np.int32),
+            np.array(random, np.uint8), len(following) < AT_ONCE,
+        )  # fmt: skip
+
+    def feed_members(self, online: Waiting, batch: pa.RecordBatch) -> None:
+        """What the rules look at in a batch of pods."""
+        members = self._members(batch)
+        for name in list(self.tenants._known)[len(self._weighed) :]:
+            self._weighed.append(name)
+            cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.regime.limits(name))
+            online.tenants.add_tenant(cpu, memory, gpu, self.regime.weight(name))
+        online.feed_members(*members, _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32))
+
+    def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any]:
+        """Numbers of tenants and groups, whether pods may be stopped, and the seconds that are told."""
+        group = self.groups.column(batch, s.GROUP)
+        group[group == self.groups.of(None)] = -1
+        told = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
+        duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
+        est = np.where(np.isnan(told), duration, told)
+        return self.tenants.column(batch, s.TENANT), group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), est
+
+    def state(self, online: Waiting) -> tuple[dict[str, Any], dict[str, int]]:
+        """(arrays, ends of lists) for a checkpoint; what the loop itself remembers is apart."""
+        members, gangs, ends = online.roster.snapshot()
+        arrays = {name: column.copy() for name, column in self.columns.items()}
+        return arrays | {"members": np.frombuffer(members, np.uint8), "gangs": np.frombuffer(gangs, np.uint8)}, ends
+
+    def recall(self, batch: pa.RecordBatch, first: int, present: Any) -> None:
+        """Pods that arrived before a checkpoint, from number ``first`` on; those ``present`` are still there."""
+        here = present[(present >= first) & (present < first + batch.num_rows)]
+        columns = (column[here - first].tolist() for column in self._members(batch))
+        self._recalled |= dict(zip(here.tolist(), zip(*columns, strict=True), strict=True))
+
+    def take_over(self, online: Waiting, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
+        """Go on from a checkpoint; that of a run without rules knows less, and the workload tells the rest."""
+        ends = meta.get("rules")
+        if ends is not None:
+            online.roster.restore(arrays["members"], arrays["gangs"], ends)
+        else:
+            online.recall(self._recalled)
+        self._recalled = {}
+        for name, column in self.columns.items():
+            column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
+        taken(self._changes, meta["loop"]["change_next"])
+
+    def add_rules(self, online: Waiting, first: int, classes: PodClasses, wants: Any) -> None:
+        """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""
+        for row in np.flatnonzero(np.array([bool(asked != NONE) for asked in classes.conditions])[wants]):
+            asked = classes.conditions[wants[row]]
+            amounts = dict(asked.extra_resources)
+            online.demand.add_rule(
+                first + int(row), asked.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
+                any(name not in self.extras for name in amounts),
+                -1 if asked.max_per_node is None else self.groups.of(asked.group),
+                -1 if asked.max_per_node is None else asked.max_per_node, self._marks(asked),
+            )  # fmt: skip
+
+    def _marks(self, asked: Conditions) -> bytes | None:
+        """A byte for each node: whether the pod may use it at all; None if it may use all."""
+        key = asked.pinned_node, asked.constraints
+        if key not in self._allowed:
+            self._allowed[key] = None if key == (None, ()) else self._eligible(asked)
+        return self._allowed[key]
+
+    def _eligible(self, asked: Conditions) -> bytes:
+        if asked.pinned_node is None:
+            return bytes(eligible(asked, labels) for labels in self._labels)
+        # Clusters of thousands of nodes have thousands of pods that are pinned: only one node is looked at for each.
+        marks, place = bytearray(len(self._labels)), self._positions.get(asked.pinned_node)
+        if place is not None:
+            marks[place] = eligible(asked, self._labels[place])
+        return bytes(marks)
+
+
+def _filled(batch: pa.RecordBatch, name: str, missing: Any, kind: Any) -> Any:
+    """A column as numpy, null or absent replaced."""
+    if name not in batch.schema.names:
+        return np.full(batch.num_rows, missing, kind)
+    column = batch.column(name)
+    if column.null_count:
+        column = pc.fill_null(column, pa.scalar(missing, column.type))
+    return np.ascontiguousarray(column.to_numpy(zero_copy_only=False), kind)

@@ -1,0 +1,134 @@
+"""An online run and its telemetry: stays that begin and end are passed on, and scorers see what was sampled last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fastsim.engine.tables import INTERVAL, REASONS
+from fastsim.engine.telemetry_sampler import STAMP, Sampling
+from fastsim.foundation.parquet import TableWriter
+from fastsim.telemetry.readings_table import SCHEMA
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.telemetry.telemetry import Telemetry
+
+START = 4
+"""Bit of ``closes``: nothing ends, a stay begins."""
+SEEN = {"util_pct": "util_pct", "copy_pct": "copy_pct", "temperature_c": "temperature_c", "power_w": "gpu_power_w",
+        "memory_used_mib": "gpu_memory_used_mib", "memory_free_mib": "gpu_memory_free_mib"}  # fmt: skip
+"""Readings that scorers see, and what the columns of nodes are called: means over a node's GPUs."""
+TABLE = "telemetry"
+"""Name of the table of samples."""
+
+
+class Samples:
+    """Rows of the telemetry table: in a file of a folder, or in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._held: list[pa.RecordBatch] = []
+        self._writer = None if folder is None else TableWriter(folder / f"{TABLE}.parquet", SCHEMA, STAMP)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows."""
+        if self._writer is None:
+            self._held.append(batch)
+        else:
+            self._writer.add(batch)
+
+    def close(self) -> None:
+        """Complete the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def drop(self) -> None:
+        """Let go of a file that will never be complete."""
+        if self._writer is not None:
+            self._writer.drop()
+
+    def frame(self) -> pl.DataFrame:
+        """The rows, if they are in memory."""
+        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(self._held, SCHEMA)))
+
+
+class Watching:
+    """What an online run has to do for its telemetry; ``seen``: scorers look at it, so the loop waits for each look."""
+
+    def __init__(
+        self, telemetry: Telemetry, cluster: Cluster, seed: int, *, recorded: bool, seen: bool, folder: Path | None
+    ) -> None:
+        self.samples = Samples(folder) if recorded else None
+        self.sampling = Sampling(telemetry, cluster, seed, None if self.samples is None else self.samples.add)
+        self.seen = seen
+        self.columns = {name: np.zeros(len(cluster)) for name in SEEN.values()} if seen else {}
+
+    def arrive(self, batch: pa.RecordBatch) -> None:
+        """Pods that are about to arrive."""
+        if self.sampling.readout is None:
+            self.sampling.begin(float(batch.column("submit_s")[0].as_py()))
+        self.sampling.profiles.arrive(batch)
+
+    @property
+    def due_s(self) -> float:
+        """When the loop must wait for a look; never, if nobody sees it."""
+        return self.sampling.due_s if self.seen else np.inf
+
+    def outcomes(self, out: Any, now_s: float) -> Any:
+        """Take what the loop tells; the rows that end something."""
+        self.sampling.take(self._stays(out), now_s)
+        return out[out["closes"] != START]
+
+    def look(self, next_s: float) -> None:
+        """Look: everything that happened until then was told, and nothing more happens before second ``next_s``."""
+        if self.samples is None:
+            self.sampling.skip(next_s)
+        self.sampling.take(NO_STAYS, self.sampling.due_s, closed=True)
+        for name, column in self.columns.items():
+            column[...] = self.sampling.by_node(next(ours for ours, theirs in SEEN.items() if theirs == name))
+
+    def close(self, now_s: float) -> None:
+        """The run ends in this second."""
+        if self.sampling.readout is not None:
+            self.sampling.take(NO_STAYS, now_s, closed=True)
+        self.sampling.flush()
+        if self.samples is not None:
+            self.samples.close()
+
+    def drop(self) -> None:
+        """The run failed."""
+        if self.samples is not None:
+            self.samples.drop()
+
+    def _stays(self, out: Any) -> dict[str, Any]:
+        """Stays by device, in the order in which they begin and end; what still runs at the end of the run stays."""
+        need = self.sampling.profiles.of(out)
+        ends = (out["closes"] & INTERVAL > 0) & (out["reason"] != REASONS.index("running"))
+        chosen = ((out["closes"] == START) | ends) & (out["node"] >= 0) & (out["gpus"] > 0)
+        row, bit = on_devices(out["gpus"][chosen])
+        out, need = out[chosen][row], need[chosen][row]
+        gpu = (self.sampling.first__n[out["node"]] + bit).astype(np.int32)
+        begins = out["closes"] == START
+        profile = np.full(len(out), -1, np.int32)
+        profile[begins] = self.sampling.profiles.numbers(need[begins], self.sampling.device__u[gpu[begins]])
+        return {
+            "t": np.where(begins, out["start"], out["end"]), "who": np.ascontiguousarray(out["pod_id"]),
+            "gpu": gpu, "profile": profile,
+        }  # fmt: skip
+
+
+NO_STAYS = {
+    "t": np.zeros(0), "who": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
+}  # fmt: skip
+"""Nothing happens."""
+
+
+def on_devices(bits: Any) -> tuple[Any, Any]:
+    """Row and device number of every bit that is set, row by row."""
+    table = np.unpackbits(np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    row, bit = np.nonzero(table)
+    return row, bit

@@ -1,0 +1,51 @@
+"""Scorers that are written in Python, as the compiled loop calls them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fastsim.engine.online.kernel_columns import read_only
+from fastsim.engine.online.plan import OnlinePlan, PodRequest
+from fastsim.errors import PolicyError
+from fastsim.foundation import interrupts
+from fastsim.workload.pod_classes import PodClasses
+
+
+class UserScorers:
+    """The plan's Python scorers behind one call, with read-only columns for them to look at."""
+
+    def __init__(
+        self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None
+    ) -> None:
+        self.plan, self.classes = plan, classes
+        self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
+        self._seen = columns, readings or {}
+
+    @cached_property
+    def nodes(self) -> Any:
+        """What scorers look at: columns that follow the state of the nodes."""
+        columns, readings = self._seen
+        seen = {"cpu_milli": "cpu_cap", "cpu_free": "cpu_left", "memory_mib": "mem_cap", "memory_free": "mem_left",
+                "num_gpu": "num_gpu", "gpu_free": "gpu_left", "gpu_model": "model", "pods": "pods"}  # fmt: skip
+        views = {name: columns[column] for name, column in seen.items()} | {"feasible": self.feasible} | readings
+        return type("Nodes", (), read_only(views))()
+
+    def request(self, cls: int) -> PodRequest:
+        """What a pod of this class asks for."""
+        cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
+        names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
+        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)
+
+    def __call__(self, term: int, cls: int) -> Any:
+        """Integer points of every node from the scorer of one term, for a pod of one class."""
+        scorer = self.plan.terms[term].scorer
+        assert scorer is not None
+        interrupts.check()
+        points = np.asarray(scorer(self.nodes, self.request(cls)))
+        if points.shape != self.feasible.shape or points.dtype.kind not in "iub":
+            found = f"an array of {points.dtype} with shape {points.shape}"
+            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} integers, one for every node")
+        return np.ascontiguousarray(points, np.int64)

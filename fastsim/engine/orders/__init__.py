@@ -1,0 +1,1 @@
+"""Rounds in an order, with CPUs and memory (Synergy)."""

@@ -1,0 +1,254 @@
+"""What a run leaves behind: frames, one summary row, where they came from, and how to keep them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.engine.online.recorder import arrow
+from fastsim.engine.summary import frag_milli, row_frame, summary_row
+from fastsim.engine.tables import ROW, LateFrames
+from fastsim.engine.totals.pod_totals import totals_of
+from fastsim.errors import ResultError
+from fastsim.foundation.folder_lock import held
+from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
+from fastsim.telemetry.readings_table import SCHEMA
+from fastsim_ext.build import CHECKED, FLAGS
+
+if TYPE_CHECKING:
+    from fastsim.engine.audit.audit import Audit
+    from fastsim.engine.online.run import OnlineRun
+    from fastsim.scenario.scenario import Scenario
+
+FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
+"""Tables of a result; each is one Parquet file of a saved run."""
+
+LATER = ("telemetry",)
+"""Tables that only some runs have."""
+
+Frames = Mapping[str, pl.DataFrame]
+
+
+class FolderFrames(Mapping[str, pl.DataFrame]):
+    """The tables of a folder, each read when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in (*FRAMES, *LATER) or (name in LATER and not self.path(name).exists()):
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*FRAMES, *(name for name in LATER if self.path(name).exists())))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process reads what it needs itself.
+        return {"folder": self.folder, "_read": {}}
+
+    def path(self, name: str) -> Path:
+        """The file of a table."""
+        return self.folder / f"{name}.parquet"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Frames of one run; a frame that was not recorded has no rows.
+
+    Frames are made when they are first asked for. Those of a run that was written to a folder are read from it;
+    :meth:`scan` looks at them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
+    loop, pods per second) is kept apart, so that equal runs have equal frames.
+    """
+
+    frames: Frames
+    provenance: dict[str, Any]
+    timing: dict[str, float]
+    citations: tuple[str, ...] = field(default=())
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """One row that sums up the run."""
+        return self.frames["summary"]
+
+    @property
+    def timeline(self) -> pl.DataFrame:
+        """A row for every event or sample."""
+        return self.frames["timeline"]
+
+    @property
+    def placements(self) -> pl.DataFrame:
+        """A row for every interval on a node."""
+        return self.frames["placements"]
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """A row for every pod."""
+        return self.frames["jobs"]
+
+    @property
+    def stages(self) -> pl.DataFrame:
+        """The state after each stage that followed the main run."""
+        return self.frames["stages"]
+
+    @property
+    def telemetry(self) -> pl.DataFrame:
+        """A row for every reading of every GPU, if telemetry was asked for; columns as in ``telemetry_table``."""
+        if "telemetry" in self.frames:
+            return self.frames["telemetry"]
+        return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """A table to query without holding it in memory, if it is in a file; its name as in ``FRAMES``."""
+        if name not in self.frames:
+            raise ResultError(f"scan: found {name!r}, expected one of {', '.join(self.frames)}")
+        if isinstance(self.frames, FolderFrames):
+            return pl.scan_parquet(self.frames.path(name))
+        return self.frames[name].lazy()
+
+    def audit(self, scenario: Scenario | None = None) -> Audit:
+        """The run's figures worked out again from its placements and inputs, and what differs.
+
+        ``scenario`` is that of a run that was made from objects in memory; others have theirs.
+        """
+        from fastsim.engine.audit.audit import audited
+
+        return audited(self, scenario)
+
+    def cite(self) -> str:
+        """BibTeX of everything that took part in the run."""
+        return "\n\n".join(self.citations)
+
+    def labelled(self, citations: tuple[str, ...] = (), **provenance: Any) -> Result:
+        """The same result with citations and further provenance entries."""
+        return replace(self, citations=citations, provenance={**self.provenance, **provenance})
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Write the run to a folder, which appears complete or not at all."""
+        target = Path(folder)
+        with held(target, overwrite), replacing_folder(target) as partial:
+            self.write(partial)
+        return target
+
+    def write(self, folder: Path) -> None:
+        """Write tables and record into a folder that is there."""
+        for name in self.frames:
+            path = folder / f"{name}.parquet"
+            if isinstance(self.frames, FolderFrames):
+                shutil.copyfile(self.frames.path(name), path)
+            else:
+                write_table(path, name, self.frames[name])
+        self.write_record(folder)
+
+    def write_record(self, folder: Path) -> None:
+        """Write ``run.json``, all of a saved run that is no table."""
+        record = {"provenance": self.provenance, "timing": self.timing, "citations": list(self.citations)}
+        (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Result:
+        """A saved run; its tables are read when they are first asked for."""
+        source = Path(folder)
+        try:
+            record = json.loads((source / "run.json").read_text())
+            known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}
+            known["citations"] = tuple(record["citations"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
+        frames = FolderFrames(source)
+        for name in frames:
+            open_parquet(frames.path(name)).close()  # a damaged file is found now, not later
+        return cls(frames, **known)
+
+
+def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:
+    """Write one table of a result."""
+    table = arrow(frame)
+    write_parquet(path, table.to_batches(), table.schema, {"fastsim.schema": name})
+
+
+def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
+    """Tables and provenance of a run that has finished; completes its folder, if it has one."""
+    kept = max(run.typical.kept, 1)
+    now, before, areas = run.online.state()
+    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
+    seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
+    waits = run.recorder.waits
+    totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
+    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits, totals)
+    late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
+    tables = run.recorder.tables.close()
+    folder = run.options.folder
+    if run.watching is not None and run.watching.samples is not None and tables is not None:
+        tables = {**tables, "telemetry": run.watching.samples.frame}
+    if tables is not None or folder is None:
+        return LateFrames({}, {**late, **(tables or {})}), _provenance(run)
+    for name, make in late.items():
+        write_table(folder / f"{name}.parquet", name, make())
+    return FolderFrames(folder), _provenance(run)
+
+
+def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
+    rows = [
+        {"stage": tag, "pods_running": int(row["running"]), "gpu_milli_alloc": int(row["gpu_alloc"]),
+         "cpu_milli_alloc": int(row["cpu_alloc"]), "memory_mib_alloc": int(row["mem_alloc"]),
+         "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
+         "frag_milli": frag_milli(row, kept), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
+        for tag, row, kept in stages
+    ]  # fmt: skip
+    integers = ("pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus")
+    schema = {"stage": pl.String, **dict.fromkeys(integers, pl.Int64), "frag_milli": pl.Float64, "power_w": pl.Float64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _provenance(run: OnlineRun) -> dict[str, Any]:
+    """Everything that decides the bytes of the result, and what it was computed with."""
+    plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
+    options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
+    options["deschedule"] = [
+        {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
+        for step in run.options.deschedule
+    ]
+    if run.watching is not None:
+        options["telemetry"] = repr(run.watching.sampling.telemetry)
+    if run.options.prices is not None:
+        options["prices"] = run.options.prices.checksum()
+    options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
+    return {
+        "plan": plan, "options": options,
+        "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},
+        "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
+        "typical_pods": len(run.typical.count),
+        **provenance_of_build(),
+    }  # fmt: skip
+
+
+def provenance_of_build() -> dict[str, Any]:
+    """What results are computed with."""
+    return {"build": {"checked": CHECKED, "flags": FLAGS}, "versions": dict(_versions())}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """What the result was computed with; looking it up reads files."""
+    import pyarrow as pa
+
+    packages = {"numpy": np.__version__, "polars": pl.__version__, "pyarrow": pa.__version__}
+    return {"fastsim": version("fastsim-gpu"), "python": platform.python_version(), **packages}

@@ -1,0 +1,273 @@
+"""Checkpoints of runs in rounds: one file that a run writes while it goes on, and from which another one goes on.
+
+The run that goes on reads the same jobs again and skips those that had arrived; its result is that of the run that
+never stopped, to the bit. With ``RoundCheckpoint.without_memory`` another policy goes on, so that many of them share
+one warm-up; it begins without a memory, and is asked as soon as ``realloc_s`` allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import RoundOptions
+from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.shares.plan import RoundPlan, Setting
+from fastsim.engine.tables import ROW
+from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
+from fastsim.foundation.parquet import replacing
+from fastsim_ext import round_state, turn_state
+from fastsim_ext.rounds import Rounds
+from fastsim_ext.turns import Turns
+
+KIND = "fastsim.rounds"
+"""What the header calls itself."""
+VERSION = 5
+"""Layout of the file; another one is refused."""
+OFTEN = 64
+"""Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
+DECIDED = (
+    "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
+    "prices", "compat", "endless", "recorded", "gauged", "records", "beliefs", "begin_s",
+)  # fmt: skip
+"""What must be the same in the run that goes on; the end of the run may differ."""
+COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
+"""Fields of a job's record in the order of the columns of a batch."""
+
+
+@dataclass(frozen=True)
+class RoundKeeping:
+    """Where checkpoints go, each in the place of the one before, and when one is due.
+
+    ``every_rounds``: after so many rounds. ``every_jobs``: after so many arrivals, or up to ``OFTEN`` rounds later.
+    ``wall_s``: after so many seconds of work. ``at_job``: once, after the round in which the job with this id came, or
+    the next one. ``at_end``: when the run ends. The file stays when the run is complete. ``note`` gives what else is
+    written with each of them, as JSON has it.
+    """
+
+    path: str | os.PathLike[str]
+    every_rounds: int | None = None
+    wall_s: float | None = None
+    at_job: int | None = None
+    every_jobs: int | None = None
+    at_end: bool = False
+    note: Callable[[], Mapping[str, Any]] = dict
+
+    def __post_init__(self) -> None:
+        for name, low in (("every_rounds", 1), ("every_jobs", 1), ("at_job", 0)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < low):
+                raise ScenarioError(f"checkpoint: {name}", repr(value), f"a whole number of {low} or more")
+        if self.wall_s is not None and not 0 <= self.wall_s < math.inf:
+            raise ScenarioError("checkpoint: wall_s", repr(self.wall_s), "seconds of 0 or more")
+
+
+class Keeper:
+    """Knows when the next checkpoint of a run is due; ``rounds`` and ``arrived`` are those so far."""
+
+    def __init__(self, keeping: RoundKeeping, rounds: int, arrived: int) -> None:
+        self.keeping = keeping
+        self._coming = keeping.at_job is not None and arrived <= keeping.at_job
+        self.restart(rounds, arrived)
+
+    def restart(self, rounds: int, arrived: int) -> None:
+        """A checkpoint has been written."""
+        self._rounds, self._arrived, self._looked, self._at_s = rounds, arrived, rounds, time.monotonic()
+
+    def budget(self, rounds: int, most: int) -> int:
+        """How many rounds may be played before somebody has to look again; a round that has begun is counted."""
+        every = self.keeping.every_rounds
+        until = rounds + most if every is None else self._rounds + every
+        if self.keeping.wall_s is not None:
+            until = min(until, self._looked + OFTEN)
+        if self.keeping.every_jobs is not None:
+            until = min(until, self._looked + min(OFTEN, self.keeping.every_jobs))
+        if self._coming:
+            until = min(until, self._looked + 1)
+        return max(min(most, until - rounds), 0)
+
+    def due(self, rounds: int, arrived: int) -> bool:
+        """Whether a checkpoint should be written now, between two rounds."""
+        keeping, self._looked = self.keeping, rounds
+        came = self._coming and keeping.at_job is not None and arrived > keeping.at_job
+        self._coming = self._coming and not came
+        turned = keeping.every_rounds is not None and rounds - self._rounds >= keeping.every_rounds
+        passed = keeping.wall_s is not None and time.monotonic() - self._at_s >= keeping.wall_s
+        filled = keeping.every_jobs is not None and arrived - self._arrived >= keeping.every_jobs
+        return came or turned or passed or filled
+
+
+@dataclass(frozen=True, eq=False)
+class RoundCheckpoint:
+    """A state between two rounds: ``meta`` are values as JSON has them, ``arrays`` the bytes of records."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, Any]
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What the run wrote down besides its state."""
+        return dict(self.meta.get("note", {}))
+
+    def noted(self, **notes: Any) -> Self:
+        """The same state with other notes."""
+        return replace(self, meta=self.meta | {"note": self.note | notes})
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that were played."""
+        return int(self.meta["loop"]["rounds"])
+
+    @property
+    def now_s(self) -> float:
+        """Simulated time, seconds."""
+        return float(self.meta["loop"]["now_s"])
+
+    def without_memory(self) -> Self:
+        """The same state for another policy, which begins without a memory."""
+        return replace(self, meta=self.meta | {"policy": None, "memory": None})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Put it in the place of the file, completely or not at all."""
+        target = Path(path)
+        header = {"kind": KIND, "version": VERSION, "sha256": _checksum(self.arrays), **self.meta}
+        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        with replacing(target) as partial, partial.open("wb") as file:
+            np.savez(file, header=text, **self.arrays)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The state in a file; ResultError if it is missing, damaged or something else."""
+        expected = "expected the checkpoint of a run in rounds"
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            meta = json.loads(arrays.pop("header").tobytes())
+            kind, version, checksum = (meta.pop(name) for name in ("kind", "version", "sha256"))
+        except FileNotFoundError as error:
+            raise ResultError(f"{path}: found no such file, {expected}") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+            raise ResultError(f"{path}: cannot be read, {expected}") from error
+        if kind != KIND or version != VERSION:
+            raise ResultError(f"{path}: found {kind!r} of version {version}, expected {KIND!r} of version {VERSION}")
+        if checksum != _checksum(arrays):
+            raise ResultError(f"{path}: found other bytes than were written, {expected}")
+        return cls(meta, arrays)
+
+    def check(self, decided: Mapping[str, Any], policy: list[Any]) -> None:
+        """ScenarioError or PolicyError if the run that wants to go on decides otherwise than this one did."""
+        then = self.meta["decided"]
+        for name in DECIDED:
+            if then[name] != decided[name]:
+                raise ScenarioError(f"checkpoint: {name}", _short(decided[name]), f"{_short(then[name])}, as before")
+        if self.meta["policy"] is not None and self.meta["policy"] != policy:
+            expected = f"{_short(self.meta['policy'])}, as before"
+            raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
+
+    def restore(self, loop: Rounds | Turns) -> None:
+        """Put the state into a loop that has not begun."""
+        try:
+            if isinstance(loop, Turns):
+                turn_state.restore(loop, self.meta["loop"], self.arrays)
+            else:
+                round_state.restore(loop, self.meta["loop"], self.arrays)
+        except (ValueError, KeyError, AssertionError) as error:
+            raise ResultError(f"checkpoint: found {error}, expected the state of a run in rounds") from error
+
+    def rest(self, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
+        """The jobs that had not arrived; those that had must be the same."""
+        start = 0
+        for batch in batches:
+            left = self._left(batch, start)
+            start += len(batch.kind)
+            if len(left.kind):
+                yield left
+        if start < len(self.arrived):
+            expected = f"at least {len(self.arrived)}, as when the checkpoint was written"
+            raise InputError("workload", f"{start} jobs", expected)
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs had arrived."""
+        return len(self.meta["asked"]) if "asked" in self.meta else len(self.arrived)
+
+    @cached_property
+    def arrived(self) -> npt.NDArray[Any]:
+        """Records of the jobs that had arrived, by id."""
+        jobs = np.concatenate([self.arrays[name].view(GANG) for name in ("gone", "gangs")])
+        return jobs[np.argsort(jobs["id"])]
+
+    def _left(self, batch: JobBatch, start: int) -> JobBatch:
+        here = self.arrived[start : start + len(batch.kind)]
+        columns: list[npt.NDArray[Any]] = list(batch)
+        for name, column in zip(COLUMNS, columns, strict=True):
+            wrong = here[name] != column[: len(here)]
+            if wrong.any():
+                row = int(np.flatnonzero(wrong)[0])
+                expected = f"{here[name][row]}, as when the checkpoint was written"
+                raise InputError(f"job {start + row}: {name}", column[row], expected)
+        return JobBatch(*(column[len(here) :] for column in columns))
+
+
+def decisions(
+    setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, gauged: bool
+) -> dict[str, Any]:
+    """What decides a run in rounds besides its jobs and its policy."""
+    told = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
+    return {
+        "policies": "of shares", "window": None if options.window is None else list(options.window),
+        "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
+        "prices": options.prices is not None, "compat": sorted(options.compat), "recorded": recorded,
+        "gauged": gauged, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
+        **{name: getattr(options, name) for name in told},
+    }  # fmt: skip
+
+
+def policy_of(plan: RoundPlan | TurnPlan) -> list[Any]:
+    """What is known of the policy of a run: the class that allocates, and how its shares become rounds; or an order."""
+    if isinstance(plan, TurnPlan):
+        return plan.told
+    return [type(plan.allocator).__qualname__, plan.pairs, plan.visit, plan.strict]
+
+
+def beliefs_of(plan: RoundPlan) -> dict[str, Any]:
+    """What is known of the estimates of a run; another policy that goes on believes them too."""
+    return {"beliefs": "none" if plan.beliefs is None else str(plan.beliefs)}
+
+
+def _rates(setting: Setting) -> str:
+    total = hashlib.sha256(repr(setting.oracle.kinds).encode())
+    for table in (setting.oracle.alone__kg, setting.oracle.shared__kkg):
+        one = table.size > 1 and not any(table.strides)  # all cells are one place in memory
+        total.update(repr(table.shape).encode() if one else b"")
+        total.update(np.ascontiguousarray(table[:1, :1, :1] if one else table).tobytes())
+    return total.hexdigest()
+
+
+def _checksum(arrays: Mapping[str, Any]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        total.update(f"{name}:{arrays[name].dtype.str}:{arrays[name].shape};".encode())
+        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return total.hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) < 80 else f"{text[:77]}..."

@@ -1,0 +1,150 @@
+"""Workloads as the rounds engine takes them: kinds instead of names, steps instead of durations.
+
+A workload without a `workload` column is one of pods: each works for its `duration_s` at one step a second, on any
+GPU model, alone or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.engine.rounds.options import Job
+from fastsim.errors import InputError
+from fastsim.performance.oracle import Oracle
+from fastsim.workload import Workload
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
+
+POD = "pod"
+"""Workload of everything that has no rates of its own."""
+
+
+class JobBatch(NamedTuple):
+    """Jobs in order of arrival, as columns: seconds, GPUs of the gang, steps."""
+
+    submit_s: npt.NDArray[np.float64]
+    kind: npt.NDArray[np.int32]
+    num_gpu: npt.NDArray[np.int32]
+    total_steps: npt.NDArray[np.float64]
+    weight: npt.NDArray[np.float64]
+    deadline_s: npt.NDArray[np.float64]
+    tenant: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, jobs: list[Job]) -> JobBatch:
+        """Columns of a few jobs, without tenants."""
+        rows = list(zip(*jobs, strict=True)) if jobs else [()] * 7
+        return cls(
+            np.array(rows[0], np.float64), np.array(rows[1], np.int32), np.array(rows[2], np.int32),
+            np.array(rows[3], np.float64), np.array(rows[4], np.float64), np.array(rows[5], np.float64),
+            np.full(len(jobs), -1, np.int32),
+        )  # fmt: skip
+
+
+def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
+    """Rates of a workload of pods: one step a second on every model, nothing shared."""
+    sizes = sorted({int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()})
+    kinds = tuple((POD, n) for n in sizes)
+    shape = (len(kinds), len(gpu_models))
+    return Oracle(kinds, gpu_models, np.ones(shape), np.zeros((len(kinds), *shape)), "pods")
+
+
+@dataclass
+class JobBatches:
+    """The jobs of the workload called ``name``, batch by batch; ``tenants`` are the names met so far, by code.
+
+    ``ideal__k`` is the rate of each kind that durations refer to, steps/s. ``accepted`` has the kinds of jobs that
+    accept some GPU models only, which the oracle does not know.
+    """
+
+    name: str
+    source: Callable[[], Iterator[pa.RecordBatch]]
+    oracle: Oracle
+    ideal__k: npt.NDArray[np.float64]
+    tenants: list[str] = field(default_factory=list)
+    rows: int = 0
+    accepted: AcceptedKinds | None = None
+
+    def __iter__(self) -> Iterator[JobBatch]:
+        for batch in self.source():
+            yield self.columns(batch)
+            self.rows += batch.num_rows
+
+    def columns(self, batch: pa.RecordBatch) -> JobBatch:
+        """One record batch as columns of the engine."""
+        submit = batch[s.SUBMIT_S].to_numpy()
+        num_gpu = batch[s.NUM_GPU].to_numpy().astype(np.int32)
+        kind = self.kinds(batch)
+        ideal = self._ideal_s(batch, kind)
+        return JobBatch(
+            submit, kind, num_gpu, self._steps(batch, kind), _floats(batch, s.WEIGHT, 1.0),
+            self._deadlines(batch, submit, ideal), self._tenants(batch),
+        )  # fmt: skip
+
+    def kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The kind of every row."""
+        plain = self.plain_kinds(batch)
+        return plain if self.accepted is None else self.accepted.kinds(batch, plain)
+
+    def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The same, if all jobs accepted every GPU model."""
+        num_gpu = batch[s.NUM_GPU].to_numpy()
+        names = [POD] * batch.num_rows
+        if s.WORKLOAD in batch.schema.names:
+            names = [POD if name is None else name for name in batch[s.WORKLOAD].to_pylist()]
+        index = self.oracle.kind_index
+        found = [index.get(kind, -1) for kind in zip(names, num_gpu.tolist(), strict=True)]
+        for row, kind in enumerate(found):
+            if kind < 0:
+                where = f"{self.name}:{self.rows + row + 1}: workload"
+                expected = f"a kind that {self.oracle.name} has (rates= names others)"
+                raise InputError(where, f"{names[row]!r} on {num_gpu[row]} GPUs", expected)
+        return np.array(found, np.int32)
+
+    def _steps(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        steps = _floats(batch, s.TOTAL_WORK, np.nan)
+        if np.isnan(steps).any():
+            steps = np.where(np.isnan(steps), _floats(batch, s.DURATION_S, np.nan) * self.ideal__k[kind], steps)
+        if np.isnan(steps).any():
+            row = self.rows + int(np.flatnonzero(np.isnan(steps))[0]) + 1
+            where = f"{self.name}:{row}: total_work, duration_s"
+            raise InputError(where, "neither", "one of them: a job that runs in rounds has an end")
+        return steps
+
+    def _ideal_s(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Seconds each job would take alone on the fastest model."""
+        given = _floats(batch, s.DURATION_S, np.nan)
+        return np.where(np.isnan(given), self._steps(batch, kind) / self.ideal__k[kind], given)
+
+    def _deadlines(self, batch: pa.RecordBatch, submit: Any, ideal: Any) -> npt.NDArray[np.float64]:
+        absolute = _floats(batch, s.DEADLINE_S, np.nan)
+        relative = submit + _floats(batch, s.SLO, np.nan) * ideal
+        return np.nan_to_num(np.where(np.isnan(absolute), relative, absolute), nan=np.inf, posinf=np.inf)
+
+    def _tenants(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        if s.TENANT not in batch.schema.names:
+            return np.full(batch.num_rows, -1, np.int32)
+        codes = {name: code for code, name in enumerate(self.tenants)}
+        found = []
+        for name in batch[s.TENANT].to_pylist():
+            if name is not None and name not in codes:
+                codes[name] = len(self.tenants)
+                self.tenants.append(name)
+            found.append(-1 if name is None else codes[name])
+        return np.array(found, np.int32)
+
+
+def _floats(batch: pa.RecordBatch, name: str, missing: float) -> npt.NDArray[np.float64]:
+    """A column with its nulls filled; all filled if it is absent."""
+    if name not in batch.schema.names:
+        return np.full(batch.num_rows, missing)
+    return np.asarray(pc.fill_null(batch[name], missing).to_numpy(zero_copy_only=False), np.float64)

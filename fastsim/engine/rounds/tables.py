@@ -1,0 +1,235 @@
+"""Result tables of a run in rounds, with the columns of every other run and some more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.engine.orders.run import TurnRun
+from fastsim.engine.orders.tables import timeline_columns, turn_figures
+from fastsim.engine.rounds.job_metrics import counted, round_figures
+from fastsim.engine.rounds.node_metrics import node_of_gpu
+from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.summary import Waits, summary_frame
+from fastsim.engine.tables import REASONS, ROW, STATES, Makers, timeline_frame
+from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slowdowns
+
+Array = Any
+
+
+def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
+    """How to make each table; ``kept`` is the typical pods' total count."""
+    return {
+        "timeline": lambda: timeline(run, kept),
+        "placements": lambda: placements(run, cluster),
+        "jobs": lambda: jobs(run),
+        "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
+    }
+
+
+def timeline(run: RoundRun, kept: int) -> pl.DataFrame:
+    """A row for every sample."""
+    frame = timeline_frame(run.rows, kept)
+    return frame.with_columns(**timeline_columns(run)) if isinstance(run, TurnRun) else frame
+
+
+def jobs(run: RoundRun) -> pl.DataFrame:
+    """One row for every job that arrived: when it ran first, when it was done, what it took."""
+    rows, oracle = run.jobs, run.setting.oracle
+    state, reason = _ends_of_jobs(rows)
+    started, jct = ~np.isnan(rows["first_s"]), rows["finish_s"] - rows["submit_s"]
+    frame = pl.DataFrame({
+        "pod_id": rows["id"], "native_id": pl.Series([None] * len(rows), dtype=pl.String),
+        "submit_s": rows["submit_s"], "start_s": rows["first_s"], "end_s": rows["finish_s"],
+        "wait_s": rows["first_s"] - rows["submit_s"], "jct_s": jct,
+        "state": pl.Series(state, dtype=pl.Enum(STATES)), "reason": pl.Series(reason, dtype=pl.Enum(REASONS)),
+        "attempts": (rows["restarts"] + started).astype(np.int16), "preemptions": rows["preemptions"].astype(np.int16),
+        "lost_work_s": np.zeros(len(rows)),
+        **job_columns(rows["restarts"], paused_s(run, rows), rows["gpu_s"], ideal_s(run, rows), jct),
+        "workload": [oracle.kinds[kind][0] for kind in rows["kind"].tolist()],
+        "num_gpu": rows["num_gpu"].astype(np.int32), "weight": rows["weight"],
+        "rounds": rows["rounds"], "total_work": rows["total"], "work_done": rows["run"],
+        "cost": pl.Series(rows["cost"] if run.priced else np.full(len(rows), np.nan), nan_to_null=True),
+        "deadline_s": np.where(np.isinf(rows["deadline_s"]), np.nan, rows["deadline_s"]),
+    }).with_columns(
+        pl.col("start_s", "end_s", "wait_s", "jct_s", "deadline_s").fill_nan(None)
+    )  # fmt: skip
+    late = pl.col("end_s").fill_null(float("inf")) > pl.col("deadline_s")
+    return frame.with_columns((~late).alias("deadline_met"))
+
+
+def _ends_of_jobs(rows: Array) -> tuple[Array, Array]:
+    """What became of each job, and why."""
+    gone = np.where(rows["ended"] == 1, "unplaced", np.where(rows["holds"] == 1, "running", "pending"))
+    state = np.where(np.isnan(rows["finish_s"]), gone, "finished")
+    return state, np.where(state == "unplaced", "no_gpu", state)
+
+
+def paused_s(run: RoundRun, rows: Array) -> Array:
+    """Seconds without GPUs after the first start; NaN for a job that never started."""
+    waits = np.isnan(rows["finish_s"]) & (rows["ended"] == 0) & (rows["holds"] == 0)
+    since = np.where(waits, run.makespan_s - rows["left_s"], 0.0)
+    return np.where(np.isnan(rows["first_s"]), np.nan, rows["paused_s"] + since)
+
+
+def ideal_s(run: RoundRun, rows: Array) -> Array:
+    """Seconds that each job would take by itself on the model that rates refer to."""
+    return rows["total"] / run.setting.reference__k[rows["kind"]]
+
+
+def placements(run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+    """One row for each job, node and unbroken stay on the same GPUs; ``mate_id`` shares them."""
+    tasks = run.tasks
+    order = np.lexsort((tasks["round"], tasks["mate_id"], tasks["id"]))
+    tasks, over_s = tasks[order], _round_ends(run)[order]
+    stay = np.cumsum(tasks["held"] >= 0) - 1
+    begins = np.flatnonzero(tasks["held"] >= 0)
+    ends = np.append(begins[1:], len(tasks)) - 1 if len(begins) else begins
+    gpus = _spread(tasks[begins], run, node_of_gpu(cluster, run.setting.gpu_models))
+    singles = pl.DataFrame({
+        "stay": np.arange(len(begins)), "pod_id": tasks["id"][begins], "mate_id": tasks["mate_id"][begins],
+        "start_s": tasks["t"][begins], "end_s": np.minimum(over_s[ends], run.makespan_s), "rounds": np.bincount(stay),
+    })  # fmt: skip
+    mates = singles.filter(pl.col("mate_id") >= 0).select(
+        "stay", pl.col("mate_id").alias("pod_id"), pl.col("pod_id").alias("mate_id"), *singles.columns[3:]
+    )
+    stays = pl.concat([singles, mates]).join(gpus, on="stay", how="inner")
+    return _described(stays, run, cluster)
+
+
+def _round_ends(run: RoundRun) -> Array:
+    """When the round of each task was over, seconds: who is not done has GPUs until then."""
+    if run.even:
+        return run.tasks["t"] + run.options.round_s
+    turn: Array = run.tasks["round"]
+    over_s = np.full(int(turn.max()) + 1 if len(turn) else 0, -np.inf)
+    np.maximum.at(over_s, turn, run.tasks["finish_s"])
+    return over_s[turn]
+
+
+def _spread(first: Array, run: RoundRun, nodes: Array) -> pl.DataFrame:
+    """The GPUs of each stay, by node; GPUs are numbered within their node."""
+    count = first["num_gpu"].astype(np.int64)
+    stay = np.repeat(np.arange(len(first)), count)
+    inside = np.arange(len(stay)) - np.repeat(np.cumsum(count) - count, count)
+    gpu: Array = run.held[np.repeat(first["held"], count) + inside]
+    start = _first_of(nodes)
+    frame = pl.DataFrame({"stay": stay, "node_id": nodes[gpu].astype(np.int64), "gpu": gpu - start[gpu]})
+    return frame.group_by("stay", "node_id", maintain_order=True).agg(
+        pl.col("gpu").cast(pl.Int16).sort().alias("gpu_ids")
+    )
+
+
+def _first_of(nodes: Array) -> Any:
+    """For every GPU the number of the first one on its node; a node's GPUs have consecutive numbers."""
+    starts = np.flatnonzero(np.append(True, nodes[1:] != nodes[:-1]))
+    return np.repeat(starts, np.diff(np.append(starts, len(nodes))))
+
+
+def _described(stays: pl.DataFrame, run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+    """The table: a job that is done within its last round ends its stay there."""
+    end_s, reason = pl.Series(run.jobs["finish_s"], nan_to_null=True), pl.Series(_last_reasons(run.jobs))
+    names = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String)
+    told = stays.with_columns(
+        end_s.gather(stays["pod_id"]).alias("done_s"), reason.gather(stays["pod_id"]).alias("last_reason"),
+        names.gather(stays["node_id"]).alias("node"), pl.lit(None, pl.String).alias("native_id"),
+    ).sort("start_s", "pod_id", "node_id")  # fmt: skip
+    last = pl.col("start_s") == pl.col("start_s").max().over("pod_id")
+    number = pl.col("start_s").rank("dense").over("pod_id") - 1
+    return told.select(
+        "pod_id", "native_id", number.cast(pl.Int16).alias("attempt"), "node_id", "node", "gpu_ids", "start_s",
+        pl.when(last).then(pl.min_horizontal("end_s", "done_s")).otherwise("end_s").alias("end_s"),
+        pl.when(last).then("last_reason").otherwise(pl.lit("preempted")).cast(pl.Enum(REASONS)).alias("reason"),
+        pl.col("mate_id").replace(-1, None), "rounds",
+    )  # fmt: skip
+
+
+def _last_reasons(rows: Array) -> Array:
+    """How the last stay of each job ended."""
+    left = np.where(rows["ended"] == 1, "evicted", np.where(rows["holds"] == 1, "running", "preempted"))
+    return np.where(np.isnan(rows["finish_s"]), left, "finished")
+
+
+def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
+    """The one row of every run, and what only rounds have."""
+    assert run.gauge is not None
+    now, before, areas = run.gauge.state()
+    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
+    waits = _waits(run)
+    held_s = areas["gpu_milli_alloc"] / 1000
+    frame = summary_frame(final, at_capacity, areas, run.span_s, (kept, kept), waits, _totals(run, held_s))
+    waits.close()
+    extra = _round_figures(run, slo_compare_absolute)
+    if isinstance(run, TurnRun):
+        extra |= turn_figures(run)
+    return frame.with_columns(
+        **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
+    )
+
+
+def _waits(run: RoundRun) -> Waits:
+    """Times of the jobs that count; what work rounds throw away is part of the restarts."""
+    measured, waits = counted(run), Waits()
+    waits.wait.add(known(measured["first_s"] - measured["submit_s"]))
+    waits.jct.add(known(measured["finish_s"] - measured["submit_s"]))
+    if run.spoilt_gpu_s is not None:
+        waits.preemptions = int(measured["preemptions"].sum())
+    return waits
+
+
+def _totals(run: RoundRun, gpu_s: float) -> JobTotals:
+    """Totals; of a run without rounds only those that jobs tell by themselves."""
+    rows, cost = counted(run), float(run.jobs["cost"].sum()) if run.priced else None
+    done = ~np.isnan(rows["finish_s"])
+    ratios = slowdowns(rows["finish_s"] - rows["submit_s"], ideal_s(run, rows))
+    if run.spoilt_gpu_s is None:
+        return JobTotals.of_jobs(slowdown=ratios, cost=cost)
+    paused = np.where(done, paused_s(run, rows), np.nan)
+    return JobTotals.of_jobs(
+        restarts=rows["restarts"], paused_s=paused, slowdown=ratios, gpu_s=gpu_s, spoilt_gpu_s=run.spoilt_gpu_s,
+        cost=cost, tenant_gpu_s=_by_tenant(run.jobs),
+    )  # fmt: skip
+
+
+def _by_tenant(rows: Array) -> Array | None:
+    """GPU seconds of each tenant that had a job; None if no job has a tenant."""
+    code, of_one = np.unique(rows["tenant"][rows["tenant"] >= 0], return_inverse=True)
+    if not len(code):
+        return None
+    return np.bincount(of_one, weights=rows["gpu_s"][rows["tenant"] >= 0], minlength=len(code))
+
+
+def unmeasured(summary: pl.DataFrame, run: RoundRun) -> pl.DataFrame:
+    """The summary of a run that no gauge has seen: what jobs say of themselves, and null for what nodes would."""
+    first = summary.columns.index("wait_mean_s")
+    states = jobs(run)["state"].cast(pl.String)
+    count = {
+        "pods": len(states), "pods_running": (states == "running").sum(), "pods_pending": (states == "pending").sum(),
+        "pods_finished": (states == "finished").sum(), "pods_unplaced": (states == "unplaced").sum(), "pods_lost": 0,
+    }  # fmt: skip
+    return summary.with_columns(
+        pl.lit(count.get(name)).cast(summary.schema[name]).alias(name) for name in summary.columns[:first]
+    )
+
+
+def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
+    """What only runs in rounds have; times in seconds, cost in $."""
+    figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
+    extended = figures.lease_extension_share
+    return {
+        "jobs_counted": len(counted(run)), "utilization_pct": 100 * figures.utilization,
+        **{f"utilization_{model}_pct": 100 * share for model, share in figures.utilization_by_model.items()},
+        **{f"jct_mean_weight_{weight:g}_s": span for weight, span in _several(figures.jct_mean_by_weight_s)},
+        "slo_violations": figures.slo_violations,
+        "lease_extension_pct": None if np.isnan(extended) else 100 * extended,
+        "rounds": figures.rounds, "policy_calls": figures.calls, "max_active_jobs": run.max_active,
+    }  # fmt: skip
+
+
+def _several(by_weight: dict[float, float]) -> list[tuple[float, float | None]]:
+    """Means by weight, where there are several weights."""
+    known = [(weight, None if np.isnan(span) else span) for weight, span in by_weight.items()]
+    return known if len(known) > 1 else []

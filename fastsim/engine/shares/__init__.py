@@ -1,0 +1,1 @@
+"""Rounds from shares of the time (Gavel), and their ideal without rounds."""

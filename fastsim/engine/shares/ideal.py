@@ -1,0 +1,257 @@
+"""The ideal that rounds come close to: every job progresses at once, on each GPU model for its share of the time.
+
+There are no rounds, no leases and no restarts. Something changes only when a job comes or is complete, or when prices
+change; between two such events every job progresses at the sum of share times rate, pairs at their rates while
+sharing. Where a policy promises more GPUs of a model than there are, as some do for gangs, all its shares of that
+model shrink alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.job_checks import runnable
+from fastsim.engine.rounds.options import PATIENCE, RoundOptions
+from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.shares.dialogue import answer, nothing_runs, view_of
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, RoundPlan, Setting
+from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.tables import ROW
+from fastsim.errors import PolicyError, ScenarioError
+
+Records = npt.NDArray[Any]
+
+ROUNDING = 1e-9
+"""A promise that is larger than what there is by no more than this part comes from adding up shares."""
+PAUSE_EVENTS = 256
+"""Events between two looks at progress."""
+
+
+def run_fluid(
+    setting: Setting,
+    plan: RoundPlan,
+    batches: Iterable[JobBatch],
+    options: RoundOptions,
+    *,
+    realloc_s: float = 0.0,
+    tenants: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> RoundRun:
+    """Play jobs without rounds until those that count have finished; ``progress`` is told how many have.
+
+    ``realloc_s`` is the least time between two allocations, seconds; of ``options`` only ``until_s``, ``window`` and
+    ``prices`` count. In the result a round is an event, and a job's ``rounds`` are the spans in which it progressed.
+    """
+    if not 0 <= realloc_s < float("inf"):
+        raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
+    gpus = tuple(int(count) for count in setting.gpus__g)
+    arrivals = Arrivals(runnable(batches, setting, gpus))
+    flow = Flow(setting, plan, options, arrivals, realloc_s, tenants)
+    while not flow.finished():
+        flow.step()
+        if progress is not None and flow.events % PAUSE_EVENTS == 0:
+            progress(flow.ended)
+    jobs = np.concatenate([*flow.gone, flow.jobs])
+    busy_s = flow.busy_s__g / np.maximum(gpus, 1)
+    return RoundRun(
+        setting, options, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
+        flow.events, flow.calls, flow.now_s, flow.max_active, flow.job_events, 0, 0, np.repeat(busy_s, gpus), gpus,
+        flow.solver_s,
+    )  # fmt: skip
+
+
+class Arrivals:
+    """Jobs to come as records, one batch at a time; ``added`` is how many came."""
+
+    def __init__(self, batches: Iterator[JobBatch]) -> None:
+        self.added = 0
+        self._batches, self._coming = batches, np.zeros(0, GANG)
+        self._refill()
+
+    @property
+    def next_s(self) -> float:
+        """When the next job comes, seconds; infinite if none does."""
+        return float(self._coming["submit_s"][0]) if len(self._coming) else float("inf")
+
+    def until(self, now_s: float) -> Records:
+        """Take the jobs that have come."""
+        taken = [np.zeros(0, GANG)]
+        while self.next_s <= now_s:
+            count = int(np.searchsorted(self._coming["submit_s"], now_s, side="right"))
+            taken.append(self._coming[:count])
+            self._coming, self.added = self._coming[count:], self.added + count
+            self._refill()
+        return np.concatenate(taken)
+
+    def _refill(self) -> None:
+        while not len(self._coming) and (batch := next(self._batches, None)) is not None:
+            self._coming = records(batch, self.added)
+
+
+def records(batch: JobBatch, first_id: int) -> Records:
+    """Jobs as they are before they run, numbered from ``first_id``."""
+    made = np.zeros(len(batch.kind), GANG)
+    names = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
+    for name, column in zip(names, batch, strict=True):
+        made[name] = column
+    made["id"] = np.arange(first_id, first_id + len(made))
+    made["first_s"] = made["finish_s"] = np.nan
+    made["task"] = -1
+    return made
+
+
+class Flow:
+    """State of a run: the active jobs by id, and what each does per second until the next event."""
+
+    def __init__(
+        self, setting: Setting, plan: RoundPlan, options: RoundOptions, arrivals: Arrivals, realloc_s: float,
+        tenants: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.setting, self.plan, self.options = setting, plan, options
+        self.arrivals, self.realloc_s, self.tenants = arrivals, realloc_s, tenants
+        self.jobs, self.gone = np.zeros(0, GANG), list[Records]()
+        width = len(setting.gpu_models)
+        self.price__g, self.busy_s__g, self.use__g = np.zeros(width), np.zeros(width), np.zeros(width)
+        self.rate, self.spending, self.finish_s = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.said: Allocation | None = None
+        self.wanted, self.due_s = True, 0.0
+        self.next_price_s = 0.0 if options.prices is not None else float("inf")
+        self.now_s = self.solver_s = 0.0
+        self.events = self.calls = self.ended = self.max_active = self.job_events = self.quiet = 0
+
+    def finished(self) -> bool:
+        """Whether the jobs that count have ended, or the run's time has come."""
+        if self.now_s >= self.options.until_s:
+            return True
+        first, last = self.options.window or (0, None)
+        if self.arrivals.next_s == float("inf"):
+            last = self.arrivals.added if last is None else min(last, self.arrivals.added)
+        return last is not None and self.ended >= last - first
+
+    def step(self) -> None:
+        """Go on to the next event and do what it asks for."""
+        event_s = self.next_event_s()
+        idle = not (self.rate > 0).any()
+        if event_s == float("inf") or self.quiet == PATIENCE:
+            raise nothing_runs(self.jobs, self.now_s)
+        self.flow(min(event_s, self.options.until_s))
+        self.events += 1
+        self.leave()
+        came = self.arrive()
+        self.quiet = self.quiet + 1 if idle and not came else 0
+        if self.now_s >= self.next_price_s:
+            self.reprice()
+        if self.wanted and len(self.jobs) and self.now_s >= self.due_s:
+            self.ask()
+        self.apply()
+        self.job_events += len(self.jobs)
+
+    def next_event_s(self) -> float:
+        """The next arrival, completion, allocation or change of prices, seconds; infinite if nothing is left."""
+        times = [self.arrivals.next_s, float(self.finish_s.min(initial=np.inf))]
+        if len(self.jobs):
+            times += [self.next_price_s, self.due_s if self.wanted else np.inf]
+        return max(self.now_s, min(times))
+
+    def flow(self, until_s: float) -> None:
+        """Everybody progresses until then."""
+        span, jobs = until_s - self.now_s, self.jobs
+        at_work = self.rate > 0
+        done = self.finish_s <= until_s
+        jobs["run"] = np.where(done, jobs["total"], np.minimum(jobs["run"] + self.rate * span, jobs["total"]))
+        jobs["cost"] += self.spending * span
+        jobs["first_s"] = np.where(at_work & np.isnan(jobs["first_s"]), self.now_s, jobs["first_s"])
+        jobs["rounds"] += at_work & (span > 0)
+        jobs["finish_s"] = np.where(done, until_s, np.nan)
+        jobs["ended"] = done
+        self.busy_s__g += self.use__g * span
+        self.now_s = until_s
+
+    def leave(self) -> None:
+        """Let go of the jobs that are complete."""
+        done = self.jobs["ended"] == 1
+        if not done.any():
+            return
+        first, last = self.options.window or (0, None)
+        ids = self.jobs["id"][done]
+        self.ended += int(((ids >= first) & (last is None or ids < last)).sum())
+        self.gone.append(self.jobs[done])
+        self.jobs, self.wanted = self.jobs[~done], True
+
+    def arrive(self) -> bool:
+        """Take in the jobs that have come; whether any has."""
+        new = self.arrivals.until(self.now_s)
+        if len(new):
+            self.jobs, self.wanted = np.concatenate([self.jobs, new]), True
+            self.max_active = max(self.max_active, len(self.jobs))
+        return len(new) > 0
+
+    def reprice(self) -> None:
+        """Take over the prices of now."""
+        assert self.options.prices is not None
+        price = self.options.prices.at(self.now_s)
+        self.wanted |= bool((price != self.price__g).any())
+        self.price__g, self.next_price_s = price, self.options.prices.next_change_s(self.now_s)
+
+    def ask(self) -> None:
+        """Ask the policy for new shares."""
+        self.wanted, self.due_s = False, self.now_s + self.realloc_s
+        self.calls += 1
+        self.said = answer(self.plan, view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants))
+        if self.said is None:
+            return
+        self.solver_s += self.said.solver_s
+        row, mate = self.rows_of(self.said.first), self.rows_of(self.said.second)
+        wrong = (row < 0) | ((self.said.second != ALONE) & (mate < 0))
+        if wrong.any():
+            where = f"row {int(np.flatnonzero(wrong)[0])} of the allocation"
+            raise PolicyError(where, "no active job or pair", "ids of the jobs in the view")
+
+    def rows_of(self, ids: Ints) -> Ints:
+        """Rows of active jobs, -1 for all others."""
+        found = np.searchsorted(self.jobs["id"], ids)
+        there = found < len(self.jobs)
+        there[there] = self.jobs["id"][found[there]] == ids[there]
+        return np.where(there, found, -1)
+
+    def apply(self) -> None:
+        """What everybody does from now on: a candidate with a job that has left does nothing."""
+        count = len(self.jobs)
+        self.rate, self.spending, self.use__g = np.zeros(count), np.zeros(count), np.zeros(len(self.price__g))
+        if self.said is not None:
+            self._divide(self.said)
+        left = self.jobs["total"] - self.jobs["run"]
+        span = np.divide(left, self.rate, out=np.full(count, np.inf), where=self.rate > 0)
+        self.finish_s = self.now_s + span
+
+    def _divide(self, said: Allocation) -> None:
+        """Rates, spending and GPUs in use under these shares, as far as candidates fit and run."""
+        row, mate = self.rows_of(said.first), self.rows_of(said.second)
+        pair = said.second != ALONE
+        there = (row >= 0) & (~pair | (mate >= 0))
+        row, mate, pair, share = row[there], mate[there], pair[there], said.share__rg[there]
+        one, two = self._rates(row, mate, pair)
+        num_gpu = self.jobs["num_gpu"][row][:, None]
+        held = share * num_gpu * ((one > 0) & (~pair[:, None] | (two > 0)) & (num_gpu <= self.setting.gpus__g))
+        asked = held.sum(axis=0)
+        over = asked > self.setting.gpus__g * (1 + ROUNDING)
+        held *= np.where(over, self.setting.gpus__g / np.where(over, asked, 1.0), 1.0)
+        self.use__g = held.sum(axis=0)
+        for rows, rates in ((row, one), (mate[pair], two[pair])):
+            part = held if rows is row else held[pair]
+            count = len(self.jobs)
+            self.rate += np.bincount(rows, (part / self.jobs["num_gpu"][rows][:, None] * rates).sum(axis=1), count)
+            self.spending += np.bincount(rows, part @ self.price__g / 3600, count)
+
+    def _rates(self, row: Ints, mate: Ints, pair: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Rates of the first and of the second job of each candidate, steps/s; what is not known is 0."""
+        oracle, kind = self.setting.oracle, self.jobs["kind"]
+        one, two = oracle.alone__kg[kind[row]], np.zeros((len(row), len(self.price__g)))
+        a, b = kind[row[pair]], kind[mate[pair]]
+        one[pair], two[pair] = oracle.shared__kkg[a, b], oracle.shared__kkg[b, a]
+        return np.nan_to_num(one), np.nan_to_num(two)

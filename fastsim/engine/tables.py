@@ -1,0 +1,170 @@
+"""From what the compiled loop wrote to the frames users read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fastsim.engine.totals.job_totals import job_columns
+
+EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
+"""Kinds of timeline rows, by their number in the engine."""
+REASONS = (
+    "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
+    "out_of_memory", "gang_too_large",
+)  # fmt: skip
+"""How an interval of a pod ended, or why it never began, by their number in the engine."""
+STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
+"""What became of a pod."""
+STATE_OF = np.array([STATES.index(reason if reason in STATES else "unplaced") for reason in REASONS], np.int64)
+FRAG_COLUMNS = (
+    "q1_lack_both", "q2_lack_gpu", "q3_satisfied", "q4_lack_cpu", "xl_satisfied", "xr_lack_cpu", "no_access",
+)  # fmt: skip
+"""Free milli-GPU by what a typical pod finds there; all but ``q3_satisfied`` is fragmented."""
+COUNTS = ("running", "pending", "finished", "unplaced", "lost", "arrived_cpu", "arrived_gpu", "unplaced_cpu",
+          "unplaced_gpu")  # fmt: skip
+TOTALS = ("nodes_used", "gpus_of_used_nodes", "gpus_used", "cpu_alloc", "mem_alloc", "gpu_alloc", "cpu_cap", "mem_cap",
+          "gpu_cap", *FRAG_COLUMNS, "cpu_mw", "gpu_mw")  # fmt: skip
+ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((name, "i8") for name in COUNTS + TOTALS)])
+"""One timeline row as the compiled loop writes it."""
+OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"),
+                    ("closes", "i8"), ("gpus", "u8"), ("submit", "f8"), ("first_start", "f8"), ("start", "f8"),
+                    ("end", "f8"), ("preemptions", "i8"), ("lost", "f8"), ("ideal", "f8"), ("paused", "f8"),
+                    ("gpu_s", "f8"), ("spoilt", "f8"), ("cost", "f8")])  # fmt: skip
+"""One outcome row as the compiled loop writes it; from ``preemptions`` on it sums up all intervals of the pod so far.
+
+``ideal`` is the pod's duration, ``spoilt`` are GPU seconds of lost work and of starting again.
+"""
+INTERVAL, POD = 1, 2
+"""Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
+
+Array = Any
+Makers = Mapping[str, Callable[[], pl.DataFrame]]
+
+
+class LateFrames(Mapping[str, pl.DataFrame]):
+    """Tables by name: some are there, the others are made when they are first asked for."""
+
+    def __init__(self, made: Mapping[str, pl.DataFrame], makers: Makers) -> None:
+        self._names = (*made, *makers)
+        self._made, self._makers, self._lock = dict(made), dict(makers), threading.Lock()
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        with self._lock:
+            if name in self._makers:
+                self._made[name] = self._makers.pop(name)()  # lets go of the rows it is made from
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LateFrames, (dict(self), {})
+
+
+def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:
+    """The timeline; ``kept`` is the typical pods' total count that was in force at each row, or at all of them."""
+    shares = {name: rows[name] / kept for name in FRAG_COLUMNS}
+    frag = sum(rows[name] for name in FRAG_COLUMNS if name != "q3_satisfied") / kept
+    column = partial(_column, rows)
+    frame = pl.DataFrame({
+        "t_s": column("t"), "event_seq": column("seq"),
+        "event": _enum(column("kind"), EVENTS),
+        "pod_id": column("pod"),
+        "pods_running": column("running"), "pods_pending": column("pending"), "pods_finished": column("finished"),
+        "pods_unplaced": column("unplaced"), "pods_lost": column("lost"),
+        "active_nodes": column("nodes_used"), "active_node_gpus": column("gpus_of_used_nodes"),
+        "active_gpus": column("gpus_used"),
+        "cpu_milli_alloc": column("cpu_alloc"), "memory_mib_alloc": column("mem_alloc"),
+        "gpu_milli_alloc": column("gpu_alloc"),
+        "cpu_milli_capacity": column("cpu_cap"), "gpu_milli_capacity": column("gpu_cap"),
+        "arrived_cpu_milli": column("arrived_cpu"), "arrived_gpu_milli": column("arrived_gpu"),
+        **shares, "frag_milli": frag,
+        "power_cpu_w": rows["cpu_mw"] / 1000, "power_gpu_w": rows["gpu_mw"] / 1000,
+        "power_w": (rows["cpu_mw"] + rows["gpu_mw"]) / 1000,
+    })  # fmt: skip
+    about_pod = pl.Series(np.isin(rows["kind"], [EVENTS.index("departure"), EVENTS.index("arrival")]))
+    return frame.with_columns(pl.when(about_pod).then(pl.col("pod_id")).alias("pod_id"))
+
+
+def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) -> pl.DataFrame:
+    """One row for every interval a pod held a node, and one for every pod that never did; ``names`` of the nodes."""
+    out, natives = _closing(out, natives, INTERVAL)
+    node = _column(out, "node")
+    placed = pl.Series(node >= 0)
+    frame = pl.DataFrame({
+        "pod_id": _column(out, "pod_id"),
+        "native_id": _natives(natives, len(out)),
+        "attempt": out["attempt"].astype(np.int16),
+        "node_id": node,
+        "node": (names if len(names) else pl.Series([None], dtype=pl.String)).gather(np.maximum(node, 0)),
+        "gpu_ids": pl.Series(device_lists(_column(out, "gpus"))),
+        "start_s": _known(_column(out, "start")), "end_s": _known(_column(out, "end")),
+        "reason": _enum(_column(out, "reason"), REASONS),
+    })  # fmt: skip
+    return frame.with_columns(pl.when(placed).then(pl.col(name)).alias(name) for name in ("node_id", "node"))
+
+
+def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
+    """One row for every pod: its first start, its last end, how long it waited and what became of it."""
+    out, natives = _closing(out, natives, POD)
+    submit, start, end = (_column(out, name) for name in ("submit", "first_start", "end"))
+    reason = _column(out, "reason")
+    jct = np.where(reason == REASONS.index("finished"), end - submit, np.nan)
+    attempts = out["attempt"] + ~np.isnan(out["start"])
+    return pl.DataFrame({
+        "pod_id": _column(out, "pod_id"),
+        "native_id": _natives(natives, len(out)),
+        "submit_s": submit, "start_s": _known(start), "end_s": _known(end),
+        "wait_s": _known(start - submit), "jct_s": _known(jct),
+        "state": _enum(STATE_OF[reason], STATES),
+        "reason": _enum(reason, REASONS),
+        "attempts": attempts.astype(np.int16), "preemptions": out["preemptions"].astype(np.int16),
+        "lost_work_s": _column(out, "lost"),
+        **job_columns(np.maximum(attempts - 1, 0), out["paused"], out["gpu_s"], out["ideal"], jct),
+        "cost": _known(_column(out, "cost")),
+    })  # fmt: skip
+
+
+def device_lists(masks: Array) -> pa.Array:
+    """Device numbers, ascending, of every 64-bit mask."""
+    distinct = pa.array(masks).dictionary_encode()  # they are few, so nothing needs sorting
+    lists = [[g for g in range(64) if mask >> g & 1] for mask in distinct.dictionary.to_pylist()]
+    return pa.array(lists, pa.list_(pa.int16())).take(distinct.indices)
+
+
+def _closing(out: Array, natives: pl.Series | None, what: int) -> tuple[Array, pl.Series | None]:
+    """The rows that end this, and their names; most often all do."""
+    ends = out["closes"] & what > 0
+    if ends.all():
+        return out, natives
+    return out[ends], natives if natives is None else natives.filter(pl.Series(ends))
+
+
+def _column(rows: Array, name: str) -> Array:
+    """One field of all rows side by side, as frames take them over fastest."""
+    return np.ascontiguousarray(rows[name])
+
+
+def _known(values: Array) -> pl.Series:
+    """Numbers, null where there are none."""
+    return pl.Series(values, nan_to_null=True)
+
+
+def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:
+    """The words by their position; no text is looked up."""
+    return pl.Series(words, dtype=pl.Enum(words)).gather(pl.Series(codes))
+
+
+def _natives(natives: pl.Series | None, rows: int) -> pl.Series:
+    return pl.Series([None], dtype=pl.String).new_from_index(0, rows) if natives is None else natives

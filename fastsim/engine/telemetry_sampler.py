@@ -1,0 +1,206 @@
+"""Samples of every GPU while a run goes on: who comes and goes in, rows of the telemetry table out.
+
+A sample sees who left until its second, and not yet who comes in that second. Memory follows the GPUs and the pods in
+the system, not the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.engine.pod_profiles import PodProfiles
+from fastsim.telemetry.readings_table import SCHEMA
+from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
+from fastsim_ext.readout import DEVICE_FIELDS, Readout
+
+Array = Any
+Sink = Callable[[pa.RecordBatch], None]
+"""Where rows of the telemetry table go."""
+WINDOW_ROWS = 1 << 17
+"""Rows that are gathered before they are handed on: so many are sorted, and held in memory."""
+STAMP = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": "simulation"}
+"""Metadata of a table of samples."""
+
+
+class Sampling:
+    """The samples of one run, in order of time; ``sink`` takes the rows, None if nobody wants them."""
+
+    def __init__(self, telemetry: Telemetry, cluster: Cluster, seed: int, sink: Sink | None) -> None:
+        self.telemetry, self.sink = telemetry, sink
+        table = cluster.offered.select(["name", "num_gpu", "gpu_model"])
+        self.node, self.index = _devices(table["num_gpu"].to_numpy())
+        self.first__n = np.searchsorted(self.node, np.arange(len(table))).astype(np.int64)
+        self.names = [name or str(row) for row, name in enumerate(table["name"].to_pylist())]
+        self.models = table["gpu_model"].to_pylist()
+        found = sorted({self.models[node] for node in self.node.tolist()})
+        self.devices = [telemetry.device(model, cluster) for model in found]
+        number = {model: k for k, model in enumerate(found)}
+        self.device__u = np.array([number[self.models[node]] for node in self.node.tolist()], np.int32)
+        self.profiles = PodProfiles(telemetry.profiles, self.devices)
+        self.capacity__u = np.array([float(device.memory_mib) for device in self.devices], np.float64)[self.device__u]
+        self.seed = seed
+        self.columns: dict[str, Array] = {}
+        self.readout: Readout | None = None
+        self._looks: Iterator[float] = iter(())
+        self._next_look_s = math.inf
+        self._sample = 0
+        gpus = len(self.node)
+        self._held = {name: np.zeros(gpus) for name in QUANTITIES} | {"who": np.full(gpus, -1)}
+        self._room = max(1, WINDOW_ROWS // (max(gpus, 1) * len(QUANTITIES)))
+        self._kept = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
+        self._kept["who"] = np.zeros((self._room, gpus), np.int64)
+        self._kept_ms: list[int] = []
+        self._labels: Labels | None = None
+
+    @property
+    def due_s(self) -> float:
+        """The next second at which somebody looks."""
+        return math.inf if self.readout is None else min(self._next_look_s, self.sample_s)
+
+    @property
+    def sample_s(self) -> float:
+        """The second of the next sample: a multiple, not a running sum."""
+        return self._sample * self.telemetry.every_s
+
+    def begin(self, begin_s: float) -> None:
+        """GPUs have been idle until now."""
+        levels = {
+            name: np.zeros(len(self.node)) for name in ("util_pct__u", "power_w__u", "temperature_c__u", "energy_j__u",
+                                                        "at_s__u")
+        }  # fmt: skip
+        devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
+        self.readout = Readout(self.device__u, devices, self.profiles.columns(), begin_s)
+        self._sample = math.ceil(begin_s / self.telemetry.every_s)
+        self._looks = self.telemetry.looks(begin_s, self.seed)
+        self._next_look_s = next(self._looks, math.inf)
+
+    def take(self, rows: Mapping[str, Array], until_s: float, closed: bool = False) -> None:
+        """Stays that begin (``profile`` 0 or more) and end (-1), all there are before ``until_s``; ``closed``: also at.
+
+        Columns: ``t``, ``who``, ``gpu`` and ``profile``.
+        """
+        assert self.readout is not None
+        at, count = 0, len(rows["t"])
+        if self.profiles.fresh:
+            self.readout.phases(self.profiles.columns())
+        while True:
+            due_s = self.due_s
+            at = self.readout.feed(dict(rows), at, due_s)
+            if at == count and not (due_s < until_s or (closed and due_s == until_s)):
+                return
+            self._look(due_s)
+
+    def skip(self, until_s: float) -> None:
+        """Leave out looks after which another one comes before ``until_s``: nobody would see them."""
+        if not self.telemetry.refresh_s:
+            self._sample = max(self._sample, math.ceil(until_s / self.telemetry.every_s) - 1)
+            return
+        while self._next_look_s < until_s:
+            last, self._next_look_s = self._next_look_s, next(self._looks, math.inf)
+            if self._next_look_s >= until_s:
+                self._looks, self._next_look_s = chain([self._next_look_s], self._looks), last
+                break
+        self._sample = max(self._sample, math.ceil(self._next_look_s / self.telemetry.every_s))
+
+    def _look(self, due_s: float) -> None:
+        assert self.readout is not None
+        looks = bool(self.telemetry.refresh_s)
+        if not looks or due_s == self._next_look_s:
+            self.readout.look(due_s, self._held)
+            np.subtract(self.capacity__u, self._held["memory_used_mib"], out=self._held["memory_free_mib"])
+            np.maximum(self._held["memory_free_mib"], 0.0, out=self._held["memory_free_mib"])
+            self._next_look_s = next(self._looks, math.inf)
+        if due_s == self.sample_s:
+            self._sample += 1
+            self._keep(round(due_s * 1000))
+
+    def _keep(self, ms: int) -> None:
+        if self.sink is None:
+            return
+        row = len(self._kept_ms)
+        for name, values in self._held.items():
+            self._kept[name][row] = values
+        self._kept_ms.append(ms)
+        if row + 1 == self._room:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on the samples that are held."""
+        rows, self._kept_ms = len(self._kept_ms), self._kept_ms
+        if rows and len(self.node) and self.sink is not None:
+            if self._labels is None:
+                self._labels = Labels(self.node, self.index, self.names, self.models)
+            ts = np.array(self._kept_ms, np.int64) + self.telemetry.epoch_ms
+            for name in QUANTITIES:
+                self.sink(self._labels.batch(name, ts, self._kept[name][:rows], self._kept["who"][:rows]))
+        self._kept_ms = []
+
+    def by_node(self, name: str) -> Array:
+        """The mean over its GPUs of what was seen of each last, for every node; 0 for a node without."""
+        gpus = np.bincount(self.node, minlength=len(self.names))
+        total = np.bincount(self.node, weights=self._held[name], minlength=len(self.names))
+        return total / np.maximum(gpus, 1)
+
+
+class Labels:
+    """The columns that say which device a reading is of, device by device in the order of the table."""
+
+    def __init__(self, node: Array, index: Array, names: list[str], models: list[str | None]) -> None:
+        devices = [
+            (names[n], uuid_of(names[n], g), g, models[n]) for n, g in zip(node.tolist(), index.tolist(), strict=True)
+        ]
+        self.order = np.array(sorted(range(len(devices)), key=lambda u: devices[u][:3]), np.int64)
+        sort = [devices[u] for u in self.order.tolist()]
+        self.columns = [pa.array([row[k] for row in sort], kind)
+                        for k, kind in enumerate((pa.string(), pa.string(), pa.int32(), pa.string()))]  # fmt: skip
+
+    def batch(self, metric: str, ts: Array, values: Array, who: Array) -> pa.RecordBatch:
+        """Rows of one metric: ``values`` and the only pod, by sample and device."""
+        devices, samples = len(self.order), len(ts)
+        rows = devices * samples
+        which = pa.array(np.repeat(np.arange(devices), samples))
+        node, uuid, index, model = (column.take(which) for column in self.columns)
+        pods = np.ascontiguousarray(who[:, self.order].T).ravel()
+        pod = pa.array(pods, pa.int64(), mask=pods < 0).cast(pa.string())
+        nothing = pa.nulls(rows, pa.string())
+        name = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [metric]).cast(pa.string())
+        found = pa.array(np.ascontiguousarray(values[:, self.order].T).ravel())
+        stamps = pa.array(np.tile(ts, devices), pa.timestamp("ms", "UTC"))
+        return pa.RecordBatch.from_arrays(
+            [stamps, node, uuid, index, model, nothing, pod, nothing, name, found], schema=SCHEMA
+        )
+
+
+def uuid_of(node: str, index: int) -> str:
+    """A name for a device that has none: always the same for the same place."""
+    text = hashlib.sha256(f"{node}/{index}".encode()).hexdigest()
+    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:32]}"
+
+
+def device_columns(devices: list[Any]) -> dict[str, Array]:
+    """Devices as the compiled readout takes them: a row of numbers each, and tables by the number of pods."""
+    named = [name for name in DEVICE_FIELDS if not name.endswith("_known")]
+    rows = [[*(getattr(d, name) for name in named), float(bool(d.util_pct)), float(bool(d.power_w))] for d in devices]
+    columns: dict[str, Array] = {"fields": np.array(rows or np.zeros((0, len(DEVICE_FIELDS))), np.float64)}
+    for name in ("util_pct", "power_w"):
+        width = max((len(getattr(device, name)) for device in devices), default=0)
+        columns[name] = np.zeros((max(len(devices), 1), max(width, 1)))
+        for row, device in enumerate(devices):
+            table = getattr(device, name)
+            columns[name][row] = [*table, *[table[-1]] * (width - len(table))] if table else 0.0
+    return columns
+
+
+def _devices(num_gpu: Array) -> tuple[Array, Array]:
+    """The node of every GPU, and its number there."""
+    node = np.repeat(np.arange(len(num_gpu)), num_gpu)
+    first = np.cumsum(num_gpu) - num_gpu
+    return node, np.arange(len(node)) - np.repeat(first, num_gpu)

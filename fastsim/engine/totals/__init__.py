@@ -1,0 +1,1 @@
+"""What jobs and pods of a run add up to."""

@@ -1,0 +1,72 @@
+"""What the pods of a run add up to beside what each of them tells: money, and GPU time by tenant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.engine.totals.job_totals import JobTotals
+from fastsim.scenario.round_texts import prices_from
+from fastsim.workload import schema as s
+from fastsim_ext.tariff import Tariff
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.online.run import OnlineRun
+    from fastsim.scenario.prices import Prices
+    from fastsim_ext.work import WorkTable
+
+
+class Tenants:
+    """Numbers of the tenants, in the order in which their first pods come."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def numbers(self, batch: pa.RecordBatch) -> Any:
+        """The tenant (int32) of each pod of a batch, -1 for none."""
+        if s.TENANT not in batch.schema.names:
+            return np.full(batch.num_rows, -1, np.int32)
+        encoded = batch.column(s.TENANT).cast(pa.string()).dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        order = dict.fromkeys(codes[codes >= 0].tolist())
+        names = encoded.dictionary.to_pylist()
+        number = np.full(len(names) + 1, -1, np.int32)  # the last one is nobody's
+        for code in order:
+            number[code] = self._known.setdefault(names[code], len(self._known))
+        return number[codes]
+
+
+def prices_for(what: Any, cluster: Cluster) -> Prices | None:
+    """The prices that a text or an object stands for, of all GPU models that pods may pay for."""
+    if what is None:
+        return None
+    nodes, partitioned = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist(), cluster.partitioned_gpus.tolist()
+    paid = [node["gpu_model"] for node, gpus in zip(nodes, partitioned, strict=True) if node["num_gpu"] or gpus]
+    return prices_from(what, list(dict.fromkeys(paid)))
+
+
+def tariff_of(cluster: Cluster, what: Any) -> Tariff | None:
+    """What GPUs of each node cost over time, by prices as a text or an object; None without prices."""
+    prices = prices_for(what, cluster)
+    if prices is None:
+        return None
+    column = {model: k for k, model in enumerate(prices.gpu_models)}
+    columns = [column.get(model, -1) for model in cluster.nodes["gpu_model"].to_pylist()]
+    return Tariff(prices.since_s, np.ascontiguousarray(prices.price__tg), np.array(columns, np.int32))
+
+
+def charge(work: WorkTable, cluster: Cluster, prices: Prices | None) -> None:
+    """Let pods pay for GPUs; ``prices``, if there are any, has all models of the cluster."""
+    tariff = tariff_of(cluster, prices)
+    if tariff is not None:
+        work.charge(tariff)
+
+
+def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
+    """Totals of a run that has finished, whose pods held so many GPU seconds."""
+    cost, by_tenant = run.work.paid()
+    return replace(run.recorder.waits.totals(gpu_s), cost=cost, tenant_gpu_s=np.array(by_tenant) if by_tenant else None)

@@ -1,0 +1,1 @@
+"""Policies for adaptive jobs: one file each, declarations only, without numpy."""

@@ -1,0 +1,53 @@
+"""Planned: adaptive jobs held to what their users asked for, in the style of Shockwave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from fastsim.errors import PolicyError
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
+
+SHOCKWAVE = """@inproceedings{zheng2023shockwave,
+  title = {Shockwave: Fair and Efficient Cluster Scheduling for Dynamic Adaptation in Machine Learning},
+  author = {Zheng, Pengfei and Pan, Rui and Khan, Tarannum and Venkataraman, Shivaram and Akella, Aditya},
+  booktitle = {NSDI},
+  year = {2023}
+}"""
+
+
+@policy("planned")
+@dataclass(frozen=True)
+class Planned(RoundRule):
+    """Plan some rounds ahead, so that every job gets on and the last one ends early, as Shockwave does.
+
+    maximise mean_j log(done_j + gain_j x rounds_j) - makespan x longest left / longest now; jobs have the GPUs and the
+    batch size they ask for.
+    """
+
+    citation: ClassVar[str] = SHOCKWAVE
+    adaptive: ClassVar[bool] = True
+    """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    held: ClassVar[bool] = True
+    """Its jobs have the GPUs they ask for, or none."""
+
+    ahead: int = field(default=5, metadata=about("how many rounds a plan is for"))
+    makespan: float = field(default=1.0, metadata=about("what the end of the last job counts"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.ahead, bool) or not isinstance(self.ahead, int) or not 1 <= self.ahead <= 100:
+            raise PolicyError(self.where("ahead"), repr(self.ahead), "a whole number from 1 to 100")
+        if isinstance(self.makespan, bool) or not isinstance(self.makespan, int | float) or not self.makespan >= 0:
+            raise PolicyError(self.where("makespan"), repr(self.makespan), "a number, 0 or more")
+
+    def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
+        """Rounds that follow a plan; nobody changes a batch size."""
+        from fastsim.engine.adaptive.plan import AdaptivePlan
+        from fastsim.policies.deciders.planned_decider import PlannedDecider
+
+        return AdaptivePlan(PlannedDecider(setting, self.ahead, self.makespan), tuned=False)

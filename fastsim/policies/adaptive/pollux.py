@@ -1,0 +1,58 @@
+"""Pollux: GPUs for every job anew each round, found by a genetic search that tells no GPU models apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from fastsim.errors import PolicyError
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
+
+POLLUX = """@inproceedings{qiao2021pollux,
+  title = {Pollux: Co-adaptive Cluster Scheduling for Goodput-Optimized Deep Learning},
+  author = {Qiao, Aurick and Choe, Sang Keun and Subramanya, Suhas Jayaram and Neiswanger, Willie and Ho, Qirong and
+    Zhang, Hao and Ganger, Gregory R. and Xing, Eric P.},
+  booktitle = {OSDI},
+  year = {2021}
+}"""
+
+
+@policy("pollux")
+@dataclass(frozen=True)
+class Pollux(RoundRule):
+    """Share the cluster out anew in every round, so that jobs become as much faster as possible, and fairly so.
+
+    maximise (sum of (speedup[j] x keeping[j]) ^ power / jobs) ^ (1 / power); a speedup is relative to a fair share of
+    the GPUs, which all count as equal, keeping the part of a job's life that a restart leaves. The search is genetic.
+
+    With `tuned=False` each job has the GPUs and the batch size it asked for, or none: the published simulator's policy
+    for fixed jobs, which was never run at hand and follows a reading.
+    """
+
+    citation: ClassVar[str] = POLLUX
+    adaptive: ClassVar[bool] = True
+    """Its jobs may change their batch sizes: `adaptive_run` plays them."""
+
+    power: float = field(default=-1.0, metadata=about("fairness: the smaller, the more small speedups count"))
+    tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else they have what they ask"))
+    generations: int = field(default=100, metadata=about("of the search in every round"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.power, bool) or not isinstance(self.power, int | float) or not -100 <= self.power <= 100:
+            raise PolicyError(self.where("power"), repr(self.power), "a number from -100 to 100")
+        most = self.generations
+        if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 100_000:
+            raise PolicyError(self.where("generations"), repr(most), "a whole number from 1 to 100000")
+
+    def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
+        """Rounds in which the search decides."""
+        from fastsim.engine.adaptive.plan import AdaptivePlan
+        from fastsim.policies.deciders.pollux_decider import PolluxDecider
+
+        decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned)
+        return AdaptivePlan(decider, tuned=self.tuned, merged=True)

@@ -1,0 +1,46 @@
+"""Served: adaptive jobs held to what their users asked for, one after the other in an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from fastsim.errors import PolicyError
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
+
+ORDERS = ("tiresias", "las", "srtf", "fifo")
+HOUR_S = 3600.0
+
+
+@policy("served")
+@dataclass(frozen=True)
+class Served(RoundRule):
+    """Give jobs the GPUs and the batch size they ask for, in an order, on the fastest GPU model that has room.
+
+    tiresias: two queues, the second from first_h GPU hours on, by arrival in each; las: fewest GPU seconds; srtf:
+    fewest GPU seconds left; fifo: by arrival. Who runs stays on its model if that has room when its turn comes.
+    """
+
+    adaptive: ClassVar[bool] = True
+    """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    held: ClassVar[bool] = True
+    """Its jobs have the GPUs they ask for, or none."""
+
+    order: str = field(default="tiresias", metadata=about("who comes first", choices=ORDERS))
+    first_h: float = field(default=1.0, metadata=about("end of the first queue of tiresias", unit="GPU hours"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.first_h, bool) or not isinstance(self.first_h, int | float) or not self.first_h > 0:
+            raise PolicyError(self.where("first_h"), repr(self.first_h), "a number above 0")
+
+    def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
+        """Rounds in which jobs are served; nobody changes a batch size."""
+        from fastsim.engine.adaptive.plan import AdaptivePlan
+        from fastsim.policies.deciders.served_decider import ServedDecider
+
+        return AdaptivePlan(ServedDecider(setting, self.order, (self.first_h * HOUR_S,)), tuned=False)

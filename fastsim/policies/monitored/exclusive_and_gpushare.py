@@ -1,0 +1,106 @@
+"""What the metric-driven scheduler was compared with: one pod on a GPU, and memory that is declared and shared out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Placed, Scheduler, Turn, View
+from fastsim.errors import PolicyError
+from fastsim.policies.monitored.policy_text import spelled
+from fastsim.policies.registry import about, policy
+
+
+class SlotScheduler:
+    """Pods take units of memory of a GPU, first come first served; whoever does not fit lets others pass.
+
+    A pod goes to the GPU with the fewest units left, then to the first one. With ``unit_mib`` of 0 it takes all.
+    """
+
+    def __init__(self, unit_mib: int, capacity_mib: Sequence[int]) -> None:
+        self.unit_mib = unit_mib
+        self.free = [capacity // unit_mib if unit_mib else 1 for capacity in capacity_mib]
+        self.lines: dict[int, deque[tuple[int, int]]] = {}
+        self.running: dict[int, tuple[int, int]] = {}
+        self.came = 0
+
+    def arrive(self, pod: int, request_mib: int) -> None:
+        """A pod gets into the line of those that need as many units."""
+        units = -(-request_mib // self.unit_mib) if self.unit_mib else 1
+        self.lines.setdefault(units, deque()).append((self.came, pod))
+        self.came += 1
+
+    def turn(self, now_s: float, view: View) -> Turn:
+        """Give back what pods had that are done, and bind who fits, in the order in which they came."""
+        for pod in [pod for pod in self.running if view.over(pod)]:
+            gpu, units = self.running.pop(pod)
+            self.free[gpu] += units
+        placed: list[Placed] = []
+        while True:
+            most = max(self.free, default=0)
+            heads = [(line[0], units) for units, line in self.lines.items() if line and units <= most]
+            if not heads:
+                return Turn(placed)
+            (_, pod), units = min(heads)
+            self.lines[units].popleft()
+            gpu = self._best(units)
+            self.free[gpu] -= units
+            self.running[pod] = gpu, units
+            placed.append(Placed(pod, gpu, now_s, "slot"))
+
+    def _best(self, units: int) -> int:
+        fits = [gpu for gpu, free in enumerate(self.free) if free >= units]
+        return min(fits, key=lambda gpu: (self.free[gpu], gpu))
+
+
+@policy("exclusive")
+@dataclass(frozen=True)
+class Exclusive:
+    """A GPU for every pod, whatever memory it declares, as the device plugin of the vendor hands them out.
+
+    First come, first served; the first GPU that is free.
+    """
+
+    citation: ClassVar[str] = ""
+
+    def watch(self) -> MonitoredPlan:
+        """The plan of this scheduler."""
+        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
+
+        return MonitoredPlan(lambda capacity_mib, begin_s: SlotScheduler(0, capacity_mib), Lives(), RECORDED)
+
+    def __str__(self) -> str:
+        return spelled(self)
+
+
+@policy("gpushare")
+@dataclass(frozen=True)
+class GpuShare:
+    """Pods share a GPU as long as the memory they declare fits, in whole units, as a share extender does.
+
+    units of a GPU = its memory / ``unit_mib``, cut; a pod takes its declared memory / ``unit_mib``, rounded up, of the
+    GPU with the fewest units left. First come, first served, and whoever does not fit lets others pass.
+    """
+
+    citation: ClassVar[str] = ""
+
+    unit_mib: int = field(default=1024, metadata=about("memory that is handed out at once", unit="MiB"))
+
+    def check(self) -> None:
+        """Raise :class:`PolicyError` if the unit makes no sense."""
+        if self.unit_mib < 1:
+            raise PolicyError("policy gpushare, parameter unit_mib", self.unit_mib, "1 MiB or more")
+
+    def watch(self) -> MonitoredPlan:
+        """The plan of this scheduler."""
+        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
+
+        return MonitoredPlan(self._scheduler, Lives(), RECORDED)
+
+    def _scheduler(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
+        return SlotScheduler(self.unit_mib, capacity_mib)
+
+    def __str__(self) -> str:
+        return spelled(self)

@@ -1,0 +1,71 @@
+"""A scoring function of your own, through the same socket as the published policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from fastsim.engine.online.plan import NORMALISERS, ScoreTerm
+from fastsim.errors import PolicyError
+from fastsim.policies.online.weighted_sum import Summand
+from fastsim.policies.registry import about, policy
+
+if TYPE_CHECKING:
+    from fastsim.engine.online.plan import Scorer
+
+
+@policy("python")
+@dataclass(frozen=True)
+class PythonScorer(Summand):
+    """Let a Python function score every node, one vectorised call for each pod.
+
+    score = scorer(nodes, pod), an int64 array with one number for each node, larger is better; ``normalise``
+    spreads it over 0..100 so that it can be mixed: ``0.8 * FGD() + 0.2 * PythonScorer(most_memory)``.
+    """
+
+    citation: ClassVar[str] = ""
+
+    scorer: Callable[..., object] | str = field(
+        default="", metadata=about("the function, or where to import it from, as 'module:function'")
+    )
+    normalise: str = field(
+        default="none",
+        metadata=about(
+            "none = points as they are; min_max_0 and min_max_100 = from worst 0 to best 100, "
+            "0 or 100 everywhere if all are equal",
+            choices=NORMALISERS,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.scorer):
+            self._imported()
+
+    def term(self) -> ScoreTerm:
+        """The score of a node, with weight 1."""
+        scorer = self.scorer if callable(self.scorer) else self._imported()
+        return ScoreTerm("python", normalise=self.normalise, scorer=cast("Scorer", scorer))
+
+    def _imported(self) -> object:
+        where, expected = "policy python, parameter scorer", "a function or its place as 'module:function'"
+        if not isinstance(self.scorer, str) or not self.scorer:
+            raise PolicyError(where, repr(self.scorer), expected)
+        module, _, name = self.scorer.partition(":")
+        try:
+            found: object = getattr(import_module(module), name)
+        except Exception as error:  # the module is the user's: importing it may fail in any way
+            raise PolicyError(where, f"{self.scorer!r} ({error})", expected) from None
+        if not callable(found):
+            raise PolicyError(where, repr(self.scorer), expected)
+        return found
+
+    def __str__(self) -> str:
+        if not callable(self.scorer):
+            return super().__str__().replace(f"scorer={self.scorer}", f"scorer={self.scorer!r}")
+        place = f"{getattr(self.scorer, '__module__', '?')}:{getattr(self.scorer, '__qualname__', '?')}"
+        before = [f"gpu_pick={self.gpu_pick}"] if self.gpu_pick else []
+        after = [f"normalise={self.normalise}"] if self.normalise != "none" else []
+        return f"python({', '.join([*before, f'scorer={place!r}', *after])})"

@@ -1,0 +1,30 @@
+"""Finish-time fairness over shares of the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastsim.policies.registry import policy
+from fastsim.policies.round_policy import ShareRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.shares.plan import RoundPlan, Setting
+
+
+@policy("finish_time_fairness")
+@dataclass(frozen=True)
+class FinishTimeFairness(ShareRule):
+    """Let no job end much later than it would with an equal part of the cluster to itself.
+
+    minimise max_i (age_i + left_i / rate_i) / (past_i + left_i / isolated_i): seconds from arrival to the end over the
+    same in isolation; past_i is what the steps done so far would have taken there, isolated_i the rate with one part
+    in as many as there are jobs now.
+    """
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """The plan for a run in this setting."""
+        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.policies.programs.finish_time import FinishTime
+
+        return RoundPlan(FinishTime(self.mode, self.solution), self.mode == "packed", self.visit)

@@ -1,0 +1,33 @@
+"""An equal part of the cluster for everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.shares.plan import RoundPlan, Setting
+
+
+@policy("isolated")
+@dataclass(frozen=True)
+class Isolated(RoundRule):
+    """Give each of the m jobs the time that 1/m of the cluster would give it, as if it had that part to itself.
+
+    share[j, g] = N[g] / m / s[j], divided by max(1, sum over g); N[g] = GPUs of a model, s[j] = GPUs of the job.
+    """
+
+    per_gpu: bool = field(
+        default=True,
+        metadata=about("a job on s GPUs gets 1/s of the time; false: the part is of time, however many GPUs it takes"),
+    )
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """Rounds of drawn order: the shares say nothing of which model is the better one."""
+        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.policies.allocators.equal_shares import IsolatedShares
+
+        return RoundPlan(IsolatedShares(self.per_gpu), visit="shuffled")

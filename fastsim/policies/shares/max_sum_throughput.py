@@ -1,0 +1,39 @@
+"""Largest sum of rates over shares of the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import SOLUTION, RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.shares.plan import RoundPlan, Setting
+
+SUM_MODES = ("perf", "packed")
+
+
+@policy("max_sum_throughput")
+@dataclass(frozen=True)
+class MaxSumThroughput(RoundRule):
+    """Make the cluster do as many steps as it can, per second or per dollar.
+
+    maximise sum_i sum_g rate_ig * share_ig, by the price of g if asked; with deadlines also rate_i >= left_i / time to
+    the deadline_i, unless no allocation keeps them all.
+    """
+
+    mode: str = field(
+        default="perf", metadata=about("perf: measured rates; packed: pairs may share GPUs", choices=SUM_MODES)
+    )
+    solution: str = field(default="centered", metadata=SOLUTION)
+    per_cost: bool = field(default=False, metadata=about("divide each rate by the price of its GPU model"))
+    deadlines: bool = field(default=False, metadata=about("keep the deadlines of jobs that have one"))
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """The plan for a run in this setting."""
+        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.policies.programs.max_sum import MaxSum
+
+        allocator = MaxSum(self.mode, self.solution, self.per_cost, self.deadlines)
+        return RoundPlan(allocator, self.mode == "packed", prompt=self.deadlines)

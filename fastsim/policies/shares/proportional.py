@@ -1,0 +1,28 @@
+"""Time on each GPU model in proportion to how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastsim.policies.registry import policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.shares.plan import RoundPlan, Setting
+
+
+@policy("proportional")
+@dataclass(frozen=True)
+class Proportional(RoundRule):
+    """Let every job spend its whole time on the models in the proportion in which the cluster has them.
+
+    share[j, g] = N[g] / sum of N; N[g] = GPUs of a model. More is promised than there is if jobs outnumber GPUs.
+    """
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """Rounds of drawn order: the shares say nothing of which model is the better one."""
+        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.policies.allocators.equal_shares import ProportionalShares
+
+        return RoundPlan(ProportionalShares(), visit="shuffled")

@@ -1,0 +1,36 @@
+"""Largest product of rates, at a price that leaves nothing to gain from lying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastsim.policies.registry import about, policy
+from fastsim.policies.round_policy import RoundRule
+
+if TYPE_CHECKING:
+    from fastsim.engine.shares.plan import RoundPlan, Setting
+
+PROOF_MODES = ("base", "perf")
+
+
+@policy("strategy_proof")
+@dataclass(frozen=True)
+class StrategyProof(RoundRule):
+    """Make the product of all jobs' rates as large as it can be, and give each job what is left of its share.
+
+    maximise product_i rate_i; share_i times product over k != i of rate_k / (rate_k if i were not there). A job that
+    takes much from the others pays with time, so telling other rates than its own does not help it.
+    """
+
+    mode: str = field(
+        default="perf",
+        metadata=about("base: all GPU models count as equally fast; perf: measured rates", choices=PROOF_MODES),
+    )
+
+    def begin(self, setting: Setting) -> RoundPlan:
+        """The plan for a run in this setting."""
+        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.policies.programs.geometric_mean import Discounted
+
+        return RoundPlan(Discounted(self.mode), visit="shuffled" if self.mode == "base" else "fastest")

@@ -1,0 +1,213 @@
+"""When a checkpoint is due, what it refuses to go on with, and that stopping anywhere changes no byte."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fastsim as fs
+from fastsim.engine.checkpoint_folder import Checkpoint, Keeping, working_folder
+from fastsim.engine.online.checkpointing import Saving
+from fastsim.engine.online.closing_stages import Deschedule, Inflation
+from fastsim.engine.online.plan import QUEUES
+from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.result import FRAMES
+from fastsim.foundation import parquet
+from fastsim.policies.deschedule import DESCHEDULERS
+from fastsim.workload import Workload
+from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
+
+
+class Stopped(Exception):
+    """The process ends here, as far as the test is concerned."""
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
+
+
+def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
+    steps = (Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5, 3.0), Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5))
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime,
+                         deschedule=() if "gang_size" in s.workload.columns else steps,
+                         inflation=Inflation(1.5, s.seed), **rest)  # fmt: skip
+
+
+LONG_S = 100.0
+"""End of runs without one in which nodes fail at random: pods may never get done."""
+
+
+def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint | None, writes: int | None) -> bool:
+    """Play to the folder ``place``; False if it was stopped after so many checkpoints."""
+    keeper = Saving(work, Keeping(pods=every), {"fields": {}, "objects": []}, taken)
+    original, count = keeper.write, [0]
+
+    def write(*args: Any) -> None:
+        original(*args)
+        count[0] += 1
+        if count[0] == writes:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeper, "write", write)
+        try:
+            run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=place, saving=keeper))
+        except Stopped:
+            return False
+    return True
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios(bound=True), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
+def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]
+) -> None:
+    same_bytes(tmp_path_factory, s, every, stops)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@settings(max_examples=scenarios_per_run(6), deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), every=st.integers(1, 9), stops=st.lists(st.integers(1, 4), min_size=1, max_size=2))
+def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, queue: str, data: st.DataObject, every: int, stops: list[int]
+) -> None:
+    crowded = queue != "drop" and data.draw(st.booleans())
+    same_bytes(tmp_path_factory, data.draw(ruled(bound=True, queues=(queue,), crowded=crowded)), every, stops)
+
+
+def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]) -> None:
+    """Stopped after so many checkpoints each time and taken up again, the run ends as one that nothing stopped."""
+    base = tmp_path_factory.mktemp("run")
+    if s.until_s is None and s.regime.outages.mtbf_s is not None:
+        s = replace(s, until_s=LONG_S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "ROW_GROUP", 3)
+        patch.setattr("os.fsync", lambda _: None)  # nobody pulls the plug here
+        run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=folder(base / "plain")))
+        work, taken = folder(base / "work"), None
+        for number, writes in enumerate([*stops, None]):
+            place = folder(base / str(number))
+            if played(s, place, work, every, taken, writes):
+                break
+            taken = Checkpoint.read(work)
+    for name in FRAMES:
+        assert (place / f"{name}.parquet").read_bytes() == (base / "plain" / f"{name}.parquet").read_bytes(), name
+
+
+def test_checkpoints_are_due_after_pods_after_seconds_and_never_without_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Online:
+        arrived = events = 0
+
+    class Run:
+        online, pods = Online(), 0
+
+    run: Any = Run()
+    clock = [100.0]
+    monkeypatch.setattr("fastsim.engine.online.checkpointing.time.monotonic", lambda: clock[0])
+
+    def due(keeper: Saving, arrived: int, read: int | None = None) -> bool:
+        run.online.arrived = run.online.events = arrived
+        run.pods = arrived if read is None else read
+        return keeper.due(run)
+
+    by_pods = Saving(Path(), Keeping(pods=10), {})
+    assert [due(by_pods, n) for n in (9, 10, 10, 19, 20)] == [False, True, False, False, True]
+    assert not due(by_pods, 35, read=40)  # some pods that were read have not arrived
+    by_time = Saving(Path(), Keeping(wall_s=5.0), {})
+    assert not due(by_time, 1)
+    clock[0] += 5.0
+    assert due(by_time, 1)
+    clock[0] += 5.0
+    assert not due(by_time, 1) and due(by_time, 2)
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that was interrupted after its second checkpoint."""
+    pods = Workload.synth("openb", pods=300, seed=4, arrivals="order", durations="forever")
+    pods.write(tmp_path / "pods.parquet")
+    told: list[int] = []
+
+    def interrupt(arrived: int) -> None:
+        told.append(arrived)
+        if arrived >= 250:
+            raise KeyboardInterrupt
+
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        warnings.simplefilter("ignore")
+        fs.simulate("openb:9", str(tmp_path / "pods.parquet"), "best_fit", queue="fifo", out=tmp_path / "run",
+                    checkpoint_pods=100, progress=interrupt)  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir() if path.name != "pods.parquet"] == ["run.checkpoint"]
+    return tmp_path / "run"
+
+
+def rewritten(out: Path, **meta: Any) -> None:
+    state = Checkpoint.read(working_folder(out))
+    Checkpoint(state.meta | meta, state.arrays).write(working_folder(out))
+
+
+def test_other_pods_are_refused(stopped: Path) -> None:
+    Workload.synth("openb", pods=300, seed=5, arrivals="order", durations="forever").write(
+        stopped.with_name("pods.parquet")
+    )
+    with pytest.raises(fs.ScenarioError, match=r"run.checkpoint: typical_pods: found .*, expected .*, as before"):
+        fs.resume(stopped)
+    decided = Checkpoint.read(working_folder(stopped)).meta["decided"]
+    typical = fs.TypicalPods.of(Workload.scan(stopped.with_name("pods.parquet")))
+    rewritten(stopped, decided=decided | {"typical_pods": hashlib.sha256(repr(typical).encode()).hexdigest()})
+    with pytest.raises(fs.InputError, match=r"pods.parquet: found other pods, expected those that had arrived"):
+        fs.resume(stopped)
+    assert working_folder(stopped).exists() and not stopped.exists()
+
+
+def test_fewer_pods_are_refused(stopped: Path) -> None:
+    path = stopped.with_name("pods.parquet")
+    few = Workload.from_arrow(Workload.scan(path).table().slice(0, 60))
+    few.write(path)
+    decided = Checkpoint.read(working_folder(stopped)).meta["decided"]
+    typical = hashlib.sha256(repr(fs.TypicalPods.of(few)).encode()).hexdigest()
+    rewritten(stopped, decided=decided | {"typical_pods": typical})
+    with pytest.raises(fs.InputError, match=r"found 60 pods, expected at least \d00,"):
+        fs.resume(stopped)
+
+
+@pytest.mark.parametrize(("field", "value"), [("cluster", "openb:9?seed=3"), ("policy", "pwr"), ("seed", 9),
+                                              ("cluster", "openb:8")])  # fmt: skip
+def test_another_scenario_is_refused(stopped: Path, field: str, value: Any) -> None:
+    stored = Checkpoint.read(working_folder(stopped)).meta["scenario"]
+    rewritten(stopped, scenario=stored | {"fields": stored["fields"] | {field: value}})
+    with pytest.raises(fs.ScenarioError, match=r"run.checkpoint: (cluster|plan|seed): found"):
+        fs.resume(stopped)
+
+
+def test_a_checkpoint_follows_the_pods_in_the_system(tmp_path: Path) -> None:
+    pods = Workload.synth("openb", pods=4000, seed=4, rate_per_hour=3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fs.simulate("openb:40", pods, "best_fit", out=tmp_path / "run", checkpoint_pods=3000, keep_checkpoint=True)
+    state = Checkpoint.read(tmp_path / "run.checkpoint")
+    assert state.meta["loop"]["arrived"] == 3000 and len(state.arrays["in_system"]) < 300
+    assert (tmp_path / "run.checkpoint" / "state.npz").stat().st_size < 100_000
+    assert np.isin(state.arrays["in_system"], np.arange(3000)).all()
+
+
+def test_instances_in_use_are_there_again_after_a_stop(tmp_path: Path) -> None:
+    cluster = fs.Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2g.20gb+2g.20gb")
+    asked = {"cpu_milli": 1000, "memory_mib": 10, "num_gpu": 0, "gpu_milli": 0}
+    rows = [asked | {"pod_id": k, "submit_s": float(k), "duration_s": 9.0, "mig": "2g.20gb"} for k in range(6)]
+    workload = Workload.from_arrow(pl.DataFrame(rows))
+    whole = fs.simulate(cluster, workload, "best_fit", out=tmp_path / "whole")
+    fs.simulate(cluster, workload, "best_fit", out=tmp_path / "kept", checkpoint_pods=2, keep_checkpoint=True)
+    other = fs.fork(tmp_path / "kept", tmp_path / "other", at_s=5.5, cluster=cluster, workload=workload)
+    assert other.timeline.equals(whole.timeline)
+    assert other.timeline["gpu_milli_alloc"].max() == 570

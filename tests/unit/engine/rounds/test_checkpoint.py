@@ -1,0 +1,214 @@
+"""Checkpoints of runs in rounds: the file, what it refuses, when one is due."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
+from fastsim.policies.shares.max_min_fairness import MaxMinFairness
+from fastsim.policies.shares.pair_rate_estimator import Estimator
+from fastsim_ext import round_state
+from tests.views import setting
+
+WHERE = setting((2, 1), [[1.0, 2.0]])
+JOBS = [Job(100.0 * job, 0, 1, 1000.0) for job in range(8)]
+
+
+@dataclasses.dataclass
+class Even:
+    """The same share for everybody; counts how often it was asked."""
+
+    calls: int = 0
+
+    def allocate(self, view: RoundView) -> Allocation | None:
+        """A third each."""
+        self.calls += 1
+        return Allocation.of_singles(view.job_id, np.full((len(view), 2), 1 / 3))
+
+    def kept(self) -> dict[str, Any]:
+        """The count."""
+        return {"calls": self.calls}
+
+    def restored(self, kept: Mapping[str, Any]) -> None:
+        """Go on counting."""
+        self.calls = kept["calls"]
+
+
+class Other(Even):
+    """Another class of policies."""
+
+
+def played(policy: Even | None = None, jobs: list[Job] = JOBS, strict: bool = False, **more: Any) -> RoundRun:
+    options = more.pop("options", RoundOptions(realloc_s=0.0))
+    return run_rounds(WHERE, RoundPlan(policy or Even(), strict=strict), [JobBatch.of(jobs)], options, **more)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A checkpoint after four rounds, and no other file beside it."""
+    played(
+        checkpoint=RoundKeeping(tmp_path / "state.npz", every_rounds=4), options=RoundOptions(realloc_s=0, until_s=1500)
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
+    return tmp_path / "state.npz"
+
+
+def test_it_says_where_it_stands(path: Path) -> None:
+    state = RoundCheckpoint.read(path)
+    assert state.rounds == 4
+    assert state.now_s == 1080  # the first round has a job of 500 s on the fast model, the others end after 360 s
+    assert state.arrived["id"].tolist() == list(range(8))
+
+
+def test_the_policy_remembers(path: Path) -> None:
+    policy = Even()
+    run = played(policy, resume=RoundCheckpoint.read(path))
+    assert policy.calls == run.calls
+    assert run.jobs.tolist() == played().jobs.tolist()
+
+
+def test_another_policy_begins_without_a_memory_and_at_once(path: Path) -> None:
+    state, policy = RoundCheckpoint.read(path), Other()
+    with pytest.raises(PolicyError, match=r"checkpoint: found .'Other', .* expected .'Even'.*without_memory"):
+        played(policy, resume=state)
+    run = played(policy, resume=state.without_memory(), strict=True)
+    assert 0 < policy.calls < run.calls
+    assert not np.isnan(run.jobs["finish_s"]).any()
+
+
+@pytest.mark.parametrize("changes", [{"round_s": 100.0}, {"realloc_s": 5.0}, {"window": (0, 3)}, {"endless": True},
+                                     {"compat": frozenset({"whole_steps"})}, {"global_queue": True}])  # fmt: skip
+def test_other_decisions_are_refused(path: Path, changes: dict[str, Any]) -> None:
+    options = dataclasses.replace(RoundOptions(realloc_s=0.0), **changes)
+    with pytest.raises(ScenarioError, match=f"checkpoint: {next(iter(changes))}: found .* as before"):
+        played(options=options, resume=RoundCheckpoint.read(path))
+
+
+def test_another_record_of_tasks_is_refused(path: Path) -> None:
+    with pytest.raises(ScenarioError, match="checkpoint: recorded: found True, expected False, as before"):
+        played(record_tasks=True, resume=RoundCheckpoint.read(path))
+
+
+def test_other_jobs_are_refused(path: Path) -> None:
+    state = RoundCheckpoint.read(path)
+    jobs = [*JOBS[:5], JOBS[5]._replace(total_steps=9.0), *JOBS[6:]]
+    with pytest.raises(InputError, match=r"job 5: total: found 9\.0, expected 1000\.0, as when"):
+        played(jobs=jobs, resume=state)
+    with pytest.raises(InputError, match="workload: found 3 jobs, expected at least 8"):
+        played(jobs=JOBS[:3], resume=state)
+
+
+def test_damaged_and_foreign_files_are_refused(path: Path, tmp_path: Path) -> None:
+    whole = path.read_bytes()
+    with pytest.raises(ResultError, match=r"none\.npz: found no such file, expected the checkpoint of a run in rounds"):
+        RoundCheckpoint.read(tmp_path / "none.npz")
+    for damaged in (b"", b"no archive", whole[: len(whole) // 2], whole.replace(b"gangs", b"bangs")):
+        path.write_bytes(damaged)
+        with pytest.raises(ResultError, match=r"state\.npz: .*expected the checkpoint of a run in rounds"):
+            RoundCheckpoint.read(path)
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(ResultError, match="cannot be read"):
+        RoundCheckpoint.read(path)
+
+
+def test_another_version_is_refused(path: Path) -> None:
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 5"):
+        RoundCheckpoint.read(path)
+
+
+def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
+    state = RoundCheckpoint.read(path)
+    loop = state.meta["loop"]
+    for wrong in ({"jobs": 99}, {"held": 99}, {"couples": -1}):
+        broken = RoundCheckpoint(state.meta | {"loop": loop | wrong}, state.arrays)
+        with pytest.raises(ResultError, match=r"checkpoint: found .* expected the state of a run in rounds"):
+            played(resume=broken)
+
+
+def test_a_state_is_only_there_between_rounds(path: Path) -> None:
+    from fastsim_ext.rounds import Rounds
+
+    run = Rounds(
+        (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,
+        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 7, pairs=False, shuffled=False,
+        strict=False, one_line=False,
+    )  # fmt: skip
+    run.feed(*JobBatch.of(JOBS[:1]), True)
+    assert run.advance(9) == 1  # it asks, within a round
+    assert round_state.arrived(run) == 1
+    with pytest.raises(ValueError, match="within a round"):
+        round_state.snapshot(run)
+    with pytest.raises(ValueError, match="has begun"):
+        round_state.restore(run, {}, {})
+
+
+def test_one_is_due_after_rounds_after_seconds_or_with_a_job() -> None:
+    keeper = Keeper(RoundKeeping("x", every_rounds=10), 5, 0)
+    assert (keeper.budget(5, 4096), keeper.budget(12, 4096), keeper.budget(12, 2)) == (10, 3, 2)
+    assert (keeper.due(14, 0), keeper.due(15, 0)) == (False, True)
+    keeper.restart(15, 0)
+    assert not keeper.due(16, 0)
+    assert Keeper(RoundKeeping("x", wall_s=0.0), 0, 0).due(1, 0)
+    assert not Keeper(RoundKeeping("x", wall_s=1e9), 0, 0).due(1, 0)
+    filled = Keeper(RoundKeeping("x", every_jobs=5), 0, 2)
+    assert filled.budget(0, 4096) == 5
+    assert [filled.due(rounds, arrived) for rounds, arrived in ((3, 6), (4, 7))] == [False, True]
+    assert Keeper(RoundKeeping("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
+    coming = Keeper(RoundKeeping("x", at_job=3), 0, 0)
+    assert coming.budget(0, 4096) == 1
+    assert [coming.due(1, arrived) for arrived in (0, 3, 4, 5)] == [False, False, True, False]
+    assert coming.budget(0, 4096) == 4096
+    assert not Keeper(RoundKeeping("x", at_job=3), 0, 4).due(1, 5)  # it came before
+
+
+def test_one_that_is_due_with_a_job_is_written_once(tmp_path: Path) -> None:
+    played(checkpoint=RoundKeeping(tmp_path / "s", at_job=2))
+    state = RoundCheckpoint.read(tmp_path / "s")
+    assert len(state.arrived) == 4  # the round after 360 s, and no later one
+
+
+@pytest.mark.parametrize("wrong", [{"every_rounds": 0}, {"every_rounds": True}, {"wall_s": -1.0}, {"at_job": -1},
+                                   {"wall_s": float("inf")}])  # fmt: skip
+def test_numbers_without_meaning_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match=f"checkpoint: {next(iter(wrong))}"):
+        RoundKeeping("x", **wrong)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match="cannot be written"):
+        played(checkpoint=RoundKeeping(tmp_path / "no" / "s", every_rounds=1))
+
+
+def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
+    rates = np.linspace(0.1, 0.9, 27).reshape(3, 3, 3) * np.array([[1.0], [2.0], [3.0]])[:, None]
+    where = setting((2, 1, 1), [[1.0] * 3, [2.0] * 3, [3.0] * 3], rates)
+    jobs = [JobBatch.of([Job(300.0 * job, job % 3, 1, 2000.0)]) for job in range(20)]
+
+    def run(profiled: float = 0.5, **more: Any) -> RoundRun:
+        plan = MaxMinFairness(mode="packed").begin(where)
+        plan = dataclasses.replace(plan, beliefs=Estimator(profiled, 2).begin(where))
+        return run_rounds(where, plan, jobs, RoundOptions(), **more)
+
+    path = tmp_path / "state.npz"
+    whole = run(checkpoint=RoundKeeping(path, at_job=9))
+    state = RoundCheckpoint.read(path)
+    assert len(state.arrived) < len(jobs)
+    assert run(resume=state).jobs.tolist() == whole.jobs.tolist()
+    with pytest.raises(ScenarioError, match=r"checkpoint: beliefs: found 0.9 of 2 references .* as before"):
+        run(0.9, resume=state)

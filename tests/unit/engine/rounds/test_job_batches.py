@@ -1,0 +1,70 @@
+"""Workloads as columns of jobs."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.engine.rounds.job_batches import POD, JobBatch, JobBatches, pod_oracle
+from fastsim.engine.rounds.options import Job
+from fastsim.errors import InputError
+from fastsim.performance.oracle import Oracle
+
+ORACLE = Oracle.default()
+
+
+def workload(**columns: list[object]) -> fs.Workload:
+    rows = len(next(iter(columns.values())))
+    base = {"submit_s": [float(i) for i in range(rows)], "cpu_milli": [0] * rows, "memory_mib": [0] * rows,
+            "num_gpu": [1] * rows, "gpu_milli": [1000] * rows, "workload": ["A3C"] * rows}  # fmt: skip
+    frame = pl.DataFrame({"pod_id": range(rows), **base, **columns})
+    casts = {"num_gpu": pl.Int16, "gpu_milli": pl.Int16, "workload": pl.Categorical, "tenant": pl.Categorical}
+    return fs.Workload.from_arrow(frame.cast({k: v for k, v in casts.items() if k in frame.columns}).to_arrow())
+
+
+def columns(jobs: fs.Workload, oracle: Oracle = ORACLE) -> JobBatch:
+    ideal = oracle.alone__kg[:, oracle.gpu_models.index(oracle.fastest_first[0])]
+    (batch,) = JobBatches(jobs.name, jobs.batches, oracle, ideal)
+    return batch
+
+
+def test_steps_come_from_the_work_or_from_the_duration() -> None:
+    batch = columns(workload(total_work=[500.0, None], duration_s=[None, 10.0]))
+    best = ORACLE.alone__kg[ORACLE.kind_index["A3C", 1]].max()
+    assert batch.total_steps.tolist() == [500.0, 10 * best]
+    assert batch.weight.tolist() == [1.0, 1.0]
+    assert batch.tenant.tolist() == [-1, -1]
+
+
+def test_deadlines_are_absolute_or_multiples_of_the_duration() -> None:
+    batch = columns(workload(duration_s=[100.0] * 3, deadline_s=[7.0, None, None], slo=[2.0, 1.5, None]))
+    assert batch.deadline_s.tolist() == [7.0, 1.0 + 150.0, float("inf")]
+
+
+def test_tenants_get_codes_in_the_order_in_which_they_come() -> None:
+    jobs = workload(duration_s=[1.0] * 3, tenant=["b", None, "a"])
+    batches = JobBatches("w", jobs.batches, ORACLE, ORACLE.alone__kg[:, 2])
+    (batch,) = batches
+    assert (batch.tenant.tolist(), batches.tenants) == ([0, -1, 1], ["b", "a"])
+
+
+def test_pods_work_a_step_a_second() -> None:
+    pods = workload(duration_s=[5.0, 8.0], workload=[None, None], num_gpu=[1, 2])
+    oracle = pod_oracle(pods, ("T4",))
+    assert oracle.kinds == ((POD, 1), (POD, 2))
+    assert columns(pods, oracle).total_steps.tolist() == [5.0, 8.0]
+
+
+def test_a_job_without_an_end_or_without_rates_is_refused() -> None:
+    with pytest.raises(InputError, match=r":1: total_work, duration_s: found neither"):
+        columns(workload(duration_s=[None]))
+    with pytest.raises(InputError, match=r":1: workload: found 'Nobody' on 1 GPUs"):
+        columns(workload(duration_s=[1.0], workload=["Nobody"]))
+
+
+def test_jobs_become_columns() -> None:
+    batch = JobBatch.of([Job(0.0, 3, 2, 10.0), Job(5.0, 1, 1, 4.0, 5.0, 99.0)])
+    assert batch.num_gpu.tolist() == [2, 1]
+    assert batch.deadline_s.tolist() == [float("inf"), 99.0]
+    assert len(JobBatch.of([]).submit_s) == 0

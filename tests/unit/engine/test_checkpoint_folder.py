@@ -1,0 +1,128 @@
+"""The state file and the working folder: whole or absent, refused when it is something else."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastsim.engine.checkpoint_folder import SPANS, STATE, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.errors import ResultError, ScenarioError
+
+EMPTY = Checkpoint({"a": 1}, {"x": np.arange(3)})
+
+
+def test_a_state_comes_back_to_the_bit(tmp_path: Path) -> None:
+    meta = {"times": [0.1 + 0.2, -math.inf, 5e-324], "number": 2**64 - 1, "text": "ä"}
+    Checkpoint(meta, {"x": np.array([[1, 2]], np.int32), "none": np.zeros(0, np.uint8)}).write(tmp_path)
+    back = Checkpoint.read(tmp_path)
+    assert back.meta == meta and sorted(back.arrays) == ["none", "x"]
+    assert back.arrays["x"].tolist() == [[1, 2]] and back.arrays["x"].dtype == np.int32
+    assert [path.name for path in tmp_path.iterdir()] == [STATE]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 cut short", b"text"])
+def test_what_is_no_state_is_one_clear_error(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / STATE).write_bytes(content)
+    with pytest.raises(ResultError, match="expected the checkpoint of a run"):
+        Checkpoint.read(tmp_path)
+
+
+def test_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastsim.engine.checkpoint_folder.VERSION", 0)
+    EMPTY.write(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(ResultError, match="another version of fastsim"):
+        Checkpoint.read(tmp_path)
+
+
+def test_the_working_folder_stands_beside_the_run() -> None:
+    assert working_folder(Path("runs/a")) == Path("runs/a.checkpoint") == working_folder(Path("runs/a.checkpoint"))
+
+
+@pytest.mark.parametrize(("keep", "state", "left"), [(False, True, False), (True, True, True), (True, False, False)])
+def test_a_complete_run_leaves_its_checkpoint_only_if_asked(
+    tmp_path: Path, keep: bool, state: bool, left: bool
+) -> None:
+    with unfinished(tmp_path / "run", Keeping(keep=keep), False, False) as folder:
+        if state:
+            EMPTY.write(folder)
+    assert folder.exists() == left
+
+
+@pytest.mark.parametrize("state", [False, True])
+def test_a_broken_run_leaves_what_can_be_gone_on_from(tmp_path: Path, state: bool) -> None:
+    with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "run", Keeping(), False, False) as folder:
+        if state:
+            EMPTY.write(folder)
+        raise KeyboardInterrupt
+    assert folder.exists() == state
+
+
+def test_an_unfinished_run_is_not_overwritten_by_accident(tmp_path: Path) -> None:
+    old = tmp_path / "run.checkpoint"
+    old.mkdir()
+    EMPTY.write(old)
+    with pytest.raises(ResultError, match="an unfinished run is there"), unfinished(old, Keeping(), False, False):
+        pass
+    with unfinished(tmp_path / "run", Keeping(), True, False) as folder:
+        assert (folder / STATE).exists()
+    EMPTY.write(_made(old))
+    with unfinished(tmp_path / "run", Keeping(), False, True) as folder:
+        assert not (folder / STATE).exists()
+
+
+def test_a_run_killed_before_its_first_checkpoint_is_in_nobodys_way(tmp_path: Path) -> None:
+    left = _made(tmp_path / "run.checkpoint")
+    for name in ("jobs.0.arrows", "wait.f8", ".state.npz.12.partial"):
+        (left / name).touch()
+    with unfinished(tmp_path / "run", Keeping(), False, False) as folder:
+        assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, overwrite: bool) -> None:
+    other = _made(tmp_path / "run.checkpoint")
+    (other / "weights.pt").touch()
+    expected = r"found weights\.pt, expected the checkpoint of a run or no such folder"
+    with pytest.raises(ResultError, match=expected), unfinished(tmp_path / "run", Keeping(), False, overwrite):
+        pass
+    assert (other / "weights.pt").exists()
+
+
+def test_parts_must_be_as_long_as_the_checkpoint_says(tmp_path: Path) -> None:
+    kept = {
+        "tables": {"jobs": [("jobs.0.arrows", 5)]},
+        "waits": dict.fromkeys(SPANS, 0) | {"wait": 2, "preemptions": 0},
+    }
+    taken = Checkpoint(kept, {})
+    for name, size in taken.parts().items():
+        (tmp_path / name).write_bytes(bytes(size + 1))
+    taken.check_parts(tmp_path)
+    (tmp_path / "wait.f8").write_bytes(bytes(15))
+    with pytest.raises(ResultError, match=r"wait\.f8: found 15 bytes, expected at least 16"):
+        taken.check_parts(tmp_path)
+    (tmp_path / "jobs.0.arrows").unlink()
+    with pytest.raises(ResultError, match=r"jobs\.0\.arrows: found no such file"):
+        taken.check_parts(tmp_path)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("pods", [0, -1, 1.5, True, "9"])
+def test_wrong_distances_are_refused(pods: Any) -> None:
+    with pytest.raises(ScenarioError, match=r"checkpoint_pods: found .*, expected a whole number of 1 or more"):
+        Keeping(pods=pods).check()
+
+
+@pytest.mark.parametrize("wall_s", [-1.0, math.inf, math.nan, "60"])
+def test_wrong_seconds_are_refused(wall_s: Any) -> None:
+    with pytest.raises(ScenarioError, match="checkpoint_s"):
+        Keeping(wall_s=wall_s).check()

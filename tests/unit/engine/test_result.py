@@ -1,0 +1,73 @@
+"""Saving, loading and citing results."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastsim.engine import result as module
+from fastsim.engine.result import FRAMES, Result
+from fastsim.errors import ResultError
+from tests.unit.engine.online.test_run import one_gpu_nodes, played, pods
+
+
+def make(seed: int = 0) -> Result:
+    return played(one_gpu_nodes(2), pods({"duration_s": 3.0}, {}, {}), seed=seed)
+
+
+def test_a_saved_run_loads_as_it_was(tmp_path: Path) -> None:
+    first = make().labelled(("@article{a}", "@article{b}"), policy="fgd")
+    back = Result.load(first.save(tmp_path / "run"))
+    for name in FRAMES:
+        assert getattr(back, name).equals(getattr(first, name)), name
+        assert getattr(back, name).schema == getattr(first, name).schema, name
+    assert back.provenance == json.loads(json.dumps(first.provenance))
+    assert back.cite() == "@article{a}\n\n@article{b}"
+    assert back.provenance["policy"] == "fgd"
+
+
+def test_equal_runs_save_equal_bytes(tmp_path: Path) -> None:
+    one, two = make().save(tmp_path / "one"), make().save(tmp_path / "two")
+    for name in FRAMES:
+        assert (one / f"{name}.parquet").read_bytes() == (two / f"{name}.parquet").read_bytes(), name
+
+
+def test_a_folder_in_use_is_kept_unless_overwritten(tmp_path: Path) -> None:
+    make().save(tmp_path / "run")
+    (tmp_path / "run" / "mine.txt").write_text("keep")
+    with pytest.raises(ResultError, match="exists already"):
+        make().save(tmp_path / "run")
+    assert (tmp_path / "run" / "mine.txt").exists()
+    make().save(tmp_path / "run", overwrite=True)
+    assert not (tmp_path / "run" / "mine.txt").exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "write_parquet", full)
+    with pytest.raises(ResultError, match="No space left on device"):
+        make().save(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    with pytest.raises(ResultError, match="expected a folder of a saved run"):
+        Result.load(tmp_path)
+
+
+def test_provenance_says_what_decides_the_bytes() -> None:
+    known = make(seed=7).provenance
+    assert known["options"]["seed"] == 7
+    assert len(known["cluster"]["sha256"]) == len(known["workload"]["sha256"]) == 64
+    assert known["plan"]["terms"][0]["kernel"] == "fgd"
+    assert "-ffp-contract=off" in known["build"]["flags"] or "/fp:precise" in known["build"]["flags"]
+    json.dumps(known)

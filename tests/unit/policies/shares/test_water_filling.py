@@ -1,0 +1,140 @@
+"""Water filling: small cases by hand, entities, and the lexicographic optimum found job by job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
+from fastsim.errors import PolicyError
+from fastsim.policies import registry
+from fastsim.policies.programs.share_program import proportional_rate
+from fastsim.policies.programs.water_filling import WaterFilling
+from fastsim.policies.shares.water_filling import WaterFillingFairness, entities_of
+from tests.rounds import excess, oracle, rates_under, setting, view, views
+
+SOLUTIONS = ("centered", "vertex")
+
+
+def allocated(seen: RoundView, **parameters: str) -> Allocation:
+    """What a new policy says of these jobs."""
+    found = WaterFillingFairness(**parameters).begin(seen.setting).allocator.allocate(seen)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS)
+def test_what_the_slowest_cannot_use_goes_to_the_next(solution: str) -> None:
+    # Weights 1, 1 and 4 on two GPUs: the heavy job is full at 1, the others rise from 1/4 to 1/2.
+    seen = view(setting(oracle([[1.0]]), [2]), [0, 0, 0], weight=[1.0, 1.0, 4.0])
+    assert allocated(seen, solution=solution).share__rg.ravel() == pytest.approx([0.5, 0.5, 1], abs=1e-6)
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS)
+def test_entities_share_by_weight_and_their_jobs_within(solution: str) -> None:
+    # One GPU: red has 1/4 of it, blue 3/4; blue's jobs divide theirs 1 to 2.
+    names = ("red", "blue", "blue")
+    seen = view(setting(oracle([[1.0]]), [1]), [0, 0, 0], weight=[5.0, 1.0, 2.0], tenant=names)
+    found = allocated(seen, entities="red:1, blue:3", solution=solution)
+    assert found.share__rg.ravel() == pytest.approx([0.25, 0.25, 0.5], abs=1e-6)
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS)
+def test_an_entity_may_serve_its_jobs_in_order(solution: str) -> None:
+    # Two GPUs: blue's first job rises three times as fast, is full at 1, then its second rises until the GPUs are gone
+    # at 1/3 + x and 3x with 4x = 2/3.
+    names = ("blue", "blue", "blue", "red")
+    seen = view(setting(oracle([[1.0], [1.0]]), [2]), [1, 0, 1, 0], tenant=names)
+    found = allocated(seen, entities="red:1, blue:3:fifo", solution=solution)
+    assert found.share__rg.ravel() == pytest.approx([1, 0.5, 0, 0.5], abs=1e-6)
+
+
+def test_tenants_count_for_nothing_unless_asked() -> None:
+    seen = view(setting(oracle([[1.0]]), [1]), [0, 0, 0], tenant=("red", "blue", "blue"))
+    assert allocated(seen).share__rg.ravel() == pytest.approx([1 / 3] * 3, abs=1e-6)
+    # An entity that is not listed weighs 1.
+    assert allocated(seen, entities="green:7").share__rg.ravel() == pytest.approx([0.5, 0.25, 0.25], abs=1e-6)
+
+
+def test_a_job_that_runs_nowhere_holds_nobody_down() -> None:
+    seen = view(setting(oracle([[0.0], [2.0]]), [1]), [0, 1])
+    assert allocated(seen).share__rg.ravel() == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_entities_as_text() -> None:
+    assert entities_of(" red:1, blue:0.5:fifo,") == {"red": (1.0, "fairness"), "blue": (0.5, "fifo")}
+    made = registry.parse("max_min_fairness_water_filling(entities='red:1')")
+    assert str(made) == "max_min_fairness_water_filling(entities='red:1')"
+    for text in (
+        "red",
+        "red:0",
+        "red:-1",
+        "red:inf",
+        "red:nan",
+        "red:x",
+        ":1",
+        "red:1:lifo",
+        "red:1,red:2",
+        "red:1:fifo:2",
+    ):
+        with pytest.raises(PolicyError, match=r"parameter entities: .*expected name:weight"):
+            WaterFillingFairness(entities=text)
+
+
+def lexicographic(relative__jg: Floats, num_gpu: Floats, weight: Floats, gpus: Floats) -> Floats:
+    """Normalised rate of every job in the lexicographic optimum: a program for each job that may be stuck."""
+    count, models = relative__jg.shape
+    own, use = np.kron(np.eye(count), np.ones(models)), np.kron(num_gpu, np.eye(models))
+    gain = own * relative__jg.ravel()
+    level, held = np.zeros(count), np.zeros(count, bool)
+    scale = num_gpu / weight
+
+    def most(floor: Floats, rising: Floats, cost: Floats) -> float:
+        rows = np.block(
+            [[-gain * scale[:, None], rising[:, None]], [own, np.zeros((count, 1))], [use, np.zeros((models, 1))]]
+        )
+        for slack in (1e-9, 1e-7):  # what the program before this one found may be off by more than the first
+            limits = np.concatenate([-floor * (1 - slack), np.ones(count), gpus])
+            found = linprog(-cost, rows, limits, bounds=[(0, 1)] * (count * models) + [(0, None)])
+            if found.status == 0:
+                break
+        return float(-found.fun)
+
+    while not held.all():
+        up = most(level, np.where(held, 0.0, 1.0), np.append(np.zeros(count * models), 1.0))
+        level = np.where(held, level, level + up)
+        reach = np.array([most(level, np.zeros(count), np.append(row, 0.0)) for row in gain]) * scale
+        # Programs are exact to 1e-9; a job that can rise can rise by more than this or it makes no difference.
+        held = held | (reach <= level * (1 + 1e-6))
+    return level / scale
+
+
+@settings(max_examples=60)
+@given(views(sizes=(1, 2), most=7), st.sampled_from(SOLUTIONS))
+def test_the_rates_are_the_lexicographic_optimum(seen: RoundView, solution: str) -> None:
+    found = WaterFilling("perf", solution, {}).allocate(seen)
+    assert found is not None and excess(seen, found) < 1e-6
+    relative = seen.rate__jg / proportional_rate(seen.rate__jg, seen.setting.gpus__g)[:, None]
+    exact = lexicographic(relative, seen.num_gpu.astype(float), seen.weight, seen.setting.gpus__g.astype(float))
+    # Each of up to seven levels may be 1e-6 off in the slow solution.
+    assert rates_under(seen, found, relative) == pytest.approx(exact, rel=2e-5)
+
+
+@settings(max_examples=60)
+@given(views(sizes=(1, 2)), st.sampled_from(("base", "perf", "packed")), st.sampled_from(("", "red:2:fifo,blue:3")))
+def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, entities: str) -> None:
+    found = WaterFilling(mode, "vertex", entities_of(entities)).allocate(seen)
+    # Estimates that are the truth keep all jobs apart.
+    truth = replace(
+        seen, partner_rates=lambda view, first, second: replace(view, partner_rates=None).pair_rates(first, second)
+    )
+    apart = WaterFilling(mode, "vertex", entities_of(entities)).allocate(truth)
+    assert found is not None and apart is not None and max(excess(seen, found), excess(seen, apart)) < 1e-6
+    rate = np.ones_like(seen.rate__jg) if mode == "base" else None
+    # The vector is unique; both follow the same exact steps.
+    assert rates_under(seen, found, rate) == pytest.approx(rates_under(seen, apart, rate), rel=1e-6, abs=1e-6)

@@ -1,0 +1,88 @@
+"""Orders as policies: their keys, their texts, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fastsim.engine.orders.plan import TurnPlan
+from fastsim.errors import PolicyError
+from fastsim.policies import registry
+from fastsim.policies.orders import LeastAttainedService, Order, Tiresias
+from tests.views import setting
+
+KEYS = {
+    "fcfs": ("arrival",),
+    "srtf": ("-priority", "remaining", "arrival"),
+    "srsf": ("-priority", "service_left", "arrival"),
+    "las": ("-priority", "service", "arrival"),
+    "las(per_gpu=False)": ("-priority", "attained", "arrival"),
+    "tiresias": ("-priority", "level", "arrival"),
+    "ftf": ("-priority", "-finish_ratio", "arrival"),
+    "ftf(ftf_smallest_first=True)": ("-priority", "finish_ratio", "arrival"),
+    "round_robin": ("-priority", "last", "arrival"),
+    "drf": ("-priority", "dominant", "arrival"),
+    "tetris": ("-priority", "packing", "arrival"),
+}
+
+
+def plan(text: str) -> TurnPlan:
+    policy: Any = registry.parse(text)
+    found: TurnPlan = policy.begin(setting([1], [[1]]))
+    return found
+
+
+@pytest.mark.parametrize("text", KEYS)
+def test_an_order_is_a_key(text: str) -> None:
+    assert plan(text).order == KEYS[text]
+    assert str(registry.parse(text)) == text
+
+
+@pytest.mark.parametrize("name", sorted({text.partition("(")[0] for text in KEYS}))
+def test_descriptions_are_complete(name: str) -> None:
+    described = registry.describe(name)
+    assert described.title.endswith(".") and "key[j] =" in described.text and described.socket == "rounds"
+    assert all(parameter.text for parameter in described.parameters)
+    assert described.citation.startswith("@")
+
+
+@pytest.mark.parametrize(
+    ("text", "mechanism", "place"),
+    [("las", "fair", False), ("las + tune", "tune", False), ("srtf+greedy+place", "greedy", True),
+     ("drf + place + opt", "opt", True), ("fifo + tune", "tune", False), ("fcfs + fair", "fair", False)],
+)  # fmt: skip
+def test_mechanisms_are_added(text: str, mechanism: str, place: bool) -> None:
+    found = plan(text)
+    assert (found.mechanism, found.place) == (mechanism, place)
+    assert (found.chooser is not None) == (mechanism == "opt")
+    assert registry.parse(str(registry.parse(text))) == registry.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("las + tune + greedy", "a second mechanism, greedy"),
+        ("fgd + tune", "'tune' added to fgd, expected an order of jobs before it"),
+        ("max_min_fairness + place", "expected an order of jobs before it, such as las . tune"),
+        ("fifo(mode=perf) + tune", "expected fifo . tune, without parameters"),
+        ("las(mechanism=half)", "parameter mechanism: found 'half'"),
+        ("las(starving_h=0)", "policy las, parameter starving_h: found 0, expected hours above 0"),
+        ("las(admit=0)", "policy las, parameter admit: found 0, expected a number above 0"),
+        ("tiresias(queues=0)", "parameter queues: found 0"),
+        ("tiresias(factor=1)", "parameter factor: found 1, expected a number above 1"),
+        ("las(place=2)", "parameter place: found 2, expected True or False"),
+    ],
+)
+def test_nonsense_is_refused(text: str, words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        registry.parse(text)
+
+
+def test_queues_of_tiresias_end_at_powers() -> None:
+    assert Tiresias(queues=3, first_h=2.0, factor=5.0).level_s == (7200.0, 36_000.0)
+    assert Tiresias(queues=1).level_s == ()
+
+
+def test_the_switch_of_the_original_makes_las_narrow() -> None:
+    assert LeastAttainedService(las_serves_few=True).narrow and not Order().narrow

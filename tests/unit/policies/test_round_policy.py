@@ -1,0 +1,40 @@
+"""Parameters of the round policies: checked when made, written as a text that reads back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fastsim.errors import PolicyError
+from fastsim.policies import registry
+from fastsim.policies.round_policy import ShareRule
+from fastsim.policies.shares.max_min_fairness import MaxMinFairness
+
+
+@dataclass(frozen=True)
+class Free(ShareRule):
+    """A policy with a parameter that is any text."""
+
+    words: str = field(default="", metadata=registry.about("anything"))
+
+
+def test_the_text_form_reads_back() -> None:
+    assert str(MaxMinFairness()) == "max_min_fairness"
+    made = MaxMinFairness(mode="base", solution="vertex")
+    assert str(made) == "max_min_fairness(mode=base, solution=vertex)"
+    assert registry.parse(str(made)) == made
+    assert str(Free(words="a: b")) == "(words='a: b')"
+
+
+def test_a_value_that_is_no_choice_is_refused() -> None:
+    with pytest.raises(PolicyError, match="parameter solution: found 'middle', expected one of centered, vertex"):
+        MaxMinFairness(solution="middle")
+
+
+def test_who_does_not_tell_models_apart_visits_them_in_random_order() -> None:
+    assert [MaxMinFairness(mode=mode).visit for mode in ("base", "perf", "packed")] == [
+        "shuffled",
+        "fastest",
+        "fastest",
+    ]
