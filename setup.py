@@ -48,7 +48,7 @@ CORES = os.cpu_count() or 1
 # Where a new process would begin by running this file again, translation stays in one.
 TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
 
-SOURCES = {f"fastsim_ext.{path.stem}": path.as_posix() for path in sorted(Path("fastsim_ext").glob("*.pyx"))}
+SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sorted(Path("fastsim_ext").rglob("*.pyx"))}
 MODULES = [
     Extension(name, [source], extra_compile_args=COMPILER_FLAGS, extra_link_args=LINKER_FLAGS, define_macros=MACROS)
     for name, source in {**SOURCES, SHARED: SHARED.replace(".", "/") + ".c"}.items()

@@ -12,7 +12,7 @@ import pytest
 
 from bench.conftest import Timed
 from fastsim.engine.fifo_pool import simulate_pool
-from fastsim_ext.fifo import fifo_starts
+from fastsim_ext.online.fifo_pool import fifo_starts
 
 GPUS, LOAD = 1024, 0.9
 CHECKS = {100_000: (340_709, 4.46), 1_000_000: (2_727_620, 2.43)}

@@ -14,8 +14,8 @@ from fastsim.policies.deciders.configurations import Configurations, NodeGroup
 from fastsim.policies.deciders.sia_program import Wishes, best_choices
 from fastsim.policies.deciders.sia_values import NONE, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
-from fastsim_ext.breed import Breeder
-from fastsim_ext.fitness import evaluated
+from fastsim_ext.adaptive.fitness import evaluated
+from fastsim_ext.adaptive.genetic_operators import Breeder
 
 PERF = Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5)
 GROUPS = (NodeGroup("aws", 6, 4), NodeGroup("dgx-ext", 2, 8), NodeGroup("rtx", 3, 8))

@@ -11,9 +11,9 @@ import fastsim as fs
 from bench.conftest import Timed
 from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.engine.online.plan import DIMS, KERNELS, NORMS, OnlinePlan
-from fastsim_ext.nodes import NodeTable, TypicalTable
-from fastsim_ext.select import Selector
-from fastsim_ext.work import WorkTable
+from fastsim_ext.select.scan import Selector
+from fastsim_ext.state.node_table import NodeTable, TypicalTable
+from fastsim_ext.state.pod_table import WorkTable
 
 NAMES = ("best_fit", "gpu_packing", "gpu_clustering", "simon", "fgd", "pwr")
 CASES = [(name, "merge", "max") for name in NAMES] + [("dot_product", dim, "max") for dim in DIMS]

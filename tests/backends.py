@@ -18,11 +18,11 @@ from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
 from fastsim.reference.online.nodes import Node, Shape, sub_devices, taken
 from fastsim.reference.online.scores import raw_score
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.index import Indexed
-from fastsim_ext.memo import Memo
-from fastsim_ext.nodes import NodeTable, TypicalTable
-from fastsim_ext.select import Selector
-from fastsim_ext.work import WorkTable
+from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.scan import Selector
+from fastsim_ext.select.state_memo import Memo
+from fastsim_ext.state.node_table import NodeTable, TypicalTable
+from fastsim_ext.state.pod_table import WorkTable
 
 GPU_WATTS = {
     "T4": (10, 70), "A10": (30, 150), "P100": (25, 250), "V100M16": (30, 300), "V100M32": (30, 300),

@@ -23,7 +23,7 @@ from fastsim.engine.result import Result, gathered
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.index import Indexed
+from fastsim_ext.select.indexed import Indexed
 
 Habits = dict[str, float]
 EAGER: Habits = {

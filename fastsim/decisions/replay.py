@@ -20,8 +20,8 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
-from fastsim_ext.observer import Observer
-from fastsim_ext.witness import Witness, filtered, picked, scored
+from fastsim_ext.online.decision_trace import Witness, filtered, picked, scored
+from fastsim_ext.online.traced_rules_loop import Observer
 
 if TYPE_CHECKING:
     from fastsim.simulation.simulate import Prepared

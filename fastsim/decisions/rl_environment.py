@@ -25,7 +25,7 @@ from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError
-from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, stepped
+from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 
 try:
     import gymnasium

@@ -17,7 +17,7 @@ from fastsim.errors import ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim.spelling import suggestion
-from fastsim_ext.stepping import NODE_FEATURES, POD_FEATURES, Stepping
+from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, Stepping
 
 REWARDS = ("placed", "allocation", "fragmentation", "power")
 """What a decision can be worth: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; order of Stepping."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from fastsim.errors import InputError
 from fastsim.workload import Workload
 from fastsim.workload.workload import arrow_table
-from fastsim_ext.fifo import fifo_starts
+from fastsim_ext.online.fifo_pool import fifo_starts
 
 MOST_GPUS = 2**24
 """GPUs of the largest pool."""

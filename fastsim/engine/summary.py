@@ -13,7 +13,7 @@ from fastsim.engine.checkpoint_folder import SPANS
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.engine.totals.job_totals import UNKNOWN, JobTotals
 from fastsim.foundation.exact_percentiles import Spans
-from fastsim_ext.outcome import spans_of
+from fastsim_ext.state.pod_outcomes import spans_of
 
 WHOLE = ("preemptions", "restarts")
 """Figures that are whole numbers also where they are not known."""

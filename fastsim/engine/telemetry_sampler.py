@@ -19,7 +19,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
-from fastsim_ext.readout import DEVICE_FIELDS, Readout
+from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, Readout
 
 Array = Any
 Sink = Callable[[pa.RecordBatch], None]

@@ -1,7 +1,8 @@
 """How much a job learns in a second on so many GPUs, and with which batch size it learns most.
 
 The model is that of Pollux (A. Qiao et al., OSDI 2021): throughput in samples/s, times what a sample teaches in a
-batch of that size relative to one in a batch of the initial size. The arithmetic stands in `fastsim_ext.goodput`.
+batch of that size relative to one in a batch of the initial size. The arithmetic stands in
+`fastsim_ext.adaptive.goodput`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError
-from fastsim_ext import goodput as kernels
+from fastsim_ext.adaptive import goodput as kernels
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

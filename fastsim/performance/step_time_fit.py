@@ -1,7 +1,8 @@
 """The step times a job believes in, fitted to those it has measured.
 
-Loss and slopes stand in `fastsim_ext.fitting`. What was never measured cannot be fitted and is pinned: without a second
-GPU, networks cost nothing; without a second node, they are a tenth slower between nodes than inside one.
+Loss and slopes stand in `fastsim_ext.adaptive.step_time_fit`. What was never measured cannot be fitted and is pinned:
+without a second GPU, networks cost nothing; without a second node, they are a tenth slower between nodes than inside
+one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from fastsim.errors import InputError
 from fastsim.performance.goodput import Perf
-from fastsim_ext.fitting import Observations
+from fastsim_ext.adaptive.step_time_fit import Observations
 
 Floats = npt.NDArray[np.float64]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
-    from fastsim_ext.tariff import Tariff
+    from fastsim_ext.state.gpu_prices import Tariff
 
 Array = Any
 BATCH_ROWS = 8192

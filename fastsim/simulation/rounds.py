@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
-    from fastsim_ext.gauge import Gauge
+    from fastsim_ext.rounds.cluster_metrics import Gauge
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""

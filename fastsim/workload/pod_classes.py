@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, conditions_of
 from fastsim.workload import schema as s
-from fastsim_ext.intern import RequestIndex
+from fastsim_ext.state.request_index import RequestIndex
 
 _SEPARATOR = pa.scalar("\x1f", pa.string())
 ASKING = tuple(name for name in COLUMNS if name != s.GROUP)

@@ -13,7 +13,7 @@ from fastsim.engine.adaptive.run import Rounds, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
 from fastsim.reference.rounds.adaptive_job import JobByHand, ring_of
-from fastsim_ext.trainee import Trainee
+from fastsim_ext.adaptive.training_job import Trainee
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
 from tests.strategies import scenarios_per_run
 

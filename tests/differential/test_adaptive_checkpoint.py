@@ -26,7 +26,7 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.served import ORDERS, Served
 from fastsim.policies.adaptive.sia import Sia
-from fastsim_ext.gauge import Gauge
+from fastsim_ext.rounds.cluster_metrics import Gauge
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 

@@ -16,7 +16,7 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.errors import PolicyError
-from fastsim_ext.gauge import Gauge
+from fastsim_ext.rounds.cluster_metrics import Gauge
 from tests.differential.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run
 

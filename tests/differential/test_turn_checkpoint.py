@@ -16,7 +16,7 @@ from fastsim.engine.orders.run import TurnRun, run_turns
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim_ext.gauge import Gauge
+from fastsim_ext.rounds.cluster_metrics import Gauge
 from tests.differential.test_round_checkpoint import LAST
 from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases

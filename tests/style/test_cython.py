@@ -76,7 +76,7 @@ def test_array_arguments_are_contiguous() -> None:
 
 def page_of(path: Path) -> Path:
     """Where the build leaves the annotation page of a module."""
-    return ROOT / "build" / "release" / "fastsim_ext" / f"{path.stem}.html"
+    return ROOT / "build" / "release" / path.relative_to(ROOT).with_suffix(".html")
 
 
 def stale(path: Path) -> bool:
@@ -90,17 +90,17 @@ def annotated(modules: list[Path], folder: Path) -> dict[Path, Path]:
     if not modules:
         return {}
     pytest.importorskip("Cython", reason="the annotation pages need Cython")
-    package = folder / "fastsim_ext"
-    package.mkdir()
     for suffix in (".pyx", ".pxd", ".py"):
         for path in sources("fastsim_ext", suffix=suffix):
-            shutil.copy(path, package)
-    names = [f"fastsim_ext/{path.name}" for path in modules]
+            copy = folder / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    names = [short(path) for path in modules]
     # One process for all, because each would read the same contracts again.
     subprocess.run(
         [sys.executable, "-m", "cython", "-3", "-a", *FLAGS, *names], cwd=folder, check=True, capture_output=True
     )
-    return {path: package / f"{path.stem}.html" for path in modules}
+    return {path: folder / path.relative_to(ROOT).with_suffix(".html") for path in modules}
 
 
 def test_no_python_object_without_the_gil(tmp_path: Path) -> None:

@@ -24,22 +24,25 @@ SHARED = {
     "fastsim/policies/shares/proportional.py": f"{UNIT}/policies/shares/test_round_policies.py",
     "fastsim/policies/programs/water_filling.py": f"{UNIT}/policies/shares/test_water_filling.py",
     # The parts of the compiled rounds are only reached through the whole.
-    "fastsim_ext/draft.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/dues.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/gangs.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/leases.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/ledger.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/ranking.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/rounds.pyx": f"{UNIT}/engine/shares/test_run.py",
-    "fastsim_ext/gauge.pyx": f"{UNIT}/engine/rounds/test_node_metrics.py",
+    "fastsim_ext/rounds/candidates.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/completion_order.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/job_table.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/leases.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/round_log.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/candidate_heap.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/share_loop.pyx": f"{UNIT}/engine/shares/test_run.py",
+    "fastsim_ext/rounds/cluster_metrics.pyx": f"{UNIT}/engine/rounds/test_node_metrics.py",
     # fills the columns of fastsim/engine/online/outcome_columns.py
-    "fastsim_ext/sheet.pyx": f"{UNIT}/engine/online/test_outcome_columns.py",
+    "fastsim_ext/state/outcome_columns.pyx": f"{UNIT}/engine/online/test_outcome_columns.py",
     "fastsim/reference/rounds/leases.py": f"{UNIT}/reference/rounds/test_share_rounds.py",
-    "fastsim/performance/goodput.py": f"{UNIT}/ext/test_goodput.py",  # the face of fastsim_ext/goodput.pyx
-    "fastsim_ext/fitting.pyx": f"{UNIT}/performance/test_step_time_fit.py",  # loss and slopes of the fit
-    "fastsim_ext/curvature.pyx": f"{UNIT}/ext/test_descent.py",  # reached through the search, like the next
-    "fastsim_ext/subspace.pyx": f"{UNIT}/ext/test_descent.py",
-    "fastsim/engine/online/memo_pool.py": f"{UNIT}/ext/test_memo.py",  # lends what fastsim_ext/memo.pyx makes
+    # the face of fastsim_ext/adaptive/goodput.pyx
+    "fastsim/performance/goodput.py": f"{UNIT}/ext/adaptive/test_goodput.py",
+    "fastsim_ext/adaptive/step_time_fit.pyx": f"{UNIT}/performance/test_step_time_fit.py",  # loss and slopes of the fit
+    # reached through the search, like the next
+    "fastsim_ext/solvers/lbfgsb_curvature.pyx": f"{UNIT}/ext/solvers/test_lbfgsb.py",
+    "fastsim_ext/solvers/lbfgsb_subspace.pyx": f"{UNIT}/ext/solvers/test_lbfgsb.py",
+    # lends what fastsim_ext/select/state_memo.pyx makes
+    "fastsim/engine/online/memo_pool.py": f"{UNIT}/ext/select/test_state_memo.py",
     "fastsim/__main__.py": "tests/cli/test_interrupt.py",
     "fastsim/cli/main.py": "tests/cli/test_verbs.py",  # the command line is tested as a whole
     "fastsim/cli/audit.py": f"{UNIT}/engine/audit/test_audit.py",
@@ -58,7 +61,7 @@ SHARED = {
     "fastsim/cli/plan.py": "tests/cli/test_plan.py",
     "fastsim/cli/plot.py": "tests/cli/test_plot.py",
     "fastsim/cli/report.py": "tests/cli/test_report.py",
-    "fastsim_ext/stepping.pyx": f"{UNIT}/decisions/test_rl_environment.py",  # reached through environments
+    "fastsim_ext/online/stepped_loop.pyx": f"{UNIT}/decisions/test_rl_environment.py",  # reached through environments
     "fastsim/reports/vega.py": f"{UNIT}/reports/test_report_charts.py",  # what the figures look like
     "fastsim/cli/profile.py": "tests/cli/test_profile.py",
     "fastsim/cli/reproduce.py": "tests/cli/test_reproduce.py",
@@ -75,27 +78,27 @@ SHARED = {
     # the twin of the compiled ordered rounds
     "fastsim/reference/rounds/ordered_rounds.py": "tests/differential/test_turns.py",
     "fastsim/reference/rounds/servers.py": "tests/differential/test_turns.py",
-    "fastsim/reference/rounds/sort_keys.py": f"{UNIT}/ext/test_claim.py",
-    "fastsim_ext/stakes.pyx": "tests/differential/test_turns.py",
-    "fastsim_ext/seats.pyx": "tests/differential/test_turns.py",
-    "fastsim_ext/portions.pyx": "tests/differential/test_turns.py",
-    "fastsim_ext/turns.pyx": "tests/differential/test_turns.py",
-    "fastsim_ext/turn_state.pyx": "tests/differential/test_turn_checkpoint.py",
-    "fastsim_ext/round_state.pyx": "tests/differential/test_round_checkpoint.py",
+    "fastsim/reference/rounds/sort_keys.py": f"{UNIT}/ext/test_sort_keys.py",
+    "fastsim_ext/rounds/ordered_jobs.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/rounds/server_allocation.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/rounds/resource_shares.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/rounds/ordered_loop.pyx": "tests/differential/test_turns.py",
+    "fastsim_ext/rounds/ordered_snapshot.pyx": "tests/differential/test_turn_checkpoint.py",
+    "fastsim_ext/rounds/snapshot.pyx": "tests/differential/test_round_checkpoint.py",
     # reached through a run, like the compiled parts
     "fastsim/engine/adaptive/ground_truth.py": f"{UNIT}/engine/adaptive/test_run.py",
     "fastsim/engine/adaptive/plan.py": f"{UNIT}/engine/adaptive/test_run.py",
     "fastsim/engine/adaptive/records.py": f"{UNIT}/engine/adaptive/test_run.py",
     "fastsim/engine/adaptive/checkpoint.py": "tests/differential/test_adaptive_checkpoint.py",
-    "fastsim_ext/adaptive_state.pyx": "tests/differential/test_adaptive_checkpoint.py",
-    "fastsim_ext/adaptive.pyx": f"{UNIT}/engine/adaptive/test_run.py",
+    "fastsim_ext/adaptive/snapshot.pyx": "tests/differential/test_adaptive_checkpoint.py",
+    "fastsim_ext/adaptive/loop.pyx": f"{UNIT}/engine/adaptive/test_run.py",
     # A run with telemetry is compared with its twin as a whole.
     "fastsim/engine/telemetry_sampler.py": "tests/differential/test_telemetry.py",
     "fastsim/engine/online/telemetry_hook.py": "tests/differential/test_telemetry.py",
     "fastsim/engine/pod_profiles.py": "tests/differential/test_telemetry.py",
     "fastsim/simulation/placement_telemetry.py": "tests/differential/test_telemetry.py",
     "fastsim/reference/telemetry.py": "tests/differential/test_telemetry.py",
-    "fastsim_ext/readout.pyx": "tests/differential/test_telemetry.py",
+    "fastsim_ext/state/gpu_readings.pyx": "tests/differential/test_telemetry.py",
     "fastsim/engine/monitored/plan.py": f"{UNIT}/engine/monitored/test_containers.py",
     "fastsim/engine/monitored/run.py": f"{UNIT}/simulation/test_monitored.py",
     "fastsim/engine/monitored/tables.py": f"{UNIT}/simulation/test_monitored.py",
@@ -105,7 +108,8 @@ SHARED = {
     # a policy and its decisions are one
     "fastsim/policies/adaptive/sia.py": f"{UNIT}/policies/deciders/test_sia_decider.py",
     "fastsim/policies/adaptive/pollux.py": f"{UNIT}/policies/deciders/test_pollux_decider.py",
-    "fastsim/reference/rounds/genetic_search.py": f"{UNIT}/ext/test_genetic.py",  # the twin of the compiled search
+    # the twin of the compiled search
+    "fastsim/reference/rounds/genetic_search.py": f"{UNIT}/ext/adaptive/test_genetic_search.py",
     "fastsim/policies/adaptive/rotation.py": f"{UNIT}/policies/deciders/test_rotation_decider.py",
     "fastsim/policies/adaptive/optimus.py": f"{UNIT}/policies/deciders/test_optimus_decider.py",
     "fastsim/policies/deciders/fixed_size_decider.py": f"{UNIT}/policies/deciders/test_rotation_decider.py",
@@ -113,9 +117,9 @@ SHARED = {
     "fastsim/policies/adaptive/planned.py": f"{UNIT}/policies/deciders/test_planned_decider.py",
     "fastsim/reference/rounds/adaptive_job.py": "tests/differential/test_adaptive.py",
     "fastsim/reference/rounds/adaptive_rounds.py": "tests/differential/test_adaptive_runs.py",
-    "fastsim_ext/ground.pyx": "tests/differential/test_adaptive.py",
-    "fastsim_ext/lessons.pyx": "tests/differential/test_adaptive.py",
-    "fastsim_ext/trainee.pyx": "tests/differential/test_adaptive.py",
+    "fastsim_ext/adaptive/ground_truth.pyx": "tests/differential/test_adaptive.py",
+    "fastsim_ext/adaptive/learned_performance.pyx": "tests/differential/test_adaptive.py",
+    "fastsim_ext/adaptive/training_job.pyx": "tests/differential/test_adaptive.py",
     # The parts of the twin say what a number is by hand; the kernels say the same, in every situation.
     "fastsim/reference/online/dot.py": f"{UNIT}/reference/online/test_engine.py",
     "fastsim/reference/online/frag.py": f"{UNIT}/reference/online/test_engine.py",
@@ -131,30 +135,31 @@ SHARED = {
     "fastsim/reference/online/select.py": f"{UNIT}/reference/online/test_engine.py",
     "fastsim/reference/online/closing_stages.py": "tests/differential/test_stages.py",
     "fastsim/reference/online/tables.py": f"{UNIT}/reference/online/test_engine.py",
-    "fastsim_ext/backfill.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/demand.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/glance.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/outlook.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/preempt.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/regulated.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/roster.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/tenants.pyx": "tests/differential/test_textbook.py",
-    "fastsim_ext/waiting.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/backfill.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/node_constraints.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/earliest_fit.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/free_forecast.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/preempt.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/rules_loop.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/state/pod_membership.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/state/tenant_usage.pyx": "tests/differential/test_textbook.py",
+    "fastsim_ext/online/queue_loop.pyx": "tests/differential/test_textbook.py",
     # The compiled programs are compared with the ones in numpy.
-    "fastsim_ext/dense.pyx": f"{UNIT}/policies/programs/test_interior_paired.py",
-    "fastsim_ext/embedding.pyx": f"{UNIT}/policies/solvers/test_interior_point.py",
-    "fastsim_ext/lone.pyx": f"{UNIT}/policies/programs/test_interior_unpaired.py",
-    "fastsim_ext/paired.pyx": f"{UNIT}/policies/programs/test_interior_paired.py",
-    "fastsim_ext/offers.pyx": f"{UNIT}/policies/deciders/test_goodput_table.py",
-    "fastsim_ext/device.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/dot.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/solvers/dense.pyx": f"{UNIT}/policies/programs/test_interior_paired.py",
+    "fastsim_ext/solvers/self_dual_embedding.pyx": f"{UNIT}/policies/solvers/test_interior_point.py",
+    "fastsim_ext/solvers/interior_unpaired.pyx": f"{UNIT}/policies/programs/test_interior_unpaired.py",
+    "fastsim_ext/solvers/interior_paired.pyx": f"{UNIT}/policies/programs/test_interior_paired.py",
+    "fastsim_ext/adaptive/goodput_table.pyx": f"{UNIT}/policies/deciders/test_goodput_table.py",
+    "fastsim_ext/scores/device.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/scores/dot.pyx": "tests/differential/test_scores.py",
     "fastsim_ext/draw.pyx": "tests/differential/test_online.py",
-    "fastsim_ext/frag.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/hurdles.pyx": f"{UNIT}/ext/test_narrow.py",
-    "fastsim_ext/needs.pyx": f"{UNIT}/ext/test_column.py",  # what a column says of a node that does not fit
-    "fastsim_ext/pack.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/power.pyx": "tests/differential/test_scores.py",
-    "fastsim_ext/sums.pyx": f"{UNIT}/ext/test_grouped.py",
+    "fastsim_ext/scores/frag.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/select/byte_thresholds.pyx": f"{UNIT}/ext/select/test_byte_columns.py",
+    # what a column says of a node that does not fit
+    "fastsim_ext/select/class_demands.pyx": f"{UNIT}/ext/select/test_score_columns.py",
+    "fastsim_ext/scores/pack.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/scores/power.pyx": "tests/differential/test_scores.py",
+    "fastsim_ext/scores/frag_sums.pyx": f"{UNIT}/ext/scores/test_frag_grouped.py",
 }
 """Modules tested under another name, and why."""
 NOTHING = {
@@ -201,6 +206,13 @@ NOTHING = {
     "fastsim/workload/generators/__init__.py",
     "fastsim/workload/importers/__init__.py",
     "fastsim_ext/__init__.py",
+    "fastsim_ext/adaptive/__init__.py",
+    "fastsim_ext/online/__init__.py",
+    "fastsim_ext/rounds/__init__.py",
+    "fastsim_ext/scores/__init__.py",
+    "fastsim_ext/select/__init__.py",
+    "fastsim_ext/solvers/__init__.py",
+    "fastsim_ext/state/__init__.py",
 }
 """Packages that only hold modules."""
 

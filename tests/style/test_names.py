@@ -17,24 +17,25 @@ ACT = re.compile(r"_*(get|set|compute|calculate|calc|do)_")
 MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?Users")
 PACKAGES = ("fastsim", "fastsim_ext")
 MATHS = {
-    "breed",
-    "curvature",
-    "descent",
-    "device",
-    "dot",
-    "draw",
-    "fitness",
-    "fitting",
-    "frag",
-    "goodput",
-    "grouped",
-    "habit",
-    "pack",
-    "points",
-    "power",
-    "subspace",
-    "tree",
+    "adaptive/fitness": "fitness",
+    "adaptive/genetic_operators": "breed",
+    "adaptive/goodput": "goodput",
+    "adaptive/step_time_fit": "fitting",
+    "draw": "draw",
+    "scores/device": "device",
+    "scores/dot": "dot",
+    "scores/frag": "frag",
+    "scores/frag_grouped": "grouped",
+    "scores/pack": "pack",
+    "scores/points": "points",
+    "scores/power": "power",
+    "select/class_frequency": "habit",
+    "select/max_tree": "tree",
+    "solvers/lbfgsb": "descent",
+    "solvers/lbfgsb_curvature": "curvature",
+    "solvers/lbfgsb_subspace": "subspace",
 }
+"""Kernels by their place below fastsim_ext, and the prefix of their functions."""
 
 
 def public(node: ast.Module | ast.ClassDef, where: str) -> Iterator[tuple[str, ast.AST]]:
@@ -72,21 +73,27 @@ def test_functions_are_named_after_quantities() -> None:
     assert findings == []
 
 
-def strangers(path: Path) -> list[str]:
-    """Functions that a file of the maths floor declares under another prefix than its own name."""
-    return [found.name for found in signatures(path) if not found.name.startswith(f"{path.stem}_")]
+def kernel(path: Path) -> str:
+    """The place of a compiled module below its package."""
+    return path.relative_to(ROOT / "fastsim_ext").with_suffix("").as_posix()
 
 
-def test_a_kernels_prefix_is_its_file() -> None:
-    paths = [path for path in sources("fastsim_ext", suffix=".pxd") if path.stem in MATHS]
-    assert {path.stem for path in paths if list(signatures(path))} == MATHS
-    assert {short(path): strangers(path) for path in paths if strangers(path)} == {}
+def strangers(path: Path, prefix: str) -> list[str]:
+    """Functions that a file of the maths floor declares under another prefix than its own."""
+    return [found.name for found in signatures(path) if not found.name.startswith(f"{prefix}_")]
+
+
+def test_a_kernels_prefix_is_that_of_its_file() -> None:
+    paths = {kernel(path): path for path in sources("fastsim_ext", suffix=".pxd") if kernel(path) in MATHS}
+    assert {name for name, path in paths.items() if list(signatures(path))} == MATHS.keys()
+    findings = {name: strangers(path, MATHS[name]) for name, path in paths.items()}
+    assert {name: found for name, found in findings.items() if found} == {}
 
 
 def test_a_kernel_of_another_name_is_found(tmp_path: Path) -> None:
     path = tmp_path / "frag.pxd"
     path.write_text("cdef double frag_amount(int n) noexcept nogil\ncdef double fragment(int n) noexcept nogil\n")
-    assert strangers(path) == ["fragment"]
+    assert strangers(path, "frag") == ["fragment"]
 
 
 def test_public_python_names_have_docstrings() -> None:

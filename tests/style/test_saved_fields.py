@@ -9,6 +9,35 @@ import pytest
 from tests.style.tree import ROOT
 
 FOLDER = ROOT / "fastsim_ext"
+HOMES = {
+    "adaptive": "adaptive/loop",
+    "adaptive_state": "adaptive/snapshot",
+    "backfill": "online/backfill",
+    "demand": "online/node_constraints",
+    "draft": "rounds/candidates",
+    "gangs": "rounds/job_table",
+    "gauge": "rounds/cluster_metrics",
+    "glance": "online/earliest_fit",
+    "leases": "rounds/leases",
+    "ledger": "rounds/round_log",
+    "lessons": "adaptive/learned_performance",
+    "lineup": "online/ordered_queue",
+    "online": "online/loop",
+    "outlook": "online/free_forecast",
+    "portions": "rounds/resource_shares",
+    "preempt": "online/preempt",
+    "regulated": "online/rules_loop",
+    "roster": "state/pod_membership",
+    "round_state": "rounds/snapshot",
+    "rounds": "rounds/share_loop",
+    "stakes": "rounds/ordered_jobs",
+    "tenants": "state/tenant_usage",
+    "trainee": "adaptive/training_job",
+    "turn_state": "rounds/ordered_snapshot",
+    "turns": "rounds/ordered_loop",
+    "waiting": "online/queue_loop",
+}
+"""Where the modules stand that go by these names here, below the package."""
 RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
 """Modules whose one class says beside its fields what becomes of them."""
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
@@ -93,7 +122,7 @@ def fields(module: str) -> dict[str, str]:
     """Every field of the module's class with the heading it stands under."""
     found: dict[str, str] = {}
     heading, inside = "", False
-    for line in (FOLDER / f"{module}.pxd").read_text(encoding="utf-8").splitlines():
+    for line in (FOLDER / f"{HOMES.get(module, module)}.pxd").read_text(encoding="utf-8").splitlines():
         inside = inside or line.startswith("cdef class ")
         if not inside:
             continue
@@ -107,7 +136,7 @@ def fields(module: str) -> dict[str, str]:
 
 def functions(module: str, *names: str) -> list[str]:
     """The texts of some functions of the module."""
-    text = (FOLDER / f"{module}.pyx").read_text(encoding="utf-8")
+    text = (FOLDER / f"{HOMES.get(module, module)}.pyx").read_text(encoding="utf-8")
     found = [re.search(rf"    def {name}\(.*?(?=\n    c?p?def |\Z)", text, re.S) for name in names]
     return [match[0] if match else "" for match in found]
 
@@ -136,7 +165,7 @@ def test_the_plain_loop_forgets_nothing() -> None:
 
 def state_functions(suffix: str, module: str = "round_state") -> str:
     """The texts of the functions of ``round_state``, or of its like, whose names end so."""
-    text = (FOLDER / f"{module}.pyx").read_text(encoding="utf-8")
+    text = (FOLDER / f"{HOMES.get(module, module)}.pyx").read_text(encoding="utf-8")
     return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+from pathlib import Path
 from types import ModuleType
 
-from tests.style.tree import parsed, short, sources
+from tests.style.tree import ROOT, parsed, short, sources
 
 
 def shape(arguments: ast.arguments) -> list[str]:
@@ -68,6 +69,11 @@ def compare(where: str, body: list[ast.stmt], owner: ModuleType | type) -> list[
     return findings
 
 
+def module_of(path: Path) -> str:
+    """The dotted name of a source file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
 def test_stubs_match_the_compiled_modules() -> None:
     findings = []
     for path in sources("fastsim_ext", suffix=".pyx"):
@@ -75,5 +81,5 @@ def test_stubs_match_the_compiled_modules() -> None:
         if not stub.exists():
             findings.append(f"{short(path)} has no stub")
             continue
-        findings += compare(short(stub), parsed(stub).body, importlib.import_module(f"fastsim_ext.{path.stem}"))
+        findings += compare(short(stub), parsed(stub).body, importlib.import_module(module_of(path)))
     assert findings == []

@@ -14,7 +14,7 @@ from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
 from fastsim.engine.rounds.records import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError
-from fastsim_ext.adaptive_state import recorded_again, restore, snapshot
+from fastsim_ext.adaptive.snapshot import recorded_again, restore, snapshot
 
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import Rounds

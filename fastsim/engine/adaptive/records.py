@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.records import GANG
-from fastsim_ext.trainee import Trainee
+from fastsim_ext.adaptive.training_job import Trainee
 
 TRAINED = np.dtype(
     [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),

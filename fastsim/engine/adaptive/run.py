@@ -33,12 +33,12 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim_ext.adaptive import Adaptive
+from fastsim_ext.adaptive.ground_truth import Site
+from fastsim_ext.adaptive.learned_performance import Lessons
+from fastsim_ext.adaptive.loop import Adaptive
+from fastsim_ext.adaptive.training_job import Trainee
 from fastsim_ext.build import CHECKED
-from fastsim_ext.gauge import Gauge
-from fastsim_ext.ground import Site
-from fastsim_ext.lessons import Lessons
-from fastsim_ext.trainee import Trainee
+from fastsim_ext.rounds.cluster_metrics import Gauge
 
 LOOK_ROUNDS = 64
 """Rounds between two looks at progress and Ctrl-C."""

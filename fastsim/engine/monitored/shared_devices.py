@@ -17,8 +17,8 @@ from fastsim.engine.monitored.run import Lived
 from fastsim.engine.rounds.node_metrics import totals_by_node
 from fastsim.engine.tables import COUNTS, EVENTS, FRAG_COLUMNS, ROW, TOTALS
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.gauge import AREAS
-from fastsim_ext.tariff import Tariff
+from fastsim_ext.rounds.cluster_metrics import AREAS
+from fastsim_ext.state.gpu_prices import Tariff
 
 Array = Any
 DEPARTURE, SAMPLE, ARRIVAL, END = (EVENTS.index(name) for name in ("departure", "sample", "arrival", "end"))

@@ -17,7 +17,7 @@ from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, Makers, jobs_frame, placements_frame, timeline_frame
 from fastsim.engine.totals.job_totals import JobTotals, slowdowns
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.tariff import Tariff
+from fastsim_ext.state.gpu_prices import Tariff
 
 Array = Any
 

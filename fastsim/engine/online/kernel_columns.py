@@ -54,7 +54,7 @@ KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
 SPOILT = 4
 """Classes of fragmentation that are summed for requests of devices: all of theirs but the satisfied one."""
 STRIP, STRIPS = 128, 1024
-"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.grouped."""
+"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.scores.frag_grouped."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 

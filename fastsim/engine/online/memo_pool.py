@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fastsim_ext.memo import Memo
+from fastsim_ext.select.state_memo import Memo
 
 POOL_BYTES = 256 * 2**20
 """Most memory of the memos that nobody uses, in bytes."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.engine.tables import INTERVAL, POD, REASONS, STATE_OF, STATES
 from fastsim.foundation import parquet
-from fastsim_ext.sheet import gone, placed
+from fastsim_ext.state.outcome_columns import gone, placed
 
 NODE = pa.dictionary(pa.int32(), pa.large_string())
 """Names of nodes as they are handed to the writer of the file."""

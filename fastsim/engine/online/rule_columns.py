@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.plan import OnlinePlan
     from fastsim.workload.pod_classes import PodClasses
-    from fastsim_ext.waiting import Waiting
+    from fastsim_ext.online.queue_loop import Waiting
 
 MAX_EXTRA = 16
 """Distinct further resources of one cluster."""

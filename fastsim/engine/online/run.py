@@ -42,13 +42,13 @@ from fastsim.scenario.sort_keys import line_order
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
-from fastsim_ext.index import Indexed
-from fastsim_ext.memo import Memo
-from fastsim_ext.nodes import NodeTable, TypicalTable
-from fastsim_ext.online import Online
-from fastsim_ext.select import Selector
-from fastsim_ext.waiting import Waiting
-from fastsim_ext.work import WorkTable
+from fastsim_ext.online.loop import Online
+from fastsim_ext.online.queue_loop import Waiting
+from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.scan import Selector
+from fastsim_ext.select.state_memo import Memo
+from fastsim_ext.state.node_table import NodeTable, TypicalTable
+from fastsim_ext.state.pod_table import WorkTable
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster

@@ -23,10 +23,10 @@ from fastsim.engine.shares.plan import Setting
 from fastsim.engine.shares.run import RECORDS, Driver, RoundRun
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
-from fastsim_ext.gauge import Gauge
-from fastsim_ext.seats import Seats
-from fastsim_ext.turn_state import snapshot
-from fastsim_ext.turns import Turns
+from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.ordered_loop import Turns
+from fastsim_ext.rounds.ordered_snapshot import snapshot
+from fastsim_ext.rounds.server_allocation import Seats
 
 
 @dataclass

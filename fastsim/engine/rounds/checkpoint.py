@@ -30,9 +30,10 @@ from fastsim.engine.shares.plan import RoundPlan, Setting
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
-from fastsim_ext import round_state, turn_state
-from fastsim_ext.rounds import Rounds
-from fastsim_ext.turns import Turns
+from fastsim_ext.rounds import ordered_snapshot
+from fastsim_ext.rounds import snapshot as round_state
+from fastsim_ext.rounds.ordered_loop import Turns
+from fastsim_ext.rounds.share_loop import Rounds
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
@@ -184,7 +185,7 @@ class RoundCheckpoint:
         """Put the state into a loop that has not begun."""
         try:
             if isinstance(loop, Turns):
-                turn_state.restore(loop, self.meta["loop"], self.arrays)
+                ordered_snapshot.restore(loop, self.meta["loop"], self.arrays)
             else:
                 round_state.restore(loop, self.meta["loop"], self.arrays)
         except (ValueError, KeyError, AssertionError) as error:

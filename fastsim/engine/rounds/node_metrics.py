@@ -11,7 +11,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
 from fastsim.hardware.mig import WHOLE
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.gauge import Gauge
+from fastsim_ext.rounds.cluster_metrics import Gauge
 
 CORE = 2 * WHOLE
 """Milli-CPU of a core: two virtual CPUs."""

@@ -21,9 +21,9 @@ from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim_ext.build import CHECKED
-from fastsim_ext.gauge import Gauge
-from fastsim_ext.round_state import doubt, snapshot
-from fastsim_ext.rounds import Rounds
+from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.share_loop import Rounds
+from fastsim_ext.rounds.snapshot import doubt, snapshot
 
 STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
 """Why the compiled loop stops, in the order it counts in."""

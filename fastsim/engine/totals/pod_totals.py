@@ -11,13 +11,13 @@ import pyarrow as pa
 from fastsim.engine.totals.job_totals import JobTotals
 from fastsim.scenario.round_texts import prices_from
 from fastsim.workload import schema as s
-from fastsim_ext.tariff import Tariff
+from fastsim_ext.state.gpu_prices import Tariff
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.run import OnlineRun
     from fastsim.scenario.prices import Prices
-    from fastsim_ext.work import WorkTable
+    from fastsim_ext.state.pod_table import WorkTable
 
 
 class Tenants:

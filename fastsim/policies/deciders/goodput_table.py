@@ -16,7 +16,7 @@ from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies.deciders.configurations import Configurations
 from fastsim.policies.deciders.goodput_by_hand import Known, asked_row, goodput_row, grown_replicas
 from fastsim.policies.deciders.sia_values import Singles
-from fastsim_ext import offers as kernels
+from fastsim_ext.adaptive import goodput_table as kernels
 
 NEVER = 1 << 40
 """GPUs of a replica on a model on which a job cannot run: no configuration has so many."""

@@ -13,7 +13,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.policies.deciders.goodput_by_hand import grown_replicas
 from fastsim.policies.deciders.pollux_speedups import fair_share, first_times, keeping, speedups
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
-from fastsim_ext.genetic import Search
+from fastsim_ext.adaptive.genetic_search import Search
 
 LONE = ("ncf",)
 """Applications that never get more than one GPU, as in the published simulator."""

@@ -7,7 +7,7 @@ import numpy as np
 from fastsim.engine.shares.plan import ALONE, Floats, Ints
 from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.solvers.interior_point import Solve
-from fastsim_ext import paired
+from fastsim_ext.solvers import interior_paired as paired
 
 REFINEMENTS = 2
 """Corrections of every answer: near the end the matrix is all but singular, and its inverse worth a few digits."""

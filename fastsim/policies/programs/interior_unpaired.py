@@ -12,7 +12,7 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Floats, Ints
 from fastsim.policies.solvers.interior_point import Solve
-from fastsim_ext import lone
+from fastsim_ext.solvers import interior_unpaired as lone
 
 
 class Alone:

@@ -1,7 +1,8 @@
 """Programs in which each job makes one choice or none, and GPUs of each model are limited: exact, and mostly at once.
 
 Prices of GPUs bound what choices can cost together. Hardly any program's best choice is far from that bound, so a
-search among the few choices close to it (`fastsim_ext.knapsack`) finds it; HiGHS solves what the search gives up.
+search among the few choices close to it (`fastsim_ext.solvers.knapsack`) finds it; HiGHS solves what the search gives
+up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from fastsim.errors import SolverError
 from fastsim.policies.solvers.integer_program import FIRST_REACH, WholeProgram, WholeSolver
-from fastsim_ext.knapsack import MOST, Knapsack
+from fastsim_ext.solvers.knapsack import MOST, Knapsack
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

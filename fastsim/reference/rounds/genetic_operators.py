@@ -1,4 +1,5 @@
-"""Pollux's genetic operators and its fitness as whole-array formulas: what `fastsim_ext.breed` and `fitness` do."""
+"""Pollux's genetic operators and its fitness as whole-array formulas: what `fastsim_ext.adaptive.genetic_operators` and
+`fitness` do."""
 
 from __future__ import annotations
 

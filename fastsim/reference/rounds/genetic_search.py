@@ -1,4 +1,5 @@
-"""Pollux's genetic search in plain steps: what `fastsim_ext.fronts` and `fastsim_ext.genetic` do."""
+"""Pollux's genetic search in plain steps: what `fastsim_ext.adaptive.pareto_fronts` and
+`fastsim_ext.adaptive.genetic_search` do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goodput by hand: the formulas of `fastsim_ext.goodput`, one configuration at a time."""
+"""Goodput by hand: the formulas of `fastsim_ext.adaptive.goodput`, one configuration at a time."""
 
 from __future__ import annotations
 

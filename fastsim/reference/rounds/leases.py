@@ -1,4 +1,4 @@
-"""What candidates do in a round and which GPUs they get, in plain Python: the twin of ``fastsim_ext.leases``."""
+"""What candidates do in a round and which GPUs they get, in plain Python: the twin of ``fastsim_ext.rounds.leases``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Sort keys once more, in plain Python: what `fastsim_ext.claim` says, for jobs in rounds and for pods that wait."""
+"""Sort keys once more, in plain Python: what `fastsim_ext.sort_keys` says, for jobs in rounds and for pods that
+wait."""
 
 from __future__ import annotations
 

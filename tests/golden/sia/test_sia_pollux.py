@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fastsim_ext.breed import Breeder
-from fastsim_ext.fitness import evaluated
+from fastsim_ext.adaptive.fitness import evaluated
+from fastsim_ext.adaptive.genetic_operators import Breeder
 from tests.golden.sia.sia import lines
 
 RESTART_S = 30.0

@@ -18,8 +18,8 @@ from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 from tests.unit.decisions.test_replay import named, pods
-from tests.unit.ext.test_nodes import t4
-from tests.unit.ext.test_select import mixed
+from tests.unit.ext.select.test_scan import mixed
+from tests.unit.ext.state.test_node_table import t4
 
 TEXTS: dict[str, Any] = {"cluster": "openb:10?seed=1", "workload": "synth:openb?pods=60&seed=2", "policy": "fgd"}
 

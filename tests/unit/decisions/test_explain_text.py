@@ -12,8 +12,8 @@ from fastsim.decisions.explain_text import explanation_text, nearest, request_te
 from fastsim.engine.online.plan import PodRequest
 from fastsim.scenario.scenario import Scenario
 from tests.unit.decisions.test_replay import named, pods
-from tests.unit.ext.test_nodes import t4
-from tests.unit.ext.test_select import mixed
+from tests.unit.ext.select.test_scan import mixed
+from tests.unit.ext.state.test_node_table import t4
 
 
 def test_a_pod_that_was_placed() -> None:

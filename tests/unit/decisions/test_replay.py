@@ -13,7 +13,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, prepared
 from fastsim.workload import Workload
-from tests.unit.ext.test_nodes import t4
+from tests.unit.ext.state.test_node_table import t4
 
 
 def pods(*rows: dict[str, Any]) -> Workload:

@@ -11,7 +11,7 @@ from fastsim.engine.monitored.containers import Container, Stay
 from fastsim.engine.monitored.shared_devices import Devices, costs, gpu_seconds, parts
 from fastsim.telemetry.usage_profile import Phase, Profile
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.tariff import Tariff
+from fastsim_ext.state.gpu_prices import Tariff
 
 NODES = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=2)
 STEADY = Profile("steady", (Phase(float("inf"), 100),))

@@ -17,7 +17,7 @@ from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet
 from fastsim.engine.online.recorder import FileTables, arrow
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, jobs_frame, placements_frame
 from fastsim.foundation import parquet
-from fastsim_ext.sheet import gone, placed
+from fastsim_ext.state.outcome_columns import gone, placed
 
 NAMES = pl.Series(["node-a", "node-b", "node-c"], dtype=pl.String)
 NONE = np.zeros(0, OUTCOME)

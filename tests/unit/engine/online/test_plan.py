@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parents[4] / "fastsim_ext"
 
 @pytest.mark.parametrize(("enum", "words"), ENUMS.items())
 def test_words_stand_in_the_order_the_kernels_count_in(enum: str, words: str) -> None:
-    text = "".join((HERE / name).read_text(encoding="utf-8") for name in ("types.pxd", "online.pxd"))
+    text = "".join((HERE / name).read_text(encoding="utf-8") for name in ("types.pxd", "online/loop.pxd"))
     found = re.search(rf"cdef enum:  # {enum}: order of fastsim.engine.online.plan.{words}\n\s+(.+)\n", text)
     assert found
     spoken = [re.sub("^(pick|by)_", "", name.lower()) for name in found[1].split(", ")]

@@ -16,7 +16,7 @@ def test_terms_have_numbers_and_signs() -> None:
 
 
 def test_the_compiled_loop_knows_as_many() -> None:
-    from fastsim_ext.stakes import StakeTable
+    from fastsim_ext.rounds.ordered_jobs import StakeTable
 
     StakeTable([(0, 1.0)] * MOST_TERMS, memoryview(b"").cast("d"))
     with pytest.raises(ValueError, match="5 terms, expected 1 to 4"):

@@ -19,7 +19,7 @@ from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.shares.max_min_fairness import MaxMinFairness
 from fastsim.policies.shares.pair_rate_estimator import Estimator
-from fastsim_ext import round_state
+from fastsim_ext.rounds import snapshot as round_state
 from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
@@ -142,7 +142,7 @@ def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
 
 
 def test_a_state_is_only_there_between_rounds(path: Path) -> None:
-    from fastsim_ext.rounds import Rounds
+    from fastsim_ext.rounds.share_loop import Rounds
 
     run = Rounds(
         (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,

@@ -8,8 +8,8 @@ import pytest
 
 from fastsim.engine.online.plan import KERNELS, ScoreTerm
 from fastsim.policies import FGD
-from tests.unit.ext.test_nodes import t4
-from tests.unit.ext.test_select import Decision
+from tests.unit.ext.select.test_scan import Decision
+from tests.unit.ext.state.test_node_table import t4
 
 KERNEL = KERNELS.index("fgd")
 

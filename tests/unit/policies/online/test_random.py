@@ -6,8 +6,8 @@ from collections import Counter
 
 from fastsim.engine.online.plan import ScoreTerm
 from fastsim.policies import Random
-from tests.unit.ext.test_nodes import t4
-from tests.unit.ext.test_select import Decision
+from tests.unit.ext.select.test_scan import Decision
+from tests.unit.ext.state.test_node_table import t4
 
 WORD = 2**64
 

@@ -1,0 +1,43 @@
+"""Rounds of adaptive jobs: who trains, who comes, who has which GPUs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim_ext.adaptive.ground_truth import Site
+from fastsim_ext.adaptive.training_job import Trainee
+from fastsim_ext.rounds.cluster_metrics import Gauge
+
+class Adaptive:
+    """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
+
+    active: list[Trainee]
+    gone: list[Trainee]
+    gauge: Gauge | None
+    busy_s: Any
+    now_s: float
+    rounds: int
+    max_active: int
+    job_rounds: int
+    quiet: int
+    moments: list[list[Any]]
+    gpus: list[int]
+    @property
+    def expected(self) -> int:
+        """Jobs that have not come yet."""
+    def __init__(
+        self,
+        jobs: Sequence[Trainee],
+        round_s: float,
+        base__n: npt.NDArray[np.int32],
+        recorded: bool,
+        gauge: Gauge | None,
+    ) -> None: ...
+    def work(self) -> None:
+        """Let a round pass: jobs train, those that are done leave, others come."""
+    def settle(self, sites: Sequence[Site | None], nodes: Sequence[tuple[int, ...]]) -> None:
+        """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
+    def verify(self) -> None:
+        """Every GPU that is owned is held by one job."""

@@ -1,0 +1,19 @@
+"""All that a run of adaptive jobs is between two rounds, as numbers and bytes, and the way back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastsim_ext.adaptive.ground_truth import Site
+from fastsim_ext.adaptive.learned_performance import Lessons
+from fastsim_ext.adaptive.loop import Adaptive
+
+def snapshot(run: Adaptive, lessons: Lessons) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """(numbers, bytes) by name: all that ``restore`` needs."""
+
+def restore(
+    run: Adaptive, lessons: Lessons, sites: Mapping[int, Site], numbers: Mapping[str, Any], parts: Mapping[str, Any]
+) -> None:
+    """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
+
+def recorded_again(run: Adaptive, moments: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
+    """Take back what was recorded so far."""

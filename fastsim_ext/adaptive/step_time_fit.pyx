@@ -1,0 +1,209 @@
+"""How far predicted step times are from measured ones, and which way they come closer.
+
+    loss = rms(log turn_s - log measured) + rms(log step_s - log measured)
+         + 0.001 * (gamma - 1)**2 + 0.01 * ((beta_n / alpha_n)**2 + (beta_r / alpha_r)**2)
+
+A search that stops early stops where last bits let it. So every sum and product goes in the order of the published
+program's: slopes backwards through the formula, in reverse order of its terms, and sums in pairs.
+"""
+
+from libc.math cimport log, pow, sqrt
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+
+from fastsim_ext.solvers.lbfgsb cimport descent_end
+from fastsim_ext.solvers.lbfgsb_subspace cimport Box
+
+cdef double TINY = 1e-8
+cdef double OVERLAP_WEIGHT = 1e-3
+cdef double SLOPE_WEIGHT = 1e-2
+cdef double TWICE = 2.0      # a power, not a product: they differ in the last bit now and then
+
+
+cdef enum:
+    ALPHA_C, BETA_C, ALPHA_N, BETA_N, ALPHA_R, BETA_R, GAMMA
+
+
+cdef enum:
+    LANES = 8            # of a sum
+    WHOLE = 128          # terms that are not halved
+
+
+cdef double fitting_sum(const double* term, int64_t count) noexcept nogil:
+    """A sum as NumPy takes it: few terms in order, some in eight lanes, many in halves."""
+    cdef double[LANES] lane
+    cdef double total = 0.0
+    cdef int64_t i, k, half
+    if count > WHOLE:
+        half = count // 2
+        half -= half % LANES
+        return fitting_sum(term, half) + fitting_sum(term + half, count - half)
+    i = 0
+    if count >= LANES:
+        for k in range(LANES):
+            lane[k] = term[k]
+        i = LANES
+        while i < count - count % LANES:
+            for k in range(LANES):
+                lane[k] += term[i + k]
+            i += LANES
+        total = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]))
+    while i < count:
+        total += term[i]
+        i += 1
+    return total
+
+
+cdef void fitting_predict(const Fit* fit, const double* perf) noexcept nogil:
+    cdef const Measured* at
+    cdef Predicted* told
+    cdef int64_t i
+    for i in range(fit.count):
+        at, told = &fit.measured[i], &fit.predicted[i]
+        told.turn_s = perf[ALPHA_C] + perf[BETA_C] * at.atomic
+        told.network_s = TINY + TINY * at.beyond
+        if at.link == 1:
+            told.network_s = perf[ALPHA_N] + perf[BETA_N] * at.beyond
+        elif at.link == 2:
+            told.network_s = perf[ALPHA_R] + perf[BETA_R] * at.beyond
+        told.turn_power, told.network_power = pow(told.turn_s, perf[GAMMA]), pow(told.network_s, perf[GAMMA])
+        told.total = told.turn_power + told.network_power
+        told.log_turn_s, told.log_total = log(told.turn_s), log(told.total)
+
+
+cdef inline double fitting_off(const Fit* fit, int64_t i, double gamma, bint whole) noexcept nogil:
+    if whole:
+        return fit.predicted[i].log_total / gamma - fit.measured[i].log_step_s
+    return fit.predicted[i].log_turn_s - fit.measured[i].log_turn_s
+
+
+cdef double fitting_weight(const Fit* fit, double gamma, bint whole, double* error) noexcept nogil:
+    """The error of turns or whole steps; twice its slope in each square, 0 where there is no error and no way down."""
+    cdef double square
+    cdef int64_t i
+    for i in range(fit.count):
+        fit.term[i] = fitting_off(fit, i, gamma, whole)
+        fit.term[i] *= fit.term[i]
+    error[0] = sqrt(fitting_sum(fit.term, fit.count) / fit.count)
+    for i in range(fit.count):
+        fit.term[i] = pow(fitting_off(fit, i, gamma, whole), TWICE)
+    square = fitting_sum(fit.term, fit.count) / fit.count
+    return 0.5 * pow(square, -0.5) / fit.count * 2 if square > 0 else 0.0
+
+
+cdef double fitting_whole(const Fit* fit, const double* perf, double weight, double slope) noexcept nogil:
+    """The slope in gamma, of which ``slope`` is known; those of whole steps in each time are kept."""
+    cdef double gamma = perf[GAMMA], square = pow(gamma, TWICE), by
+    cdef Predicted* told
+    cdef int64_t i
+    for i in range(fit.count):
+        fit.term[i] = -(weight * fitting_off(fit, i, gamma, True)) * fit.predicted[i].log_total / square
+    slope += fitting_sum(fit.term, fit.count)
+    for i in range(fit.count):
+        told = &fit.predicted[i]
+        by = weight * fitting_off(fit, i, gamma, True) / gamma / told.total
+        told.by_turn = by * gamma * pow(told.turn_s, gamma - 1)
+        told.by_network = by * gamma * pow(told.network_s, gamma - 1)
+        fit.term[i] = by * log(told.network_s) * told.network_power
+    slope += fitting_sum(fit.term, fit.count)
+    for i in range(fit.count):
+        told = &fit.predicted[i]
+        by = weight * fitting_off(fit, i, gamma, True) / gamma / told.total
+        fit.term[i] = by * told.log_turn_s * told.turn_power
+    return slope + fitting_sum(fit.term, fit.count)
+
+
+cdef void fitting_networks(const Fit* fit, double* slope) noexcept nogil:
+    cdef int64_t i, p
+    for i in range(fit.count - 1, -1, -1):
+        if fit.measured[i].link > 0:
+            p = ALPHA_N if fit.measured[i].link == 1 else ALPHA_R
+            slope[p] += fit.predicted[i].by_network
+            slope[p + 1] += fit.predicted[i].by_network * fit.measured[i].beyond
+
+
+cdef void fitting_turns(const Fit* fit, double weight, double* slope) noexcept nogil:
+    cdef Predicted* told
+    cdef int64_t i
+    for i in range(fit.count):
+        told = &fit.predicted[i]
+        told.by_turn += weight * fitting_off(fit, i, 1.0, False) / told.turn_s
+        fit.term[i] = told.by_turn
+    slope[ALPHA_C] = fitting_sum(fit.term, fit.count)
+    for i in range(fit.count):
+        fit.term[i] = fit.predicted[i].by_turn * fit.measured[i].atomic
+    slope[BETA_C] = fitting_sum(fit.term, fit.count)
+
+
+cdef double fitting_ratios(const double* perf, double* slope) noexcept nogil:
+    """What ratios of network times add, and the slopes of that."""
+    cdef double ratio, by, total = 0.0
+    cdef int p
+    for p in range(ALPHA_N, GAMMA, 2):
+        ratio = perf[p + 1] / perf[p]
+        by = SLOPE_WEIGHT * 2 * ratio
+        slope[p] = -by * perf[p + 1] / pow(perf[p], TWICE)
+        slope[p + 1] = by / perf[p]
+        total += pow(ratio, TWICE)
+    return SLOPE_WEIGHT * total
+
+
+cdef double fitting_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil:
+    """The loss of seven parameters, and its slope in each of them."""
+    cdef double turn_error, step_error, turn_weight, step_weight, ratios
+    fitting_predict(fit, perf)
+    turn_weight = fitting_weight(fit, perf[GAMMA], False, &turn_error)
+    step_weight = fitting_weight(fit, perf[GAMMA], True, &step_error)
+    ratios = fitting_ratios(perf, slope)
+    slope[GAMMA] = fitting_whole(fit, perf, step_weight, OVERLAP_WEIGHT * 2 * (perf[GAMMA] - 1))
+    fitting_networks(fit, slope)
+    fitting_turns(fit, turn_weight, slope)
+    return turn_error + step_error + OVERLAP_WEIGHT * pow(perf[GAMMA] - 1, TWICE) + ratios
+
+
+cdef double fitting_seen(const void* fit, const double* perf, double* slope) noexcept nogil:
+    return fitting_loss(<const Fit*> fit, perf, slope)
+
+
+cdef class Observations:
+    """Measured step times of one job on one kind of GPU, seconds: a turn alone, and the step with its update."""
+
+    cdef Fit fit
+
+    def __cinit__(self, const int64_t[::1] nodes, const int64_t[::1] replicas, const int64_t[::1] atomic,
+                  const double[::1] turn_s, const double[::1] step_s):
+        cdef Py_ssize_t i
+        cdef Measured* at
+        self.fit.count = nodes.shape[0]
+        self.fit.measured = <Measured*> calloc(self.fit.count + 1, sizeof(Measured))
+        self.fit.predicted = <Predicted*> calloc(self.fit.count + 1, sizeof(Predicted))
+        self.fit.term = <double*> calloc(self.fit.count + 1, sizeof(double))
+        if self.fit.measured == NULL or self.fit.predicted == NULL or self.fit.term == NULL:
+            raise MemoryError
+        for i in range(self.fit.count):
+            at = &self.fit.measured[i]
+            at.atomic = <double> atomic[i]
+            at.beyond = replicas[i] - 2 if replicas[i] > 2 else TINY
+            at.link = 1 if nodes[i] > 1 else 2 if replicas[i] > 1 else 0
+            at.log_turn_s, at.log_step_s = log(turn_s[i]), log(step_s[i])
+
+    def __dealloc__(self):
+        free(self.fit.measured)
+        free(self.fit.predicted)
+        free(self.fit.term)
+
+    def loss(self, const double[::1] perf, double[::1] slope):
+        """The loss of seven parameters; their slopes go to ``slope``."""
+        return fitting_loss(&self.fit, &perf[0], &slope[0])
+
+    def fitted(self, const double[::1] low, const double[::1] high, double stop, double[::1] perf):
+        """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""
+        cdef Box box
+        cdef double found
+        cdef int i
+        for i in range(PARAMETERS):
+            box.low[i], box.high[i], box.at[i] = low[i], high[i], perf[i]
+        found = descent_end(fitting_seen, &self.fit, &box, PARAMETERS, stop)
+        for i in range(PARAMETERS):
+            perf[i] = box.at[i]
+        return found

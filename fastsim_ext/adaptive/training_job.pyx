@@ -1,0 +1,164 @@
+"""One job that trains: where it is, what it knows, what it has used. By hand:
+`fastsim.reference.rounds.adaptive_job`."""
+
+cimport cython
+from libc.math cimport NAN, ceil, isnan, rint
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.adaptive.goodput cimport Choice, Limits, goodput_best
+
+cdef enum:
+    MICRO_BATCHES = 48   # of a pipeline in one step
+
+cdef double TOLERANCE = 1e-8            # how far above a whole number is still that number
+
+
+@cython.final
+cdef class Trainee:
+    """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
+
+    def __init__(self, int64_t id, Course course, Lessons lessons, lesson__g, double submit_s, int64_t batch,
+                 int64_t gpus_asked, bint tuned, bint merged, double restart_s, double speed):
+        self.id, self.course, self.lessons, self.lesson__g = id, course, lessons, lesson__g
+        self.submit_s, self.batch, self.gpus_asked = submit_s, batch, gpus_asked
+        self.tuned, self.merged = tuned, merged
+        self.restart_s, self.speed = restart_s, speed
+        self.restarts = -1
+        self.first_s = self.finish_s = self.left_s = NAN
+        self.noise.init_batch = course.init_batch
+
+    @property
+    def gradients(self):
+        """Squared norm and variance of the gradients it saw last; None before it has trained."""
+        return (self.noise.sqr, self.noise.var) if self.noisy else None
+
+    # ------------------------------------------------------------------ a round
+
+    cdef int step(self, double seconds) except -1:
+        """Train for some seconds, after what is left of a restart."""
+        cdef double delay_s, gpus
+        if self.site is None:
+            self.clock_s += seconds
+            return 0
+        gpus = self.site.gpus
+        self.held_s += seconds * gpus
+        delay_s = min(self.restart_left_s, seconds)
+        self.clock_s += delay_s
+        self.service_s += delay_s * gpus
+        self.wasted_s += delay_s * gpus
+        self.restart_left_s -= delay_s
+        seconds -= delay_s
+        self.used_s += seconds * gpus
+        while seconds > 0 and isnan(self.finish_s):
+            seconds = self.train(seconds)
+            self.pick()
+        self.clock_s += seconds
+        return 0
+
+    cdef double train(self, double seconds) except? -1:
+        """Train to the end of the epoch or of the time; the seconds that are left."""
+        cdef Site site = self.site
+        cdef double batch = site.replicas * self.atomic * (self.accum + 1)
+        cdef double sqr, var, gain, rate, end, spent_s, step_s, sync_s, turn_s
+        cdef int64_t turns = self.accum
+        self.course.noise_at(batch, self.epoch, &sqr, &var)
+        self.noise.sqr, self.noise.var, self.noisy = sqr, var, True
+        gain = (var + sqr) / (var / (batch / self.course.init_batch) + sqr)
+        if site.stages > 1:                            # a pipeline's step is measured as a whole
+            turns = 0
+            site.seconds(self.atomic * (self.accum + 1), &step_s, &sync_s)
+        else:
+            site.seconds(self.atomic, &step_s, &sync_s)
+        turn_s = step_s - sync_s
+        self.learn(turn_s, step_s)
+        rate = gain / (step_s + turn_s * turns) * self.speed
+        end = self.course.progress__e[self.epoch + 1]
+        if self.progress + rate * seconds < end:
+            self.progress += rate * seconds
+            self.clock_s += seconds
+            self.service_s += seconds * site.gpus
+            return 0.0
+        spent_s = rint((end - self.progress) / rate)   # whole seconds; what is less is lost
+        self.epoch += 1
+        if self.epoch == self.course.epochs:
+            self.finish_s = self.clock_s + spent_s
+        self.progress = end
+        self.clock_s += spent_s
+        self.service_s += spent_s * site.gpus
+        return seconds - spent_s
+
+    cdef int learn(self, double turn_s, double step_s) except -1:
+        """Fit step times again if this configuration is a new one."""
+        cdef Site site = self.site
+        cdef int64_t about = 0 if self.merged else site.group
+        cdef int32_t lesson = self.lesson__g[about]
+        if not self.lessons.has(lesson, site.nodes, site.replicas, self.atomic):
+            self.lesson__g[about] = self.lessons.after(
+                lesson, site.nodes, site.replicas, self.atomic, turn_s, step_s
+            )
+        return 0
+
+    # ------------------------------------------------------------------ the batch size
+
+    cdef void pick(self) noexcept:
+        """The batch size from here on."""
+        cdef Site site = self.site
+        cdef int32_t lesson = self.lesson__g[0 if self.merged else site.group]
+        cdef Limits limits
+        cdef Choice found
+        if site.stages > 1:
+            self.atomic, self.accum = 1, MICRO_BATCHES - 1
+        elif not self.tuned:
+            self.fix(<double> self.batch)
+        elif not self.noisy or not lesson:
+            self.fix(max(self.course.init_batch, <double> (site.low * site.gpus)))
+        else:
+            limits.max_batch, limits.low, limits.high = <int64_t> self.course.max_batch, site.low, site.high
+            limits.accumulation, limits.tuned, limits.float32 = True, True, False
+            goodput_best(&self.lessons.rows[lesson].perf, &self.noise, &limits, site.nodes, site.gpus, &site.grid,
+                         &found)
+            self.atomic, self.accum = found.atomic, found.accum
+        self.atomic = min(self.atomic, site.seen)
+        self.atomic = min(self.atomic, <int64_t> self.course.max_batch // (site.replicas * (self.accum + 1)))
+
+    cdef void fix(self, double batch) noexcept:
+        """A batch size in as few turns as fit; one GPU takes two, to learn the noise, above the initial size."""
+        cdef Site site = self.site
+        cdef double local = ceil(batch / site.gpus - TOLERANCE)
+        cdef int64_t most
+        self.accum = <int64_t> ceil(local / site.high - TOLERANCE) - 1
+        if site.gpus == 1 and batch > self.course.init_batch:
+            self.accum = max(self.accum, 1)
+        most = <int64_t> self.course.max_batch // (site.gpus * (self.accum + 1))
+        self.atomic = min(<int64_t> ceil(local / (self.accum + 1) - TOLERANCE), most)
+
+    # ------------------------------------------------------------------ GPUs
+
+    cdef void hold(self, double seconds) noexcept:
+        """Its GPUs were its own for so long."""
+        self.gpu_s += seconds * self.site.gpus
+
+    cdef void stay(self, double now_s) noexcept:
+        """It has GPUs that it did not have in the last round."""
+        self.stays += 1
+        if not isnan(self.left_s):
+            self.paused_s += now_s - self.left_s
+            self.left_s = NAN
+
+    cdef void wait(self, double now_s) noexcept:
+        """It had GPUs and has none."""
+        self.left_s = now_s
+        self.preemptions += 1
+
+    cdef void move(self, Site site, double now_s) noexcept:
+        """Have these GPUs from now on; other nodes with as many GPUs each cost nothing."""
+        if site is self.site:
+            return
+        self.site = site
+        if site is None:
+            self.atomic = 0
+            return
+        self.pick()
+        self.restart_left_s = self.restart_s
+        self.restarts += 1
+        if isnan(self.first_s):
+            self.first_s = now_s

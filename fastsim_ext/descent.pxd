@@ -1,6 +1,0 @@
-# Downhill in a box, with the curvature learnt on the way.
-from fastsim_ext.subspace cimport Box
-
-ctypedef double (*Slope)(const void* of, const double* at, double* slope) noexcept nogil
-
-cdef double descent_end(Slope loss, const void* of, Box* box, int variables, double stop) noexcept nogil

@@ -1,8 +1,0 @@
-"""When a node could host a kind of pod at the earliest, at a glance."""
-
-from fastsim_ext.outlook import Outlook
-
-class Glance:
-    """For kinds of pods and every node: bounds that are never too late."""
-
-    def __init__(self, outlook: Outlook) -> None: ...

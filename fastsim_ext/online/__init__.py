@@ -1,0 +1,1 @@
+"""The event loop, its rules and its waiting line."""

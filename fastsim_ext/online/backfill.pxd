@@ -1,0 +1,53 @@
+# Reservations for waiting pods, from the durations the scheduler is told.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.online.earliest_fit cimport Bound, Glance
+from fastsim_ext.online.free_forecast cimport Outlook, Reservation
+from fastsim_ext.online.node_constraints cimport DemandTable
+from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_table cimport WorkTable
+
+cdef struct Change:      # a pod goes from a node, as is believed
+    double t             # seconds
+    int64_t seq          # arrival number
+    uint64_t gpus
+    int32_t cls, group
+
+cdef struct Changes:     # of one node, by time
+    Change* items
+    int32_t count, room
+
+cdef class Backfill:
+    # not saved: promises are made again
+    cdef DemandTable demand
+    cdef WorkTable work
+    cdef Roster roster
+    cdef Outlook outlook
+    cdef Glance glance
+    cdef Changes running                 # scratch: the pods of one node
+    cdef int64_t known_moves             # of the roster, when all promises were right
+    cdef Reservation* latest             # by slot: what the pod was promised at last, if anything
+    cdef int64_t* walk_of                # by slot: in which walk that was
+    cdef int64_t walk                    # so far
+    cdef int32_t room
+    cdef bint* stale                     # by node: whether it is seen otherwise than at this place of the last walk
+    cdef int32_t* stale_nodes
+    cdef int32_t n_stale
+    cdef double told(self, int32_t slot) noexcept nogil
+    cdef int ends(self, int n, double now) except -1 nogil
+    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil
+    cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil
+    cdef bint undisturbed(self, const Reservation* head, int32_t slot, const Choice* choice, double now,
+                          double end) except -1 nogil
+    cdef bint same(self, double now) noexcept nogil
+    cdef int renew(self, double now) except -1 nogil
+    cdef int started(self, int32_t slot, int n, double now) except -1 nogil
+    cdef const Reservation* before(self, int32_t slot) noexcept nogil
+    cdef void doubt(self, int n) noexcept nogil
+    cdef int remember(self, int32_t slot, const Reservation* place) except -1 nogil
+    cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil
+    cdef int everywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil
+    cdef int consider(self, int n, int cls, double lasts, double now, Bound* bounds,
+                      Reservation* out) except -1 nogil
+    cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil
+    cdef int promise(self, const Reservation* given) except -1 nogil

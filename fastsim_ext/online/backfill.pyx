@@ -1,0 +1,273 @@
+"""Reservations for waiting pods, from the durations the scheduler is told.
+
+EASY: only the first pod in the line that does not fit has a reservation. Conservative backfilling: every waiting pod
+has one, made in the order of the line. A pod that has run longer than was told is believed to end now.
+"""
+
+from libc.math cimport INFINITY, isnan
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from fastsim_ext.online.earliest_fit cimport Bound, Glance
+from fastsim_ext.online.free_forecast cimport Outlook, Reservation
+from fastsim_ext.online.node_constraints cimport DemandTable, Look
+from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_table cimport Slot, WorkTable
+
+
+cdef inline bint hopeless(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
+    """Whether a glance says that node ``n`` has no better place for a pod that runs so long."""
+    cdef double start = max(bound.first if lasts <= bound.gap else bound.last, now)
+    if start == INFINITY or start > best.start:
+        return True
+    return start == best.start and n > best.node and (not best.waits or start > now)
+
+
+cdef class Backfill:
+    """Looks ahead on one node after another."""
+
+    def __init__(self, DemandTable demand, WorkTable work, Roster roster):
+        self.demand, self.work, self.roster = demand, work, roster
+        self.outlook = Outlook(demand, work, roster)
+        self.glance = Glance(self.outlook)
+        self.known_moves = -1
+        self.stale = <bint*> calloc(max(demand.nodes.count, 1), sizeof(bint))
+        self.stale_nodes = <int32_t*> calloc(max(demand.nodes.count, 1), sizeof(int32_t))
+        if self.stale == NULL or self.stale_nodes == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.running.items)
+        free(self.latest)
+        free(self.walk_of)
+        free(self.stale)
+        free(self.stale_nodes)
+
+    cdef double told(self, int32_t slot) noexcept nogil:
+        """Seconds that a waiting pod is believed to run."""
+        cdef const Member* m = &self.roster.members[slot]
+        return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
+
+    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil:
+        """Put an end among those of a node, by time and arrival."""
+        cdef Changes* of = &self.running
+        cdef Change* grown
+        cdef int32_t k = of.count
+        if k == of.room:
+            grown = <Change*> realloc(of.items, (2 * k + 16) * sizeof(Change))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            of.items, of.room = grown, 2 * k + 16
+        while k > 0 and (of.items[k - 1].t > t or (of.items[k - 1].t == t and of.items[k - 1].seq > seq)):
+            of.items[k] = of.items[k - 1]
+            k -= 1
+        of.items[k].t, of.items[k].seq, of.items[k].cls = t, seq, cls
+        of.items[k].gpus, of.items[k].group = gpus, group
+        of.count += 1
+        return 0
+
+    cdef int ends(self, int n, double now) except -1 nogil:
+        """List the believed ends of the pods on node ``n``; those that never end are left out."""
+        cdef int32_t at = self.roster.first__n[n]
+        cdef const Slot* s
+        cdef const Member* m
+        self.running.count = 0
+        while at >= 0:
+            s, m = &self.work.slots[at], &self.roster.members[at]
+            if not isnan(m.est_left):
+                self.note(self.outlook.ends(at, now), s.seq, s.cls, s.gpus, m.group)
+            at = m.following
+        return 0
+
+    cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil:
+        """When and where one pod after another ending makes room for a pod first; ties: the smallest position."""
+        cdef int cls = self.work.slots[slot].cls
+        cdef int n, k
+        cdef const Changes* of
+        cdef Look look
+        out.slot, out.node, out.start = slot, -1, INFINITY
+        for n in range(self.demand.nodes.count):
+            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+                continue
+            self.ends(n, now)
+            of = &self.running
+            if of.count == 0 or of.items[0].t >= out.start:
+                continue
+            self.demand.look(n, cls, &look)
+            for k in range(of.count):
+                if of.items[k].t >= out.start:
+                    break
+                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
+                if self.demand.stage(&look, cls) == 0:
+                    out.node, out.start = n, of.items[k].t
+                    break
+        return 0
+
+    cdef bint undisturbed(self, const Reservation* head, int32_t slot, const Choice* choice, double now,
+                          double end) except -1 nogil:
+        """Whether a pod that runs on the chosen devices until ``end`` leaves the head's reservation as it is."""
+        cdef int cls = self.work.slots[head.slot].cls
+        cdef int k
+        cdef const Changes* of
+        cdef Look look
+        if head.node < 0 or choice.node != head.node or end <= head.start:
+            return True
+        self.ends(head.node, now)
+        of = &self.running
+        self.demand.look(head.node, cls, &look)
+        self.demand.shift(&look, self.work.slots[slot].cls, choice.gpus, self.roster.members[slot].group, cls, -1)
+        for k in range(of.count):
+            if of.items[k].t <= head.start:
+                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
+        return self.demand.stage(&look, cls) == 0
+
+    cdef bint same(self, double now) noexcept nogil:
+        """Whether every promise made would be made again: nobody has come or gone since, and nobody is overdue.
+
+        Then free amounts change only later than now, at the same times as before; who could not start still cannot.
+        """
+        return self.known_moves == self.roster.moves and not self.outlook.overdue(now)
+
+    cdef int renew(self, double now) except -1 nogil:
+        """Forget all promises and look at the running pods again."""
+        cdef int n
+        self.outlook.renew(now)
+        self.glance.renew(now)
+        self.walk += 1
+        self.known_moves = self.roster.moves
+        for n in range(self.n_stale):
+            self.stale[self.stale_nodes[n]] = False
+        self.n_stale = 0
+        for n in range(self.demand.nodes.count):
+            if self.outlook.changed[n] or self.demand.counts_groups:
+                self.doubt(n)
+        return 0
+
+    cdef const Reservation* before(self, int32_t slot) noexcept nogil:
+        """What the last walk along the whole line found for a pod; NULL if it did not look."""
+        return &self.latest[slot] if slot < self.room and self.walk_of[slot] == self.walk - 1 else NULL
+
+    cdef void doubt(self, int n) noexcept nogil:
+        """From here on in the line, what the last walk found on node ``n`` may be wrong."""
+        if n >= 0 and not self.stale[n]:
+            self.stale[n] = True
+            self.stale_nodes[self.n_stale] = n
+            self.n_stale += 1
+
+    cdef int remember(self, int32_t slot, const Reservation* place) except -1 nogil:
+        """Note the place of a pod (NULL: it was not looked for), and doubt the nodes where that is news."""
+        cdef const Reservation* old = self.before(slot)
+        cdef int32_t room = 2 * slot + 64
+        cdef void* grown
+        if (old == NULL or place == NULL or place.node != old.node or place.start != old.start
+                or place.end != old.end or place.gpus != old.gpus):
+            self.doubt(old.node if old != NULL else -1)
+            self.doubt(place.node if place != NULL else -1)
+        if slot >= self.room:
+            grown = realloc(self.latest, room * sizeof(Reservation))
+            if grown != NULL:
+                self.latest = <Reservation*> grown
+                grown = realloc(self.walk_of, room * sizeof(int64_t))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            self.walk_of = <int64_t*> grown
+            while self.room < room:
+                self.walk_of[self.room] = -1
+                self.room += 1
+        self.walk_of[slot] = -1
+        if place != NULL and place.waits:
+            self.latest[slot], self.walk_of[slot] = place[0], self.walk
+        return 0
+
+    cdef int started(self, int32_t slot, int n, double now) except -1 nogil:
+        """A pod has started on node ``n`` during the walk.
+
+        Promises made before it on that node keep their time, but might now be made for other devices.
+        """
+        cdef int32_t k
+        self.outlook.started(slot, n, now)
+        if self.outlook.ends(slot, now) <= now:
+            self.doubt(n)    # a promise for no time at all holds nothing, a pod that runs does
+        if self.known_moves >= 0:
+            self.known_moves = self.roster.moves
+        for k in range(self.outlook.n_made):
+            if self.outlook.made[k].node == n:
+                self.known_moves = -1
+        return 0
+
+    cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
+        """The earliest place beside all reservations made; at once before later, then the smallest position.
+
+        Where nothing is in doubt, no place is better than that of the last walk, and that one is still there.
+        """
+        cdef int cls = self.work.slots[slot].cls
+        cdef double lasts = self.told(slot)
+        cdef const Reservation* old = self.before(slot)
+        cdef Bound* bounds
+        cdef int k
+        out.slot, out.node, out.start, out.end, out.waits, out.gpus = slot, -1, INFINITY, INFINITY, True, 0
+        if old == NULL or old.start < now:
+            return self.everywhere(cls, lasts, now, out)
+        if old.node >= 0 and not self.stale[old.node]:
+            out[0] = old[0]
+            out.waits = old.start > now
+        self.glance.bounds(cls, &bounds)
+        if old.node >= 0 and out.node < 0:
+            self.consider(old.node, cls, lasts, now, bounds, out)
+        for k in range(self.n_stale):
+            if self.stale_nodes[k] != old.node:
+                self.consider(self.stale_nodes[k], cls, lasts, now, bounds, out)
+        if old.node >= 0 and (out.start > old.start or (out.start == old.start and (
+                (out.waits and old.start == now) or out.node > old.node))):
+            for k in range(self.demand.nodes.count):
+                if not self.stale[k]:
+                    self.consider(k, cls, lasts, now, bounds, out)
+        return 0
+
+    cdef int everywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil:
+        """Look at every node, first at the one that looks soonest: then the others are seldom worth more than a glance.
+        """
+        cdef double least = INFINITY
+        cdef double start
+        cdef int n
+        cdef int soonest = -1
+        cdef Bound* bounds
+        self.glance.bounds(cls, &bounds)
+        if bounds != NULL:
+            for n in range(self.demand.nodes.count):
+                start = bounds[n].first if lasts <= bounds[n].gap else bounds[n].last
+                if start < least:
+                    least, soonest = start, n
+            if soonest >= 0:
+                self.consider(soonest, cls, lasts, now, bounds, out)
+        for n in range(self.demand.nodes.count):
+            if n != soonest:
+                self.consider(n, cls, lasts, now, bounds, out)
+        return 0
+
+    cdef int consider(self, int n, int cls, double lasts, double now, Bound* bounds,
+                      Reservation* out) except -1 nogil:
+        """Take the earliest place on node ``n`` if it is the best so far."""
+        if bounds != NULL:
+            if hopeless(&bounds[n], n, lasts, now, out):
+                return 0
+            self.glance.sharpen(cls, &bounds[n], n)
+            if hopeless(&bounds[n], n, lasts, now, out):
+                return 0
+        if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+            return 0
+        return self.outlook.earliest(n, cls, lasts, now, out)
+
+    cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
+        """Whether a pod may start now on the chosen devices without touching any reservation."""
+        cdef uint64_t gpus
+        if not self.outlook.lasting(choice.node, self.told(slot), self.work.slots[slot].cls, now, &gpus):
+            return False
+        return choice.gpus & ~gpus == 0
+
+    cdef int promise(self, const Reservation* given) except -1 nogil:
+        """Keep a reservation for the rest of the walk, or that there is none."""
+        self.remember(given.slot, given)
+        return self.outlook.promise(given) if given.node >= 0 else 0

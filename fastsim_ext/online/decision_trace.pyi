@@ -1,0 +1,41 @@
+"""The online engine with a listener that hears of every decision on some pods, before and after it is taken."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fastsim_ext.online.loop import Online
+from fastsim_ext.select.scan import Selector
+from fastsim_ext.state.node_table import NodeTable
+from fastsim_ext.state.pod_table import WorkTable
+
+ABSENT: int
+"""Stands for a reason where a node is not there at the moment."""
+
+class _Listener(Protocol):
+    def before(self, seq: int, cls: int, t_s: float) -> None: ...
+    def after(self, seq: int, node: int, gpus: int) -> None: ...
+    def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
+
+class Witness(Online):
+    """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        work: WorkTable,
+        select: Selector,
+        options: Mapping[str, Any],
+        watched: Any,
+        listener: _Listener,
+    ) -> None: ...
+    def move(self, slot: int) -> bool:
+        """As Online.move, told to the listener."""
+
+def filtered(select: Selector, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
+    """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
+
+def scored(select: Selector, cls: int, term: int, raw__n: Any, points__n: Any) -> None:
+    """Raw and normalised points of one term of the plan, on every node that can host the class now."""
+
+def picked(select: Selector, cls: int, gpus__n: Any) -> None:
+    """The devices, as bits, that the class would get on every node that can host it now."""

@@ -1,0 +1,33 @@
+# When a node could host a kind of pod at the earliest, at a glance.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.online.free_forecast cimport Course, Outlook
+from fastsim_ext.types cimport Pod
+
+cdef enum:
+    MAX_KINDS = 64       # of pods; those beyond have no bounds
+
+cdef struct Bound:       # of one node, for one kind
+    double first, last   # begin of the first time with room, and of the time whose end is not known, seconds
+    double gap           # the longest of the other times with room, seconds
+    int64_t version      # of the node's states when this was worked out
+
+cdef struct Kind:        # pods that ask for about the same
+    Pod least            # what each of them asks for at least
+    Bound* bare          # by node, from the running pods alone
+    Bound* seen          # by node, with promises
+    int64_t walk         # the last one in which ``seen`` was needed
+
+cdef class Glance:
+    # not saved: follows from the outlook
+    cdef Outlook outlook
+    cdef Kind[MAX_KINDS] kinds
+    cdef int n_kinds
+    cdef int32_t* kind_of                # by class, plus 1; 0 = not known yet
+    cdef int32_t class_room
+    cdef int64_t walk                    # so far
+    cdef int renew(self, double now) noexcept nogil
+    cdef int bounds(self, int cls, Bound** out) except -1 nogil
+    cdef int add_kind(self, const Pod* least) except -1 nogil
+    cdef int kind(self, int cls) except -2 nogil
+    cdef void work_out(self, const Kind* kind, int n, const Course* of, bint later, Bound* out) noexcept nogil
+    cdef void sharpen(self, int cls, Bound* bound, int n) noexcept nogil

@@ -1,0 +1,10 @@
+"""What is believed to be free on every node from now on, state by state."""
+
+from fastsim_ext.online.node_constraints import DemandTable
+from fastsim_ext.state.pod_membership import Roster
+from fastsim_ext.state.pod_table import WorkTable
+
+class Outlook:
+    """The believed states of every node, and the promises that are part of them."""
+
+    def __init__(self, demand: DemandTable, work: WorkTable, roster: Roster) -> None: ...

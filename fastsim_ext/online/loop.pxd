@@ -1,0 +1,60 @@
+# The online engine: arrivals, departures and node changes in time order.
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.state.departure_queue cimport DepartureQueue
+from fastsim_ext.state.node_table cimport NodeTable, Totals
+from fastsim_ext.state.pod_table cimport WorkTable
+
+cdef enum:  # Queue: order of fastsim.engine.online.plan.RULES
+    DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
+cdef enum:  # Status: why advance() came back
+    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW
+
+cdef struct Counts:      # running counts and exact sums of demand, milli; of all pods, of those never placed
+    int64_t running, pending, finished, unplaced, lost, arrived_cpu, arrived_gpu, unplaced_cpu, unplaced_gpu
+cdef struct Row:         # the state after one event; 8-byte fields only, so numpy reads it as it is
+    double t             # seconds
+    int64_t seq, kind, pod
+    Counts counts
+    Totals total
+
+cdef class Online:
+    cdef readonly NodeTable nodes
+    cdef readonly WorkTable work
+    cdef readonly Selector select
+    cdef readonly DepartureQueue departures
+    cdef readonly double now, next_s      # next_s: when something happens next, after LOOK_NOW
+    cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
+    cdef Counts counts
+    cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
+    cdef bint freed, checked, last_batch, binds, told     # told: stays that begin are outcomes, too
+    cdef double until, look_s, sample_s, next_sample, began, area_from
+    cdef const int64_t[::1] a_pod_id     # a_: of the present batch
+    cdef const int32_t[::1] a_class, a_priority, a_payer, a_node, change_node, change_adds
+    cdef const uint64_t[::1] a_gpus      # a_node and a_gpus are there if ``binds``
+    cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
+    cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room
+    cdef Row* rows
+    cdef Row at_capacity                 # the last row with arrived demand within capacity
+    cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
+    cpdef int verify(self) except -1
+    cdef int loop(self, int64_t budget) except -1 nogil
+    cdef int skip_void_departures(self) except -1 nogil
+    cdef bint wants_changes(self) noexcept nogil
+    cdef int decide(self, int cls, Choice* choice) except -1 nogil
+    cdef void clock(self, double t) noexcept nogil
+    cdef int happen(self, int kind) except -1 nogil
+    cdef int64_t arrive(self) except -1 nogil
+    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil
+    cdef int receive(self, int32_t slot) except -1 nogil
+    cdef int refuse(self, int32_t slot, int reason) except -1 nogil
+    cdef int place(self, int32_t slot) except -1 nogil
+    cdef int work_from_now(self, int32_t slot, const Choice* choice) except -1 nogil
+    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil
+    cdef void account(self, int32_t slot) noexcept nogil
+    cdef int64_t depart(self) except -1 nogil
+    cdef int release(self, int32_t slot, int reason) except -1 nogil
+    cdef int change_node_now(self) except -1 nogil
+    cdef bint retry(self) except -1 nogil
+    cdef void fill_row(self, Row* row, int kind, int64_t pod) noexcept nogil
+    cdef int write_row(self, int kind, int64_t pod) except -1 nogil

@@ -1,0 +1,21 @@
+"""What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastsim_ext.select.scan import Selector
+from fastsim_ext.state.node_table import NodeTable
+from fastsim_ext.state.pod_membership import Roster
+from fastsim_ext.state.pod_table import WorkTable
+
+class DemandTable:
+    """Conditions by class, and device memory and further resources by node."""
+
+    def __init__(
+        self, nodes: NodeTable, work: WorkTable, select: Selector, roster: Roster, columns: Mapping[str, Any]
+    ) -> None: ...
+    def add_rule(
+        self, cls: int, gpu_mem: int, extra: Sequence[int], foreign: bool, group: int, most: int, allowed: bytes | None
+    ) -> None:
+        """Conditions of a class: MiB by device, amounts by resource, whether it wants one that no node has, a group
+        and its limit, and which nodes may host it (a byte for each, or None)."""

@@ -1,0 +1,115 @@
+"""The waiting line of pods in an order: who joins stands behind all that do not come after him.
+
+Most keys hold as long as an entry waits, so the line is only sorted again when the nodes have changed, or where a key
+counts the time.
+"""
+
+cimport cython
+from libc.math cimport INFINITY, isnan
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.sort_keys cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term
+from fastsim_ext.sorting cimport merge_after, merge_sorted
+from fastsim_ext.state.node_table cimport NodeTable, Totals
+from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_table cimport WorkTable
+from fastsim_ext.types cimport Pod
+
+
+@cython.final
+cdef class Lineup:
+    """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
+
+    def __init__(self, NodeTable nodes, WorkTable work, Roster roster, terms, level_s):
+        cdef int i
+        if not 1 <= len(terms) <= MOST_TERMS:
+            raise ValueError(f"{len(terms)} terms, expected 1 to {MOST_TERMS}")
+        self.nodes, self.work, self.roster, self.terms, self.level_s = nodes, work, roster, len(terms), level_s
+        for i in range(self.terms):
+            self.term[i], self.sign[i] = terms[i]
+            self.moving |= self.term[i] == FINISH_RATIO
+
+    def __dealloc__(self):
+        free(self.keys)
+        free(self.rows)
+        free(self.spare)
+
+    cdef int reserve(self) except -1 nogil:
+        """Room for every slot."""
+        cdef int32_t n = 2 * self.work.n_slots + 64
+        if self.work.n_slots <= self.room:
+            return 0
+        self.keys = <double*> gangs_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
+        self.rows = <int32_t*> gangs_grown(self.rows, n, sizeof(int32_t))
+        self.spare = <int32_t*> gangs_grown(self.spare, n, sizeof(int32_t))
+        self.room = n
+        return 0
+
+    cdef bint current(self, double now) noexcept nogil:
+        """Whether all keys are those of now."""
+        cdef const Totals* total = &self.nodes.total
+        return (self.known and (not self.moving or self.yard.now_s == now) and self.cap[0] == total.cpu_cap
+                and self.cap[1] == total.mem_cap and self.cap[2] == total.gpu_cap)
+
+    cdef int renew(self, double now) except -1 nogil:
+        """Sort the line by the keys of now; equal entries stay as they are."""
+        cdef int32_t n = 0
+        cdef int32_t at
+        if self.current(now):
+            return 0
+        self.reserve()
+        self.cap[0], self.cap[1] = self.nodes.total.cpu_cap, self.nodes.total.mem_cap
+        self.cap[2] = self.nodes.total.gpu_cap
+        self.yard.now_s, self.yard.gpus = now, self.cap[2] / 1000.0
+        self.yard.cpu_milli, self.yard.memory_mib, self.known = self.cap[0], self.cap[1], True
+        at = self.work.head
+        while at >= 0:
+            self.measure(at)
+            self.rows[n] = at
+            n += 1
+            at = self.work.slots[at].after
+        self.work.relink(self.spare if merge_sorted(self.rows, self.spare, n, self.keys, self.terms) else self.rows, n)
+        return 0
+
+    cdef int join(self, int32_t slot, double now) except -1 nogil:
+        """An entry takes its place in the line."""
+        cdef int32_t at
+        self.renew(now)
+        self.reserve()
+        self.measure(slot)
+        at = self.work.tail
+        while at >= 0 and merge_after(&self.keys[at * <Py_ssize_t> MOST_TERMS],
+                                      &self.keys[slot * <Py_ssize_t> MOST_TERMS], self.terms):
+            at = self.work.slots[at].before
+        self.work.queue_behind(slot, at)
+        return 0
+
+    cdef Claim claim(self, int32_t slot) noexcept nogil:
+        """What an entry claims: a gang as much as all its pods, for as long as the longest of them."""
+        cdef Claim claim
+        cdef const Member* m = &self.roster.members[slot]
+        cdef const Pod* pod
+        cdef int32_t at = self.roster.first(slot)
+        claim.submit_s, claim.attained_s = self.work.slots[slot].submit, m.attained
+        claim.last_s, claim.weight, claim.priority = 0.0, 1.0, 0
+        claim.left_s = claim.total_s = claim.gpus = claim.cpu_milli = claim.memory_mib = 0.0
+        while at >= 0:
+            m = &self.roster.members[at]
+            pod = &self.work.classes[self.work.slots[at].cls]
+            claim.left_s = max(claim.left_s, INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart))
+            claim.total_s = max(claim.total_s, INFINITY if isnan(m.est) else m.est)
+            claim.gpus += pod.num_gpu * pod.milli + pod.mig
+            claim.cpu_milli += pod.cpu
+            claim.memory_mib += pod.mem
+            at = self.roster.next(at)
+        claim.gpus /= 1000.0
+        return claim
+
+    cdef void measure(self, int32_t slot) noexcept nogil:
+        """Make the key of an entry."""
+        cdef Claim claim = self.claim(slot)
+        cdef double* key = &self.keys[slot * <Py_ssize_t> MOST_TERMS]
+        cdef int32_t k
+        for k in range(self.terms):
+            key[k] = self.sign[k] * claim_term(self.term[k], &claim, &self.yard, self.level_s)

@@ -1,0 +1,153 @@
+"""Which running pods a more important one may stop, and on which node that costs least.
+
+On each node, imagine all pods of lower priority gone that may be stopped. If the pod then fits, they come back one
+after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; who
+cannot come back is a victim.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
+from fastsim_ext.online.node_constraints cimport DemandTable, Look
+from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_table cimport Slot, WorkTable
+
+
+cdef inline bint cheaper(const Cost* a, const Cost* b) noexcept nogil:
+    if a.highest != b.highest:
+        return a.highest < b.highest
+    if a.total != b.total:
+        return a.total < b.total
+    if a.count != b.count:
+        return a.count < b.count
+    return a.first > b.first
+
+
+cdef class Evictions:
+    """Looks for the node on which room is made at the least cost; ties go to the smallest position."""
+
+    def __init__(self, DemandTable demand, WorkTable work, Roster roster):
+        self.demand, self.work, self.roster = demand, work, roster
+
+    def __dealloc__(self):
+        free(self.lower)
+        free(self.victims)
+        free(self.failures)
+
+    cdef int look(self, int32_t slot) except -1 nogil:
+        """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` says who has to go."""
+        cdef int cls = self.work.slots[slot].cls
+        cdef int n, k
+        cdef int32_t* other
+        cdef Look look
+        cdef Cost cost, best
+        self.n_victims, self.node = 0, -1
+        if (cls < self.class_room and self.failures[cls].moves == self.roster.moves
+                and self.work.slots[slot].priority <= self.failures[cls].priority):
+            return 0         # nothing has changed since the last pod like this
+        for n in range(self.demand.nodes.count):
+            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+                continue
+            self.gather(n, self.work.slots[slot].priority)
+            if self.n_lower == 0:
+                continue
+            self.demand.look(n, cls, &look)
+            for k in range(self.n_lower):
+                self.move(&look, self.lower[k], cls, 1)
+            if self.demand.stage(&look, cls) != 0:
+                continue
+            self.spare(&look, cls)
+            if self.keep(&cost) and (self.node < 0 or cheaper(&cost, &best)):
+                best, self.node = cost, n
+                other = self.victims
+                self.victims, self.lower, self.n_victims = self.lower, other, self.n_lower
+        if self.node < 0:
+            self.remember(cls, self.work.slots[slot].priority)
+        return 0
+
+    cdef int remember(self, int cls, int32_t priority) except -1 nogil:
+        """Note that nothing helps a class now."""
+        cdef Failure* grown
+        cdef int c
+        if cls >= self.class_room:
+            grown = <Failure*> realloc(self.failures, (2 * cls + 64) * sizeof(Failure))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError()
+            for c in range(self.class_room, 2 * cls + 64):
+                grown[c].moves = -1
+            self.failures, self.class_room = grown, 2 * cls + 64
+        self.failures[cls].moves, self.failures[cls].priority = self.roster.moves, priority
+        return 0
+
+    cdef int gather(self, int n, int32_t priority) except -1 nogil:
+        """List the pods of node ``n`` that may be stopped, in the order in which they may come back."""
+        cdef int32_t at = self.roster.first__n[n]
+        cdef int32_t k
+        self.n_lower = 0
+        while at >= 0:
+            if (self.work.slots[at].seq >= 0 and self.work.slots[at].priority < priority
+                    and self.roster.members[at].preemptible):
+                if self.n_lower == self.room:
+                    self.widen()
+                k = self.n_lower
+                while k > 0 and self.sooner(at, self.lower[k - 1]):
+                    self.lower[k] = self.lower[k - 1]
+                    k -= 1
+                self.lower[k] = at
+                self.n_lower += 1
+            at = self.roster.members[at].following
+        return 0
+
+    cdef int widen(self) except -1 nogil:
+        """Room for more pods on one node."""
+        cdef int32_t room = 2 * self.room + 64
+        cdef int32_t* lower = <int32_t*> realloc(self.lower, room * sizeof(int32_t))
+        cdef int32_t* victims = NULL
+        if lower != NULL:
+            self.lower = lower
+            victims = <int32_t*> realloc(self.victims, room * sizeof(int32_t))
+        if victims == NULL:
+            with gil:
+                raise MemoryError()
+        self.victims, self.room = victims, room
+        return 0
+
+    cdef bint sooner(self, int32_t a, int32_t b) noexcept nogil:
+        """Whether one pod may come back before another."""
+        cdef const Slot* x = &self.work.slots[a]
+        cdef const Slot* y = &self.work.slots[b]
+        if x.priority != y.priority:
+            return x.priority > y.priority
+        return x.start < y.start or (x.start == y.start and x.seq < y.seq)
+
+    cdef void move(self, Look* look, int32_t slot, int cls, int sign) noexcept nogil:
+        """A pod goes from (1) or comes back to (-1) the imagined node."""
+        cdef const Slot* s = &self.work.slots[slot]
+        self.demand.shift(look, s.cls, s.gpus, self.roster.members[slot].group, cls, sign)
+
+    cdef void spare(self, Look* look, int cls) noexcept nogil:
+        """Let pods come back while the asking one still fits; ``lower`` keeps the others."""
+        cdef int32_t k
+        cdef int32_t left = 0
+        for k in range(self.n_lower):
+            self.move(look, self.lower[k], cls, -1)
+            if self.demand.stage(look, cls) != 0:
+                self.move(look, self.lower[k], cls, 1)
+                self.lower[left] = self.lower[k]
+                left += 1
+        self.n_lower = left
+
+    cdef int keep(self, Cost* cost) noexcept nogil:
+        """What the pods in ``lower`` would cost; their number."""
+        cdef int32_t k
+        cdef const Slot* s
+        cost.total, cost.count, cost.first = 0, self.n_lower, INFINITY
+        for k in range(self.n_lower):
+            s = &self.work.slots[self.lower[k]]
+            if k == 0:
+                cost.highest = s.priority      # they stand by falling priority
+            cost.total += s.priority
+            if s.priority == cost.highest and s.start < cost.first:
+                cost.first = s.start
+        return self.n_lower

@@ -1,0 +1,272 @@
+"""Who may try when: the rules of the waiting line.
+
+Quotas hold back only their tenant's entries. Entries that join the line during a walk are looked at in the next one.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.online.backfill cimport Backfill
+from fastsim_ext.online.free_forecast cimport Reservation
+from fastsim_ext.online.loop cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORITY_SKIP
+from fastsim_ext.online.ordered_queue cimport ORDERED, Lineup
+from fastsim_ext.online.rules_loop cimport Regulated
+from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.state.pod_table cimport OVER_QUOTA
+
+
+cdef class Waiting(Regulated):
+    """A Regulated engine with every queue rule."""
+
+    def __init__(self, nodes, work, select, options):
+        Regulated.__init__(self, nodes, work, select, options)
+        self.backfill = Backfill(self.demand, work, self.roster)
+        self.ordered = self.queue_rule >= ORDERED
+        if self.ordered:
+            self.lineup = Lineup(nodes, work, self.roster, options["terms"], options["level_s"])
+
+    cdef bint skips(self) noexcept nogil:
+        """Whether the rule lets entries pass one that fits nowhere."""
+        return self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP or (
+            self.ordered and (self.queue_rule - ORDERED) % 2 == 1)
+
+    cdef int stand(self, int32_t slot) except -1 nogil:
+        """Find the place of an entry."""
+        if self.ordered:
+            return self.lineup.join(slot, self.now)
+        return Regulated.stand(self, slot)
+
+    cdef int queued(self, int32_t slot) except -1 nogil:
+        """An entry that has just joined tries at once if the rule lets it."""
+        cdef Reservation promise
+        cdef int32_t head
+        if self.queue_rule == CONSERVATIVE:
+            self.conservative(slot if self.backfill.same(self.now) and not self.limited else -1)
+        elif self.queue_rule == DRF:
+            head = self.work.head
+            while self.roster.members[head].tenant != self.roster.members[slot].tenant:
+                head = self.work.slots[head].after
+            if head == slot:
+                self.start(slot)
+        elif self.skips():
+            self.start(slot)
+        elif self.ordered:   # who comes may stand before others, and others may stand elsewhere by now
+            self.in_order()
+        else:
+            head = self.front(slot)
+            if self.barred(slot):
+                return 0
+            if head < 0:
+                self.start(slot)
+            elif self.queue_rule == EASY and self.excess(slot) < 0:
+                self.backfill.head(head, self.now, &promise)
+                self.overtake(slot, &promise)
+        return 0
+
+    cdef bint retry(self) except -1 nogil:
+        """Offer the whole line what was freed; True if a pod was placed."""
+        self.freed = False
+        if self.queue_rule == DRF:
+            return self.by_share()
+        if self.queue_rule == EASY:
+            return self.easy()
+        if self.queue_rule == CONSERVATIVE:
+            return self.conservative(-1)
+        return self.in_order()
+
+    cdef bint barred(self, int32_t slot) noexcept nogil:
+        """Whether a tenant of the entry is held back in this walk."""
+        cdef int32_t at = self.roster.first(slot) if self.limited else -1
+        while at >= 0:
+            if self.tenants.tenants[self.roster.members[at].tenant].barred == self.walks:
+                return True
+            at = self.roster.next(at)
+        return False
+
+    cdef void bar(self, int32_t over) noexcept nogil:
+        """Hold back the tenant of a pod for the rest of the walk."""
+        self.tenants.tenants[self.roster.members[over].tenant].barred = self.walks
+
+    cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
+        """An entry is not tried, because its pod ``over`` would be above a quota."""
+        self.bar(over)
+        return 0
+
+    cdef int32_t front(self, int32_t until) noexcept nogil:
+        """The first entry before ``until`` that no quota holds back, or -1; tenants with one held back are barred."""
+        cdef int32_t at = self.work.head
+        cdef int32_t head = -1
+        cdef int32_t over
+        self.walks += 1
+        if not self.limited:
+            return at if at != until else -1
+        while at != until:
+            if not self.barred(at):
+                over = self.excess(at)
+                if over >= 0:
+                    self.bar(over)
+                elif head < 0:
+                    head = at
+            at = self.work.slots[at].after
+        return head
+
+    cdef bint fresh(self, int32_t slot, int64_t upto) noexcept nogil:
+        """Whether an entry has joined since the walk began."""
+        return self.roster.members[slot].joined > upto
+
+    cdef bint in_order(self) except -1 nogil:
+        """One after another until one fits nowhere, or past it if the rule skips."""
+        cdef bint skips = self.skips()
+        cdef bint started = False
+        cdef int64_t upto = self.roster.joins
+        cdef int32_t at, after
+        cdef int reason
+        if self.ordered:
+            self.lineup.renew(self.now)
+        at = self.work.head
+        self.walks += 1
+        while at >= 0:
+            after = self.work.slots[at].after
+            if not self.fresh(at, upto) and not self.barred(at):
+                reason = self.start(at)
+                if reason == 0:
+                    started = True
+                elif not skips:
+                    if reason != OVER_QUOTA:
+                        break
+                    self.bar(self.failing)
+            at = after
+        return started
+
+    cdef int32_t following(self, int32_t slot, int64_t upto) noexcept nogil:
+        """The next entry of the same tenant, or -1."""
+        cdef int32_t at = self.work.slots[slot].after
+        while at >= 0 and (self.fresh(at, upto)
+                           or self.roster.members[at].tenant != self.roster.members[slot].tenant):
+            at = self.work.slots[at].after
+        return at
+
+    cdef int32_t oldest(self) noexcept nogil:
+        """The oldest entry of the tenant with the smallest share, the first in line on ties; -1 if all are passed."""
+        cdef int32_t t, at
+        cdef int32_t best = -1
+        cdef double share, least = 0.0
+        for t in range(self.tenants.count):
+            at = self.tenants.tenants[t].oldest
+            if at >= 0:
+                share = self.tenants.share(t, &self.nodes.total)
+                if best < 0 or share < least or (
+                        share == least and self.roster.members[at].place < self.roster.members[best].place):
+                    best, least = at, share
+        return best
+
+    cdef bint by_share(self) except -1 nogil:
+        """Always the oldest entry of the tenant with the smallest dominant share; who fits nowhere is passed over."""
+        cdef bint started = False
+        cdef int64_t upto = self.roster.joins
+        cdef int64_t place = 0
+        cdef int32_t at = self.work.head
+        cdef int32_t t, after
+        for t in range(self.tenants.count):
+            self.tenants.tenants[t].oldest = -1
+        while at >= 0:
+            t, place = self.roster.members[at].tenant, place + 1
+            self.roster.members[at].place = place
+            if self.tenants.tenants[t].oldest < 0:
+                self.tenants.tenants[t].oldest = at
+            at = self.work.slots[at].after
+        while True:
+            at = self.oldest()
+            if at < 0:
+                return started
+            t, after = self.roster.members[at].tenant, self.following(at, upto)
+            if self.start(at) == 0:
+                started = True
+                self.tenants.tenants[t].oldest = after
+            else:
+                self.tenants.tenants[t].oldest = -1
+
+    cdef bint easy(self) except -1 nogil:
+        """In order until one fits nowhere; later ones may start if they do not delay that one."""
+        cdef bint started = False
+        cdef bint blocked = False
+        cdef int64_t upto = self.roster.joins
+        cdef int32_t at = self.work.head
+        cdef int32_t after, over
+        cdef Reservation promise
+        self.walks += 1
+        while at >= 0:
+            after = self.work.slots[at].after
+            if not self.fresh(at, upto) and not self.barred(at):
+                over = self.excess(at)
+                if over >= 0:
+                    self.hold_back(at, over)
+                elif blocked:
+                    started = self.overtake(at, &promise) or started
+                elif self.start(at) == 0:
+                    started = True
+                else:
+                    blocked = True
+                    self.backfill.head(at, self.now, &promise)
+            at = after
+        return started
+
+    cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
+        """Start a later pod if that does not delay the head: where it is best, or else on another node."""
+        cdef Choice choice
+        cdef int cls = self.work.slots[slot].cls
+        self.decide(cls, &choice)
+        if choice.node < 0:
+            return False
+        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.told(slot)):
+            self.demand.choose(cls, &choice, choice.node, -1)
+            if choice.node < 0:
+                return False
+        self.begin(slot, &choice)
+        self.plan_end(slot)
+        self.leave_line(slot)
+        return True
+
+    cdef bint conservative(self, int32_t only) except -1 nogil:
+        """Every entry in order gets the earliest place beside those before it, and starts if that is now.
+
+        With ``only`` all promises still hold, and just the last entry has none yet.
+        """
+        cdef bint started = False
+        cdef int32_t at = self.work.head if only < 0 else only
+        cdef int32_t after, over
+        self.walks += 1
+        if only < 0:
+            self.backfill.renew(self.now)
+        while at >= 0:
+            after = self.work.slots[at].after
+            over = -1 if self.barred(at) else self.excess(at)
+            if over >= 0:
+                self.hold_back(at, over)
+            if self.barred(at):
+                self.backfill.remember(at, NULL)
+            else:
+                started = self.by_promise(at) or started
+            at = after
+        return started
+
+    cdef bint by_promise(self, int32_t slot) except -1 nogil:
+        """Find the entry's earliest place and start it if that is now; True if it was."""
+        cdef Reservation place
+        self.backfill.earliest(slot, self.now, &place)
+        if place.node < 0 or place.waits:
+            self.backfill.promise(&place)
+            return False
+        self.settle_promised(slot, &place)
+        return True
+
+    cdef int settle_promised(self, int32_t slot, Reservation* place) except -1 nogil:
+        """Start where the policy says if no reservation needs that, else at the pod's own place."""
+        cdef Choice choice
+        self.decide(self.work.slots[slot].cls, &choice)
+        if self.backfill.allowed(slot, &choice, self.now):
+            place.node, place.gpus = choice.node, choice.gpus
+        choice.node, choice.gpus = place.node, place.gpus
+        self.backfill.remember(slot, place)
+        self.begin(slot, &choice)
+        self.plan_end(slot)
+        self.leave_line(slot)
+        return self.backfill.started(slot, choice.node, self.now)

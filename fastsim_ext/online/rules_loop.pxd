@@ -1,0 +1,51 @@
+# The online engine with gangs, quotas, preemption and nodes that fail.
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from fastsim_ext.online.loop cimport Online
+from fastsim_ext.online.node_constraints cimport DemandTable
+from fastsim_ext.online.preempt cimport Evictions
+from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.tenant_usage cimport TenantTable
+
+cdef class Regulated(Online):
+    # saved
+    cdef bint endless    # node changes go on and are asked for in pieces
+    cdef int64_t passed  # node changes before those at hand
+    cdef int64_t planned, failed         # planned changes to come; nodes that have failed
+    # not saved: tables of their own, options, columns that belong to the caller, what is at hand
+    cdef readonly DemandTable demand
+    cdef readonly TenantTable tenants
+    cdef readonly Roster roster
+    cdef Evictions evictions
+    cdef bint preempts, requeues, limited        # limited: there are quotas
+    cdef double checkpoint, restart              # seconds; checkpoint NaN = none, 0 = always
+    cdef int32_t failing                         # the pod because of which an entry did not start
+    cdef int32_t[::1] away__n                    # reasons why each node is away
+    cdef uint8_t[::1] spared__n                  # nodes whose present failure is left out
+    cdef const uint8_t[::1] change_random
+    cdef const int32_t[::1] a_tenant, a_group, a_gang
+    cdef const uint8_t[::1] a_preemptible
+    cdef const int64_t[::1] a_job
+    cdef const double[::1] a_est
+    cdef void hold(self, int32_t slot) noexcept nogil
+    cdef void let_go(self, int32_t slot) noexcept nogil
+    cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
+    cdef int hopeless(self, int32_t slot) except -1 nogil
+    cdef int never(self, int32_t slot, int reason) except -1 nogil
+    cdef int32_t beyond(self, int32_t slot) noexcept nogil
+    cdef bint crowded(self, int32_t slot) noexcept nogil
+    cdef int64_t size(self, int32_t slot) noexcept nogil
+    cdef int join(self, int32_t slot) except -1 nogil
+    cdef int stand(self, int32_t slot) except -1 nogil
+    cdef int leave_line(self, int32_t slot) except -1 nogil
+    cdef int32_t excess(self, int32_t slot) noexcept nogil
+    cdef int offer(self, int32_t slot) except -1 nogil
+    cdef int offer_gang(self, int32_t slot) except -1 nogil
+    cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil
+    cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil
+    cdef int start(self, int32_t slot) except -1 nogil
+    cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil
+    cdef int lose(self, int n) except -1 nogil
+    cdef int queued(self, int32_t slot) except -1 nogil
+    cdef int plan_end(self, int32_t slot) except -1 nogil
+    cdef void take_back(self, int32_t slot) noexcept nogil

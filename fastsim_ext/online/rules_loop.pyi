@@ -1,0 +1,35 @@
+"""The online engine with gangs, quotas, preemption and nodes that fail."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastsim_ext.online.loop import Online
+from fastsim_ext.online.node_constraints import DemandTable
+from fastsim_ext.state.pod_membership import Roster
+from fastsim_ext.state.tenant_usage import TenantTable
+
+class Regulated(Online):
+    """An Online that keeps the rules of a regime."""
+
+    demand: DemandTable
+    tenants: TenantTable
+    roster: Roster
+    def snapshot(self) -> dict[str, Any]:
+        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+
+        The next change that is fed must be the first one that was not behind.
+        """
+    def recall(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
+        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
+    def evict(self, slot: int) -> None:
+        """Take a running pod off its node; it keeps its slot and departure for move()."""
+    def discard(self, slot: int) -> None:
+        """Take back a trial()."""
+    def verify(self) -> int:
+        """As Online.verify, and the tables of the rules."""
+    def feed_changes(self, t: Any, node: Any, adds: Any, random: Any, last: bool) -> None:
+        """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
+    def feed_members(self, tenant: Any, group: Any, preemptible: Any, est: Any, job: Any, gang: Any) -> None:
+        """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""

@@ -1,0 +1,500 @@
+"""The online engine with gangs, quotas, preemption and nodes that fail.
+
+Here pods start and stop; ``waiting`` says who may try when. An entry of the waiting line is one pod or one gang, which
+its last pod stands for.
+"""
+
+from libc.math cimport NAN, floor, isnan
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, Online
+from fastsim_ext.online.node_constraints cimport DemandTable
+from fastsim_ext.online.preempt cimport Evictions
+from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, START
+from fastsim_ext.state.pod_table cimport GANG, GANG_TOO_LARGE, NODE_LOST, OVER_QUOTA, PREEMPTED, RUNNING, Slot
+from fastsim_ext.state.tenant_usage cimport TenantTable
+from fastsim_ext.types cimport Pod
+
+
+cdef class Regulated(Online):
+    """An Online that keeps the rules of a regime."""
+
+    def __init__(self, nodes, work, select, options):
+        Online.__init__(self, nodes, work, select, options)
+        self.roster = Roster(options["first"], options["moved"])
+        self.demand = DemandTable(nodes, work, select, self.roster, options)
+        self.tenants = TenantTable()
+        self.evictions = Evictions(self.demand, work, self.roster)
+        self.preempts, self.requeues = options["preempts"], options["requeues"]
+        self.checkpoint, self.restart = options["checkpoint_s"], options["restart_s"]
+        self.away__n, self.spared__n = options["away"], options["spared"]
+        self.planned, self.limited = options["planned"], options["limited"]
+        self.endless = True
+
+    def feed_changes(self, t, node, adds, random, bint last):
+        """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
+        self.passed += self.change_next
+        self.change_t, self.change_node, self.change_adds, self.change_random = t, node, adds, random
+        self.change_next = 0
+        self.endless = not last
+
+    def feed_members(self, tenant, group, preemptible, est, job, gang):
+        """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""
+        self.a_tenant, self.a_group, self.a_preemptible = tenant, group, preemptible
+        self.a_est, self.a_job, self.a_gang = est, job, gang
+
+    def snapshot(self):
+        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+        ended = not self.endless and self.change_next >= self.change_t.shape[0]
+        return Online.snapshot(self) | {
+            "change_next": self.passed + self.change_next, "ended": ended, "planned": self.planned,
+            "failed": self.failed,
+        }
+
+    def restore(self, kept):
+        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+
+        The next change that is fed must be the first one that was not behind.
+        """
+        cdef int32_t s
+        Online.restore(self, kept)
+        self.passed, self.change_next = kept["change_next"], 0
+        self.endless = not kept.get("ended", False)
+        self.planned, self.failed = kept.get("planned", self.planned - self.passed), kept.get("failed", 0)
+        for s in range(self.work.n_slots):
+            if self.work.slots[s].seq >= 0 and self.work.slots[s].node >= 0:
+                self.hold(s)
+        self.verify()
+
+    def recall(self, members):
+        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
+        cdef int32_t s
+        for s in range(self.work.n_slots):
+            tenant, group, preemptible, est = members.get(self.work.slots[s].seq, (-1, -1, False, NAN))
+            self.roster.enter(s, tenant, group, preemptible, est)
+
+    def evict(self, int32_t slot):
+        """Take a running pod off its node; it keeps its slot and departure for move()."""
+        self.work.known_slot(slot)
+        self.let_go(slot)
+        Online.evict(self, slot)
+
+    def discard(self, int32_t slot):
+        """Take back a trial()."""
+        self.work.known_slot(slot)
+        self.let_go(slot)
+        Online.discard(self, slot)
+
+    cpdef int verify(self) except -1:
+        """As Online.verify, and: device memory and further resources are within their bounds."""
+        cdef int n, g
+        cdef int32_t s
+        cdef int64_t pending = 0
+        cdef int64_t waiting = self.work.waiting
+        for s in range(self.work.n_slots):
+            pending += self.work.slots[s].seq >= 0 and self.work.slots[s].node < 0
+        assert self.counts.pending == pending, f"{self.counts.pending} pending, {pending} without a node"
+        for n in range(self.nodes.count):
+            for g in range(self.nodes.num_gpu[n]):
+                assert 0 <= self.demand.gpu_mem_left__ng[n, g] <= self.demand.gpu_mem_cap[n], f"node {n}: GPU {g}"
+            for g in range(self.demand.n_extra):
+                assert 0 <= self.demand.extra_left__nr[n, g] <= self.demand.extra_cap__nr[n, g], f"node {n}: extra {g}"
+        self.counts.pending = waiting    # a gang is one entry of the line
+        try:
+            Online.verify(self)
+        finally:
+            self.counts.pending = pending
+        return 0
+
+    cdef bint wants_changes(self) noexcept nogil:
+        """Leave out failures that nobody could notice; whether the next change is not known yet."""
+        cdef int n
+        if self.a_next == self.a_count and not self.last_batch:
+            return False
+        while True:
+            if self.change_next >= self.change_t.shape[0]:
+                return self.endless
+            if not self.change_random[self.change_next]:
+                return False
+            n = self.change_node[self.change_next]
+            if self.change_adds[self.change_next]:
+                if not self.spared__n[n]:
+                    return False
+                self.spared__n[n] = 0
+            else:
+                if self.a_next < self.a_count or self.departures.size > 0 or self.freed:
+                    return False
+                self.spared__n[n] = 1
+                if self.failed == 0 and self.planned == 0:
+                    self.change_next, self.endless = self.change_t.shape[0], False
+                    return False
+            self.change_next += 1
+
+    cdef int change_node_now(self) except -1 nogil:
+        """One reason less for a node to be away, and it appears; or one more, and it takes its pods along."""
+        cdef int n = self.change_node[self.change_next]
+        cdef bint random = self.change_random[self.change_next]
+        cdef int by = -1 if self.change_adds[self.change_next] else 1
+        self.change_next += 1
+        self.roster.moves += 1
+        self.away__n[n] = self.away__n[n] + by
+        if random:
+            self.failed += by
+        else:
+            self.planned -= 1
+        if by < 0 and self.away__n[n] == 0:
+            self.nodes.bring(n)
+            self.freed = self.work.waiting > 0
+        elif by > 0 and self.away__n[n] == 1:
+            self.lose(n)
+        return 0
+
+    cdef int lose(self, int n) except -1 nogil:
+        """The pods of a node stop, the earliest to arrive first, and whole gangs with them."""
+        cdef bint shaken = False
+        cdef int32_t at, first
+        while self.nodes.pods[n] > 0:
+            first = at = self.roster.first__n[n]
+            while at >= 0:
+                if self.work.slots[at].seq < self.work.slots[first].seq:
+                    first = at
+                at = self.roster.members[at].following
+            shaken = shaken or self.requeues or self.roster.members[first].gang >= 0
+            self.stop(first, NODE_LOST, self.requeues)
+        self.nodes.withdraw(n)
+        if shaken:
+            self.freed = self.work.waiting > 0
+        return 0
+
+    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+        """Where a pod of class ``cls`` goes, or why nowhere."""
+        if self.demand.rule(cls) != NULL:
+            return self.demand.choose(cls, choice, -1, -1)
+        return self.select.choose(cls, choice)
+
+    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
+        """The pod starts on the chosen node and devices."""
+        Online.settle(self, slot, choice)
+        self.hold(slot)
+
+    cdef void hold(self, int32_t slot) noexcept nogil:
+        """Account for what a running pod holds besides CPU, memory and devices."""
+        cdef const Slot* s = &self.work.slots[slot]
+        if s.seq < 0:        # a trial is nobody's pod
+            self.roster.enter(slot, -1, -1, False, NAN)
+        self.roster.link(slot, s.node)
+        self.demand.hold(s.node, s.cls, s.gpus, -1)
+        if self.roster.members[slot].tenant >= 0:
+            self.tenants.add(self.roster.members[slot].tenant, &self.work.classes[s.cls], 1)
+
+    cdef void let_go(self, int32_t slot) noexcept nogil:
+        """Undo hold()."""
+        cdef const Slot* s = &self.work.slots[slot]
+        self.roster.unlink(slot, s.node)
+        self.demand.hold(s.node, s.cls, s.gpus, 1)
+        if self.roster.members[slot].tenant >= 0:
+            self.tenants.add(self.roster.members[slot].tenant, &self.work.classes[s.cls], -1)
+
+    cdef int release(self, int32_t slot, int reason) except -1 nogil:
+        """A running pod leaves its node and the system."""
+        self.let_go(slot)
+        self.roster.leave(slot)
+        return Online.release(self, slot, reason)
+
+    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
+        """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""
+        cdef int64_t i = self.a_next
+        cdef Choice choice
+        self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.demand.stay(self.work.slots[slot].cls, n, gpus, &choice)
+        if choice.node < 0:
+            self.roster.leave(slot)
+            return self.refuse(slot, choice.reason)
+        self.begin(slot, &choice)
+        return self.plan_end(slot)
+
+    cdef int receive(self, int32_t slot) except -1 nogil:
+        """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
+        cdef int64_t i = self.a_next
+        cdef int reason
+        self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        if self.a_gang[i] > 1:
+            if not self.roster.gathered(slot, self.a_job[i], self.a_gang[i]):
+                self.counts.pending += 1
+                return 0
+            self.counts.pending -= self.a_gang[i] - 1
+        if self.hopeless(slot):
+            return 0
+        if self.queue_rule == DROP:
+            reason = self.offer(slot)
+            if reason:
+                self.refuse_entry(slot, reason, self.failing)
+        else:
+            self.join(slot)
+            self.queued(slot)
+        return 0
+
+    cdef int queued(self, int32_t slot) except -1 nogil:
+        """An entry has just joined the line."""
+        return 0
+
+    cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil:
+        """An entry leaves without ever being placed, because of one of its pods."""
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t after
+        while at >= 0:
+            after = self.roster.next(at)
+            self.roster.leave(at)
+            self.refuse(at, reason if at == because else GANG)
+            at = after
+        return 0
+
+    cdef int hopeless(self, int32_t slot) except -1 nogil:
+        """Whether an entry could not even start on an empty cluster, whose nodes are all there; it leaves if so."""
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t after, over
+        cdef int reason
+        cdef bint large = False
+        while at >= 0 and not large:
+            large = self.demand.hindrance(self.work.slots[at].cls) != 0
+            at = self.roster.next(at)
+        over = -1 if large else self.beyond(slot)
+        if not large and over < 0 and not self.crowded(slot):
+            return 0
+        at = self.roster.first(slot)
+        while at >= 0:
+            if large:
+                reason = self.demand.hindrance(self.work.slots[at].cls) or GANG
+            elif over >= 0:
+                reason = OVER_QUOTA if at == over else GANG
+            else:
+                reason = GANG_TOO_LARGE
+            after = self.roster.next(at)
+            self.roster.leave(at)
+            self.never(at, reason)
+            at = after
+        return 1
+
+    cdef int never(self, int32_t slot, int reason) except -1 nogil:
+        """A pod leaves because it could not start on an empty cluster either."""
+        return self.refuse(slot, reason)
+
+    cdef int32_t beyond(self, int32_t slot) noexcept nogil:
+        """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
+        cdef int32_t first = self.roster.first(slot)
+        cdef int32_t at, tenant
+        cdef int64_t cpu, mem, gpu
+        cdef const Pod* pod
+        if not self.limited:
+            return -1
+        while first >= 0:
+            tenant, at, cpu, mem, gpu = self.roster.members[first].tenant, self.roster.first(slot), 0, 0, 0
+            while True:
+                if self.roster.members[at].tenant == tenant:
+                    pod = &self.work.classes[self.work.slots[at].cls]
+                    cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
+                if at == first:
+                    break
+                at = self.roster.next(at)
+            if self.tenants.exceeded(tenant, cpu, mem, gpu):
+                return first
+            first = self.roster.next(first)
+        return -1
+
+    cdef bint crowded(self, int32_t slot) noexcept nogil:
+        """Whether more pods of one class are in an entry than all nodes together host."""
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t other
+        cdef int64_t count
+        cdef int cls, n, last = -1
+        while at >= 0 and self.roster.members[slot].gang >= 0:
+            cls = self.work.slots[at].cls
+            if cls != last:
+                count, other, last = 0, self.roster.first(slot), cls
+                while other >= 0:
+                    count += self.work.slots[other].cls == cls
+                    other = self.roster.next(other)
+                n = 0
+                while count > 0 and n < self.nodes.count:
+                    count -= self.demand.seats(n, cls)
+                    n += 1
+                if count > 0:
+                    return True
+            at = self.roster.next(at)
+        return False
+
+    cdef int64_t size(self, int32_t slot) noexcept nogil:
+        """Pods of an entry."""
+        return self.roster.gangs[self.roster.members[slot].gang].count if self.roster.members[slot].gang >= 0 else 1
+
+    cdef int join(self, int32_t slot) except -1 nogil:
+        """An entry takes its place in the line."""
+        self.stand(slot)
+        self.counts.pending += self.size(slot)
+        self.roster.joins += 1
+        self.roster.members[slot].joined = self.roster.joins
+        return 0
+
+    cdef int stand(self, int32_t slot) except -1 nogil:
+        """Find the place of an entry."""
+        self.work.queue(slot, self.queue_rule == PRIORITY or self.queue_rule == PRIORITY_SKIP)
+        return 0
+
+    cdef int leave_line(self, int32_t slot) except -1 nogil:
+        """An entry does not wait any more."""
+        self.work.unqueue(slot)
+        self.counts.pending -= self.size(slot)
+        return 0
+
+    cdef int32_t excess(self, int32_t slot) noexcept nogil:
+        """The first pod of an entry with which its tenant would be over its quota, or -1."""
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t over = -1
+        cdef int32_t last = at
+        if not self.limited:
+            return -1
+        while at >= 0 and over < 0:
+            self.tenants.add(self.roster.members[at].tenant, &self.work.classes[self.work.slots[at].cls], 1)
+            if self.tenants.over(self.roster.members[at].tenant):
+                over = at
+            last, at = at, self.roster.next(at)
+        at = self.roster.first(slot)
+        while True:
+            self.tenants.add(self.roster.members[at].tenant, &self.work.classes[self.work.slots[at].cls], -1)
+            if at == last:
+                return over
+            at = self.roster.next(at)
+
+    cdef int offer(self, int32_t slot) except -1 nogil:
+        """Start an entry if it fits now; 0, or the Reason why ``failing`` does not."""
+        cdef Choice choice
+        self.failing = self.excess(slot)
+        if self.failing >= 0:
+            return OVER_QUOTA
+        if self.roster.members[slot].gang >= 0:
+            return self.offer_gang(slot)
+        self.decide(self.work.slots[slot].cls, &choice)
+        if choice.node < 0 and self.preempts:
+            self.make_room(slot, &choice)
+        if choice.node < 0:
+            self.failing = slot
+            return choice.reason
+        self.begin(slot, &choice)
+        self.plan_end(slot)
+        return 0
+
+    cdef int offer_gang(self, int32_t slot) except -1 nogil:
+        """All members find a place one after another, or none of them does. A gang stops nobody."""
+        cdef Choice choice
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t upto
+        cdef int reason = 0
+        while at >= 0:
+            self.decide(self.work.slots[at].cls, &choice)
+            if choice.node < 0:
+                self.failing, reason = at, choice.reason
+                break
+            self.begin(at, &choice)
+            at = self.roster.next(at)
+        upto, at = at, self.roster.first(slot)
+        while reason and at != upto:
+            self.take_back(at)
+            at = self.roster.next(at)
+        while not reason and at >= 0:
+            self.plan_end(at)
+            at = self.roster.next(at)
+        return reason
+
+    cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil:
+        """Stop less important pods where that costs least, and choose devices on their node."""
+        cdef int32_t k, at
+        self.evictions.look(slot)
+        if self.evictions.node < 0:
+            return 0
+        for k in range(self.evictions.n_victims):
+            # Who stopped with its gang has no node any more, or, if it is lost, no number.
+            at = self.evictions.victims[k]
+            if self.work.slots[at].seq >= 0 and self.work.slots[at].node >= 0:
+                self.stop(at, PREEMPTED, self.queue_rule != DROP)
+        self.freed = self.work.waiting > 0
+        return self.demand.choose(self.work.slots[slot].cls, choice, -1, self.evictions.node)
+
+    cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil:
+        """A pod starts to work."""
+        self.settle(slot, choice)
+        self.work.slots[slot].began = self.now
+        self.work.accounts[slot].delay = self.roster.members[slot].restart
+        return 0
+
+    cdef int plan_end(self, int32_t slot) except -1 nogil:
+        """The departure of a pod that has just begun."""
+        cdef Slot* s = &self.work.slots[slot]
+        if not isnan(s.duration):
+            self.departures.push(self.now + (s.duration + self.roster.members[slot].restart), slot, s.turn)
+        if self.told:
+            self.work.note(slot, RUNNING, self.now, START)
+        return 0
+
+    cdef void take_back(self, int32_t slot) noexcept nogil:
+        """Undo begin()."""
+        cdef Slot* s = &self.work.slots[slot]
+        self.let_go(slot)
+        self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+        self.counts.running -= 1
+        s.node, s.gpus, s.start = -1, 0, NAN
+        if s.attempt == 0:
+            s.first_start = NAN
+
+    cdef int start(self, int32_t slot) except -1 nogil:
+        """An entry leaves the line if it can start; 0, or the Reason why it cannot."""
+        cdef int reason = self.offer(slot)
+        if reason == 0:
+            self.leave_line(slot)
+        return reason
+
+    cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil:
+        """A running pod stops, and all that runs of its gang with it; they wait again or are lost."""
+        cdef int32_t lead = self.roster.lead(slot)
+        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t after
+        cdef Slot* s
+        while at >= 0:
+            s, after = &self.work.slots[at], self.roster.next(at)
+            self.account(at)
+            if reason == PREEMPTED:
+                s.preemptions += 1
+            self.let_go(at)
+            self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+            self.counts.running -= 1
+            self.work.note(at, reason, self.now, INTERVAL if waits else INTERVAL | POD)
+            if waits:
+                s.turn += 1
+                s.attempt += 1
+                s.node, s.gpus, s.start = -1, 0, NAN
+                self.roster.members[at].restart = self.restart
+            else:
+                self.counts.lost += 1
+                self.roster.leave(at)
+                self.work.leave(at)
+            at = after
+        if waits:
+            self.join(lead)
+        return 0
+
+    cdef void account(self, int32_t slot) noexcept nogil:
+        """Work since the last checkpoint is lost, the rest need not be done again."""
+        cdef Slot* s = &self.work.slots[slot]
+        cdef Member* m = &self.roster.members[slot]
+        cdef double worked = max(0.0, (self.now - s.began) - m.restart)
+        cdef double kept = 0.0
+        if self.checkpoint == 0.0:
+            kept = worked
+        elif not isnan(self.checkpoint):
+            kept = floor(worked / self.checkpoint) * self.checkpoint
+        s.lost = s.lost + (worked - kept)
+        m.attained += self.now - s.began
+        if not isnan(s.duration):
+            s.duration = max(0.0, s.duration - kept)
+        if not isnan(m.est_left):
+            m.est_left = m.est_left - kept

@@ -1,0 +1,19 @@
+# The online engine with decisions from outside: it stops before each pod that some node can host.
+from libc.stdint cimport int64_t
+from fastsim_ext.online.loop cimport Online
+
+cdef enum:  # Term: order of fastsim.decisions.rl_environment.REWARDS
+    PLACED, ALLOCATION, FRAGMENTATION, POWER
+
+cdef class Stepping(Online):
+    cdef readonly int action             # the node for the pod that arrives next; -1: the plan's own choice
+    cdef readonly int count              # nodes that can host it
+    cdef const double[::1] reward__t     # weights of placed, allocated GPUs, fragmented GPUs, kW
+    cdef unsigned char[::1] stale__n     # nodes that changed since they were looked at
+    cdef int64_t most_cpu, most_mem      # of any node
+    cdef int64_t kept                    # typical count that fragmentation is measured in
+    cdef int halt(self) except -1 nogil
+    cdef int act(self, int node, double* reward) except -1 nogil
+    cdef double value(self) noexcept nogil
+    cdef double worth(self, int term) noexcept nogil
+    cdef void look(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil

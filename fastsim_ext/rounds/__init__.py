@@ -1,0 +1,1 @@
+"""The round loop: shares and orders."""

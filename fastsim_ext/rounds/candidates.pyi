@@ -1,0 +1,28 @@
+"""Who runs in a round, and on what: candidates in order of priority, deficit and share, as long as GPUs are left."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastsim_ext.rounds.job_table import GangTable
+from fastsim_ext.rounds.leases import Leases
+
+class Draft:
+    """Fills the tasks of ``leases`` from the candidates of ``table``."""
+
+    def __init__(
+        self,
+        table: GangTable,
+        leases: Leases,
+        alone: Any,
+        shared: Any,
+        fastest: Sequence[int],
+        shuffle_state: Sequence[int],
+        *,
+        pairs: bool,
+        shuffled: bool,
+        strict: bool,
+        one_line: bool,
+        reserves: bool,
+    ) -> None: ...
+    def drawn(self) -> tuple[int, ...]:
+        """State of the stream that shuffles GPU models, as ``random.Random.getstate()[1]`` has it."""

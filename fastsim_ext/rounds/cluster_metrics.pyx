@@ -1,0 +1,264 @@
+"""What rounds look like to the metrics: allocation, fragmentation and power of the cluster.
+
+A job in rounds holds whole GPUs, so all that counts of a node is its shape and how many of its GPUs are in use; what
+that means for each quantity is looked up in a table. Sums are integers and stay exact.
+
+Jobs come and go while a round lasts. What they change is collected, and follows in order of time before the next round
+is seen. A job that is done gives its GPUs back at once; all others hold them until the next round begins.
+"""
+
+cimport cython
+from libc.math cimport INFINITY, NAN, isnan
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, qsort
+from libc.string cimport memcpy
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.rounds.job_table cimport gangs_grown
+
+# Kept over time, quantity times seconds.
+AREAS = ("pods_pending", "cpu_milli_alloc", "cpu_milli_capacity", "gpu_milli_alloc", "gpu_milli_capacity", "frag",
+         "power_mw")
+
+cdef enum:               # places in fastsim.engine.tables.EVENTS; at one time, in this order
+    DEPARTURE = 1
+    SAMPLE = 3
+    ARRIVAL = 5
+    END = 6
+
+cdef enum:               # places in fastsim.engine.tables.COUNTS
+    RUNNING, PENDING, FINISHED, UNPLACED, LOST, ARRIVED_CPU, ARRIVED_GPU
+
+cdef enum:               # places in fastsim.engine.tables.TOTALS
+    CPU_ALLOC = 3
+    MEM_ALLOC = 4
+    GPU_ALLOC = 5
+    CPU_CAP = 6
+    GPU_CAP = 8
+    FRAG = 9
+    SATISFIED = 11
+    CPU_MW = 16
+    GPU_MW = 17
+
+
+cdef int gauge_compare(const void* first, const void* second) noexcept nogil:
+    """Changes by time, those who go before those who come, then as they were told."""
+    cdef const Change* a = <const Change*> first
+    cdef const Change* b = <const Change*> second
+    if a.t != b.t:
+        return -1 if a.t < b.t else 1
+    if a.kind != b.kind:
+        return -1 if a.kind < b.kind else 1
+    return -1 if a.order < b.order else 1
+
+
+@cython.final
+cdef class Gauge:
+    """Running totals from the first arrival on. A row for each change if ``recorded``, or else one at the beginning of
+    a round every ``sample_s`` seconds; the last one is that of the end."""
+
+    def __init__(self, node_of_gpu, shape_of_node, totals__sut, double sample_s, bint recorded):
+        import numpy as np
+        cdef int32_t node, k
+        self.node_of_gpu, self.shape_of_node, self.totals__sut = node_of_gpu, shape_of_node, totals__sut
+        if self.totals__sut.shape[2] != N_TOTALS:
+            raise ValueError(f"{self.totals__sut.shape[2]} quantities, expected {N_TOTALS}")
+        nodes = len(shape_of_node)
+        self.used, self.fresh, self.touched = (np.zeros(nodes + 1, np.int32) for _ in range(3))
+        self.mark = np.full(nodes + 1, -1, np.int64)
+        self.sample_s, self.recorded = sample_s, recorded
+        self.now.kind, self.now.pod = SAMPLE, -1
+        for node in range(nodes):
+            for k in range(N_TOTALS):
+                self.now.totals[k] += self.totals__sut[self.shape_of_node[node], 0, k]
+        self.at_capacity = self.now
+        self.began_s, self.next_s = NAN, -INFINITY
+
+    def __dealloc__(self):
+        free(self.rows)
+        free(self.changes)
+        free(self.given)
+
+    cdef void see(self, Leases leases) noexcept nogil:
+        """Bring the totals up to this round's tasks."""
+        cdef int32_t i, node
+        cdef int32_t n_old = self.n_touched
+        self.turn += 1
+        for i in range(n_old):
+            self.fresh[self.touched[i]] = 0
+        for i in range(leases.n_held):
+            node = self.node_of_gpu[leases.gpu[i]]
+            if self.mark[node] != self.turn:
+                if self.mark[node] != self.turn - 1:
+                    self.fresh[node] = 0
+                    self.touched[self.n_touched] = node
+                    self.n_touched += 1
+                self.mark[node] = self.turn
+            self.fresh[node] += 1
+        i = 0
+        while i < self.n_touched:
+            node = self.touched[i]
+            if self.fresh[node] != self.used[node]:
+                self.change(node, self.fresh[node])
+            if self.mark[node] == self.turn:
+                i += 1
+            else:
+                self.n_touched -= 1
+                self.touched[i] = self.touched[self.n_touched]
+
+    cdef void charge(self, int64_t cpu_milli, int64_t memory_mib) noexcept nogil:
+        """Jobs hold so much beside their GPUs."""
+        self.now.totals[CPU_ALLOC], self.now.totals[MEM_ALLOC] = cpu_milli, memory_mib
+
+    cdef void change(self, int32_t node, int32_t used) noexcept nogil:
+        cdef const int64_t* old = &self.totals__sut[self.shape_of_node[node], self.used[node], 0]
+        cdef const int64_t* new = &self.totals__sut[self.shape_of_node[node], used, 0]
+        cdef int k
+        for k in range(N_TOTALS):
+            self.now.totals[k] += new[k] - old[k]
+        self.used[node] = used
+
+    cdef int arrive(self, double t, int64_t job, int32_t num_gpu) except -1 nogil:
+        """A job comes at second ``t``."""
+        cdef int64_t at = self.n_changes
+        if at == self.change_room:
+            self.changes = <Change*> gangs_grown(self.changes, 2 * at + 64, sizeof(Change))
+            self.change_room = 2 * at + 64
+        self.changes[at] = Change(t, job, at, 0, 0, self.n_given, ARRIVAL, num_gpu, False)
+        self.n_changes += 1
+        return 0
+
+    cdef int depart(self, double t, int64_t job, bint finished, const int32_t* gpu, int32_t num_gpu,
+                    int64_t cpu_milli, int64_t memory_mib) except -1 nogil:
+        """A job is gone at second ``t`` and gives these GPUs back, none if others hold them, too."""
+        cdef Change* change
+        self.arrive(t, job, num_gpu)
+        change = &self.changes[self.n_changes - 1]
+        change.kind, change.finished = DEPARTURE, finished
+        change.cpu_milli, change.memory_mib = cpu_milli, memory_mib
+        if self.n_given + num_gpu > self.given_room:
+            self.given_room = 2 * (self.given_room + num_gpu)
+            self.given = <int32_t*> gangs_grown(self.given, self.given_room, sizeof(int32_t))
+        if num_gpu:
+            memcpy(&self.given[self.n_given], gpu, num_gpu * sizeof(int32_t))
+        self.n_given += num_gpu
+        return 0
+
+    cdef int follow(self, double t) except -1 nogil:
+        """All that was told happens in its order, then time goes on to second ``t``."""
+        cdef int64_t i
+        qsort(self.changes, self.n_changes, sizeof(Change), gauge_compare)
+        for i in range(self.n_changes):
+            self.apply(&self.changes[i])
+            if self.recorded and not self.sample_s > 0:
+                self.keep_row()
+        self.n_changes = self.n_given = 0
+        self.pass_time(t)
+        self.now.kind, self.now.pod = SAMPLE, -1
+        return 0
+
+    cdef void apply(self, const Change* change) noexcept nogil:
+        """A job comes or goes."""
+        cdef int64_t i
+        cdef int32_t node
+        if isnan(self.began_s):
+            self.began_s = self.now.t = change.t
+        self.now.kind, self.now.pod = change.kind, change.job
+        if change.t < self.now.t:  # told late; it has waited since
+            self.area[0] += self.now.t - change.t
+        else:
+            self.pass_time(change.t)
+        if change.kind == ARRIVAL:
+            self.arrived += 1
+            self.arrived_gpu += 1000 * change.num_gpu
+            self.news = True
+        else:
+            self.finished += change.finished
+            self.dropped += not change.finished
+            self.now.counts[RUNNING] -= 1
+            self.now.totals[CPU_ALLOC] -= change.cpu_milli
+            self.now.totals[MEM_ALLOC] -= change.memory_mib
+            for i in range(change.at, change.at + change.num_gpu):
+                node = self.node_of_gpu[self.given[i]]
+                self.change(node, self.used[node] - 1)
+        self.count()
+
+    cdef void pass_time(self, double t) noexcept nogil:
+        """Everything was as it is until ``t``, seconds; before the first arrival nothing counts."""
+        cdef double span = t - self.now.t
+        cdef int64_t frag = 0
+        cdef int k
+        if isnan(self.began_s):
+            return
+        for k in range(FRAG, CPU_MW):
+            frag += self.now.totals[k]
+        frag -= self.now.totals[SATISFIED]
+        self.area[0] += span * self.now.counts[PENDING]
+        self.area[1] += span * self.now.totals[CPU_ALLOC]
+        self.area[2] += span * self.now.totals[CPU_CAP]
+        self.area[3] += span * self.now.totals[GPU_ALLOC]
+        self.area[4] += span * self.now.totals[GPU_CAP]
+        self.area[5] += span * frag
+        self.area[6] += span * (self.now.totals[CPU_MW] + self.now.totals[GPU_MW])
+        self.now.t = t
+
+    cdef void count(self) noexcept nogil:
+        """Bring the counts of jobs up to date; who has come, is not gone and does not run waits."""
+        self.now.counts[FINISHED], self.now.counts[UNPLACED] = self.finished, self.dropped
+        self.now.counts[PENDING] = self.arrived - self.finished - self.dropped - self.now.counts[RUNNING]
+        self.now.counts[ARRIVED_GPU] = self.arrived_gpu
+
+    cdef int note(self, int64_t turn, int64_t running) except -1 nogil:
+        """A round begins with so many jobs at work."""
+        if isnan(self.began_s):
+            return 0
+        self.now.seq, self.now.counts[RUNNING] = turn, running
+        self.count()
+        if self.news and self.arrived_gpu <= self.now.totals[GPU_CAP]:
+            self.at_capacity = self.now
+        self.news = False
+        if self.recorded and self.now.t >= self.next_s:
+            if self.sample_s > 0:
+                self.next_s = self.now.t + self.sample_s
+            self.keep_row()
+        return 0
+
+    cdef int keep_row(self) except -1 nogil:
+        if self.n_rows == self.row_room:
+            self.rows = <Row*> gangs_grown(self.rows, 2 * self.row_room + 64, sizeof(Row))
+            self.row_room = 2 * self.row_room + 64
+        self.rows[self.n_rows] = self.now
+        self.n_rows += 1
+        return 0
+
+    def drained(self):
+        """Rows since the last call, as the bytes of their records."""
+        rows = PyBytes_FromStringAndSize(<char*> self.rows, self.n_rows * sizeof(Row))
+        self.n_rows = 0
+        return rows
+
+    def close(self, double t):
+        """The run is over at ``t`` seconds."""
+        self.follow(t)
+        self.now.kind = END
+        if self.recorded and not isnan(self.began_s):
+            self.keep_row()
+
+    def state(self):
+        """(the row of now, the last one with arrived demand within the capacity, quantities over time)."""
+        areas = dict(zip(AREAS, [self.area[k] for k in range(N_AREAS)], strict=True))
+        areas["seconds"] = 0.0 if isnan(self.began_s) else self.now.t - self.began_s
+        first = PyBytes_FromStringAndSize(<char*> &self.now, sizeof(Row))
+        return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
+
+    cpdef int verify(self) except -1:
+        """Totals are the sums over all nodes."""
+        cdef int64_t total
+        cdef int32_t node, k
+        for k in range(N_TOTALS):
+            if k == CPU_ALLOC or k == MEM_ALLOC:
+                continue  # no matter of nodes
+            total = 0
+            for node in range(self.shape_of_node.shape[0]):
+                total += self.totals__sut[self.shape_of_node[node], self.used[node], k]
+            assert total == self.now.totals[k], f"total {k} is {self.now.totals[k]}, its nodes have {total}"
+        return 0

@@ -1,0 +1,9 @@
+# The order in which a round's work is credited.
+from libc.stdint cimport int32_t
+from fastsim_ext.rounds.leases cimport Task
+
+cdef struct Due:
+    double finish_s
+    int32_t task
+
+cdef void dues_sorted(const Task* tasks, Due* dues, Due* spare, int32_t n, bint mixed) noexcept nogil

@@ -1,0 +1,36 @@
+# What a job of an ordered run asks for, holds and remembers, row by row beside the table of gangs.
+cimport cython
+from libc.stdint cimport int32_t, uint8_t
+from fastsim_ext.rounds.job_table cimport Gang, GangTable
+from fastsim_ext.sort_keys cimport MOST_TERMS, Yard
+
+cdef enum:
+    RESOURCES = 3        # milli-CPU, MiB of memory, MB/s of storage
+
+cdef struct Stake:
+    double[RESOURCES] need       # of the whole gang, for which it runs at its own speedup
+    double[RESOURCES] given      # in this round
+    double step_s                # of one step at the fair share, on the best GPU model
+    double own_speedup, speedup  # over the fair share: with what it needs; now
+    double attained_s            # at work so far, not times GPUs
+    double last_s                # end of the last round it ran in; its arrival before that
+    int32_t priority             # 1: it has waited for too long
+    int32_t model, seat, seats   # GPU model; its first seat, or -1; how many it has
+    uint8_t plain                # it progresses as with its fair share in this round
+
+
+@cython.final
+cdef class StakeTable:
+    cdef Stake* stakes
+    cdef int32_t* order          # rows in the order of the last round, newcomers at the end
+    cdef int32_t* spare
+    cdef double* keys            # terms for each row
+    cdef int32_t n, room, terms
+    cdef int32_t[MOST_TERMS] term
+    cdef double[MOST_TERMS] sign
+    cdef const double[::1] level_s       # GPU seconds at which a job goes to the next level
+    cdef int reserve(self, int32_t n) except -1 nogil
+    cdef int enter(self, const Stake* new) except -1 nogil
+    cdef void compact(self, GangTable table) noexcept nogil
+    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil
+    cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil

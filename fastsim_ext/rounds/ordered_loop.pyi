@@ -1,0 +1,78 @@
+"""The loop of a run in ordered rounds: jobs arrive, are put in order, get GPUs and all that goes with them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.job_table import GangTable
+from fastsim_ext.rounds.leases import Leases
+from fastsim_ext.rounds.ordered_jobs import StakeTable
+from fastsim_ext.rounds.resource_shares import Portions
+from fastsim_ext.rounds.round_log import Ledger
+from fastsim_ext.rounds.server_allocation import Seats
+
+class Turns:
+    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
+
+    table: GangTable
+    stakes: StakeTable
+    seats: Seats
+    portions: Portions
+    leases: Leases
+    ledger: Ledger
+    gauge: Gauge | None
+    now_s: float
+    end_s: float
+    done_s: float
+    spoilt_gpu_s: float
+    next_price_s: float
+    rounds: int
+    calls: int
+    ended: int
+    max_active: int
+    job_rounds: int
+    def __init__(
+        self,
+        gpus: Sequence[int],
+        servers: Sequence[int],
+        cap__sr: Any,
+        base: Sequence[int],
+        need__kr: Any,
+        speedup__k: Any,
+        step_s__kg: Any,
+        terms: Sequence[tuple[int, float]],
+        level_s: Any,
+        packed__k: Any,
+        *,
+        mechanism: int,
+        narrow: bool,
+        sticky: bool,
+        blocking: bool,
+        admit: float,
+        round_s: float,
+        begin_s: float,
+        restart_s: float,
+        until_s: float,
+        starving_s: float,
+        first: int,
+        last: int,
+        recorded: bool,
+        quirks: Sequence[bool],
+        gauge: Gauge | None = None,
+    ) -> None: ...
+    def feed(
+        self, submit: Any, kind: Any, num_gpu: Any, total: Any, weight: Any, deadline: Any, tenant: Any, closed: bool
+    ) -> None:
+        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+    def reprice(self, price: Any, next_change_s: float) -> None:
+        """Prices from now on, $/h for a GPU of each model, until they may change again."""
+    def asked(self) -> list[int]:
+        """Rows of the jobs that run in this round, in their order, if somebody outside says what they get."""
+    def tell(self, need__jr: Any, speedup__j: Any) -> None:
+        """What each of those jobs gets, and how fast it is with that."""
+    def advance(self, budget: int) -> int:
+        """Play on, at most ``budget`` rounds; returns why it stopped."""
+    def drained(self) -> bytes:
+        """Records of rounds since the last call, as bytes."""
+    def verify(self) -> int:
+        """Tables, seats and totals are sound."""

@@ -1,0 +1,64 @@
+"""What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.rounds.leases cimport Task
+
+
+@cython.final
+cdef class Ledger:
+    """Two growing lists of records."""
+
+    def __dealloc__(self):
+        free(self.gone)
+        free(self.moments)
+        free(self.gpu)
+
+    cdef int close(self, const Gang* gang) except -1 nogil:
+        """Note a job that has ended."""
+        if self.n_gone == self.gone_room:
+            self.gone = <Gang*> gangs_grown(self.gone, 2 * self.gone_room + 64, sizeof(Gang))
+            self.gone_room = 2 * self.gone_room + 64
+        self.gone[self.n_gone] = gang[0]
+        self.n_gone += 1
+        return 0
+
+    cdef int note(self, Leases leases, int32_t task, int64_t turn, double now_s) except -1 nogil:
+        """Note what a candidate does in a round, and its GPUs if it did not have them before."""
+        cdef const Task* t = &leases.tasks[task]
+        cdef int64_t held = -1 if t.kept else self.hold(&leases.gpu[t.held], t.num_gpu)
+        if self.n_moments == self.moment_room:
+            self.moments = <Moment*> gangs_grown(self.moments, 2 * self.moment_room + 64, sizeof(Moment))
+            self.moment_room = 2 * self.moment_room + 64
+        self.moments[self.n_moments] = Moment(
+            turn, t.id, t.mate_id, now_s, t.finish_s, t.priority, t.deficit, t.model, t.num_gpu, held
+        )
+        self.n_moments += 1
+        return 0
+
+    cdef int64_t hold(self, const int32_t* gpu, int32_t count) except -2 nogil:
+        """Note GPUs; answers how many were noted before, ever."""
+        cdef int64_t before = self.n_gpu
+        if self.n_gpu + count > self.gpu_room:
+            self.gpu = <int32_t*> gangs_grown(self.gpu, 2 * (self.gpu_room + count), sizeof(int32_t))
+            self.gpu_room = 2 * (self.gpu_room + count)
+        memcpy(&self.gpu[self.n_gpu], gpu, count * sizeof(int32_t))
+        self.n_gpu += count
+        return self.gpu_drained + before
+
+    cdef int64_t waiting(self) noexcept nogil:
+        """Records that nobody has taken yet."""
+        return self.n_gone + self.n_moments
+
+    def drained(self):
+        """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""
+        parts = (PyBytes_FromStringAndSize(<char*> self.gone, self.n_gone * sizeof(Gang)),
+                 PyBytes_FromStringAndSize(<char*> self.moments, self.n_moments * sizeof(Moment)),
+                 PyBytes_FromStringAndSize(<char*> self.gpu, self.n_gpu * sizeof(int32_t)))
+        self.gpu_drained += self.n_gpu
+        self.n_gone = self.n_moments = self.n_gpu = 0
+        return parts

@@ -1,0 +1,18 @@
+"""All that a run in rounds is between two of them, as numbers and bytes, and the way back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastsim_ext.rounds.share_loop import Rounds
+
+def arrived(run: Rounds) -> int:
+    """How many jobs have arrived."""
+
+def snapshot(run: Rounds) -> tuple[dict[str, float], dict[str, bytes]]:
+    """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
+
+def restore(run: Rounds, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
+    """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
+
+def doubt(run: Rounds) -> None:
+    """The next round asks for shares as soon as it may: another policy is at work."""

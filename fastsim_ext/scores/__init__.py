@@ -1,0 +1,1 @@
+"""Points of a node for a pod: pure functions."""

@@ -1,0 +1,1 @@
+"""One decision: by scan, and by index with the same answer."""

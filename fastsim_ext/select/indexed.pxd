@@ -1,0 +1,40 @@
+# The fast spelling of a decision: columns for frequent pod classes, bounds for rare ones.
+from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.select.class_frequency cimport Habit
+from fastsim_ext.select.points_cache cimport Answers
+from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.score_columns cimport ColumnTable
+from fastsim_ext.types cimport Node, Pod
+
+cdef class Indexed(Selector):
+    cdef readonly ColumnTable table
+    cdef Answers answers
+    cdef Habit* classes
+    cdef Habit* bounds                  # by family and CPU step
+    cdef int class_room
+    cdef int64_t largest_cpu, next_sweep, next_pack
+    cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
+    # what decides where columns pay, see fastsim.engine.online.kernel_columns.HABITS
+    cdef double window, long_window, upkeep_ns, look_ns, search_ns, miss_ns, worth_ns
+    cdef int64_t sweep_every, pack_every, few_classes
+    cdef readonly int64_t changes, built, packed, scans, searches, looked_at
+    cdef double cost                    # of the last search, in nanoseconds
+    cdef int settle(self) except -1 nogil
+    cdef Habit* habit_of(self, int32_t owner) noexcept nogil
+    cdef int32_t column_for(self, int cls) except -2 nogil
+    cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil
+    cdef Habit* bound_of(self, const Pod* pod) noexcept nogil
+    cdef Habit* bound_below(self, Habit* habit) noexcept nogil
+    cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil
+    cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil
+    cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
+    cdef bint suits(self, int n, const Pod* pod) noexcept nogil
+    cdef int64_t worth(self, int n, const Pod* pod, int* furthest) noexcept nogil
+    cdef int64_t growth(self, int n, const Node* node, const Pod* pod) noexcept nogil
+    cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
+    cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,
+                      int32_t* out) noexcept nogil
+    cdef int32_t lane_for(self, int cls) except -2 nogil
+    cdef int sweep(self) except -1 nogil
+    cdef void renumber(self) noexcept nogil
+    cpdef int verify(self) except -1

@@ -1,0 +1,442 @@
+"""What every node is worth to one pod class, kept for many classes and corrected node by node.
+
+A placement changes one node, so a column once made only needs the nodes that changed. A column is a
+tree of maxima over the nodes, of the class's total or of how far the node got in the filter. What all
+columns say of a node lies side by side and is corrected in one pass. Columns that ask for the same
+devices form a family and share what follows from the devices alone. A bound is a column for all pods
+of a family that ask for at least so much CPU.
+"""
+
+from array import array
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from fastsim_ext.memory cimport ahead
+from fastsim_ext.scores.frag_grouped cimport View
+from fastsim_ext.scores.points cimport points_bound, points_bounded, points_frag, points_viewed
+from fastsim_ext.scores.power cimport power_savings
+from fastsim_ext.select.class_demands cimport (
+    ROOM, SMALL_UNFIT, SMALL_WORST, TERMS, UNFIT, WORST, Needs, needs_drop, needs_judge, needs_known, needs_one,
+    needs_plan, needs_set,
+)
+from fastsim_ext.select.max_tree cimport (
+    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant,
+    tree_put, tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
+)
+from fastsim_ext.select.max_tree_updates cimport climb_up
+from fastsim_ext.select.state_memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
+from fastsim_ext.state.node_table cimport NodeTable
+from fastsim_ext.state.pod_table cimport NO_NODE
+from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod, Typical
+
+ONE = array("q", [1])
+
+cdef enum:
+    FAMILIES = 128               # most families
+    ABREAST = 4                  # nodes whose states are looked up at the same time
+
+
+def stretches(plan):
+    """Whether totals depend on extremes over the nodes; ``plan`` as in a Selector."""
+    # One term alone has its largest total where its points are largest, however they are stretched; its smallest
+    # points may become equal.
+    alone = len(plan["kernel"]) == 1 and plan["weight"][0] >= 0
+    return not alone and any(normalise != NORM_NONE for normalise in plan["normalise"])
+
+
+def narrows(plan):
+    """Whether totals take one byte: of one term alone their order is that of its points, whatever its weight."""
+    return len(plan["kernel"]) == 1 and plan["weight"][0] > 0 and plan["kernel"][0] in (FGD, GPU_PACKING)
+
+
+cdef class ColumnTable:
+    """The columns of one plan over one table of nodes; ``plan`` as in a Selector."""
+
+    def __init__(self, NodeTable nodes, plan, Memo memo, kind, state_of):
+        cdef const int32_t[::1] kinds = kind
+        cdef int term, n
+        self.nodes, self.memo, self.state_of = nodes, memo, state_of
+        for n in range(nodes.count):
+            nodes.records[n].kind = kinds[n]
+        self.kernel, self.normalise, self.weight = plan["kernel"], plan["normalise"], plan["weight"]
+        self.dim, self.norm, self.figure = plan["dim"], plan["norm"], plan["figure"]
+        self.n_terms = self.kernel.shape[0]
+        if self.n_terms > TERMS:
+            raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
+        self.columns = <Column*> calloc(ROOM, sizeof(Column))
+        self.trees = <Tree*> calloc(ROOM, sizeof(Tree))
+        self.groves = <Grove*> calloc(ROOM, sizeof(Grove))
+        self.points = <Grove*> calloc(ROOM * TERMS, sizeof(Grove))
+        self.families = <Family*> calloc(FAMILIES, sizeof(Family))
+        self.place = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
+        self.verdict = <int32_t*> calloc(ROOM, sizeof(int32_t))
+        self.total = <int32_t*> calloc(ROOM, sizeof(int32_t))
+        self.raw = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
+        self.needs = <Needs*> calloc(1, sizeof(Needs))
+        if (self.columns == NULL or self.trees == NULL or self.groves == NULL or self.points == NULL
+                or self.families == NULL or self.place == NULL or self.verdict == NULL or self.raw == NULL
+                or self.total == NULL or self.needs == NULL):
+            raise MemoryError()
+        needs_plan(self.needs, max(nodes.model, default=-1) + 1)
+        self.bounded, self.dear, self.stretched = True, -1, stretches(plan)
+        self.kept = any(figure >= 0 for figure in self.figure)
+        for term in range(self.n_terms):
+            self.bounded = self.bounded and points_bounded(self.kernel[term]) and self.weight[term] >= 0
+            if self.kernel[term] == FGD and self.normalise[term] == NORM_NONE and self.weight[term] >= 0:
+                self.dear = term
+        self.bounded = self.bounded and not self.stretched
+        self.narrow = narrows(plan)
+        self.unfit, self.worst = (SMALL_UNFIT, SMALL_WORST) if self.narrow else (UNFIT, WORST)
+        if self.narrow:
+            self.weight = ONE
+        rows = 1 + self.n_terms if self.stretched else 1
+        habits = plan["habits"]
+        room = habits["columns_bytes"] // ((2 if self.narrow else 6) * rows * max(nodes.count, 1))
+        self.limit = max(habits["least_columns"], min(ROOM, room))
+        self.gaps = habits["most_gaps"]
+        nodes.watched = True
+
+    def __dealloc__(self):
+        cdef int c
+        if self.columns != NULL:
+            for c in range(ROOM):
+                free(self.columns[c].tallies)
+                tree_fell(&self.groves[c])
+            for c in range(ROOM * TERMS):
+                tree_fell(&self.points[c])
+        if self.needs != NULL:
+            free(self.needs.closed)
+        free(self.columns)
+        free(self.trees)
+        free(self.groves)
+        free(self.points)
+        free(self.families)
+        free(self.place)
+        free(self.verdict)
+        free(self.total)
+        free(self.raw)
+        free(self.needs)
+
+    def restart(self, Memo memo):
+        """Forget all columns and keep points in another memo from now on."""
+        cdef int c
+        for c in range(self.n_columns):
+            self.drop(c)
+        self.n_columns = self.n_families = 0
+        self.memo = memo
+        self.state_of[:] = -1
+
+    cdef int32_t state(self, int n) except -1 nogil:
+        """The number of the state that node ``n`` is in."""
+        cdef int32_t found = self.state_of[n]
+        cdef Key key
+        if found >= 0 and self.generation == self.memo.generation:
+            return found
+        self.memo.describe(&self.nodes.records[n], &key)
+        return self.number(n, &key)
+
+    cdef int32_t number(self, int n, const Key* key) except -1 nogil:
+        """The number of the state that node ``n`` is in, which has this key."""
+        cdef int32_t found = self.memo.state(key)
+        if self.generation != self.memo.generation:    # numbers given before it forgot mean nothing now
+            self.generation = self.memo.generation
+            self.state_of[:] = -1
+        self.state_of[n] = found
+        return found
+
+    cdef void expect(self, int n) noexcept nogil:
+        """Node ``n`` will change soon: of large clusters, its leaves are not in the cache."""
+        cdef int g
+        ahead(&self.state_of[n])
+        for g in range((self.n_columns + ROW - 1) // ROW):
+            tree_expect(&self.groves[g], n, g == 0)
+
+    cdef int changed(self, const int32_t* nodes, int count) except -1 nogil:
+        """Some nodes are not as they were: correct every column.
+
+        What the memo knows of a few of them at a time is on its way while others are corrected.
+        """
+        cdef Key[ABREAST] key
+        cdef int i, few
+        cdef int first = 0
+        for i in range(count):
+            self.state_of[nodes[i]] = -1
+        while first < count and self.n_used > 0:
+            few = min(count - first, ABREAST)
+            if self.kept:
+                for i in range(few):
+                    self.memo.describe(&self.nodes.records[nodes[first + i]], &key[i])
+                for i in range(few):
+                    self.memo.expect(&key[i])
+            for i in range(few):
+                if self.kept and self.nodes.present[nodes[first + i]]:
+                    self.number(nodes[first + i], &key[i])
+                self.revalue(nodes[first + i], 0, self.n_columns)
+            first += few
+        return 0
+
+    cdef int revalue(self, int n, int first, int last) except -1 nogil:
+        """Value node ``n`` anew for the columns from ``first`` to before ``last``."""
+        cdef const Node* node = &self.nodes.records[n]
+        cdef View view
+        cdef int c, term
+        if self.nodes.present[n]:
+            needs_judge(self.needs, first, last, node, node.slots <= 0, self.unfit, self.verdict)
+            view.groups, view.node = NULL, node
+            for term in range(self.n_terms):
+                self.value(term, n, first, last, &view)
+        else:
+            for c in range(first, last):
+                self.verdict[c] = self.unfit + NO_NODE
+        self.add_up(n, first, last)
+        entered(self, n, first, last)
+        return 0
+
+    cdef int value(self, int term, int n, int first, int last, View* view) except -1 nogil:
+        """Raw points of one term on node ``n``, for the columns that it fits."""
+        cdef int32_t* raw = self.raw + term * ROOM
+        cdef char* row
+        cdef int c
+        view.n_offers = 0
+        if self.kernel[term] == PWR:
+            power_savings(view.node, self.needs.cpu, self.needs.most, self.needs.idle, first, last, self.verdict, raw)
+            return 0
+        if self.figure[term] < 0:
+            for c in range(first, last):
+                if self.verdict[c] == 0:
+                    raw[c] = self.worked_out(term, c, n, view)
+            return 0
+        row = self.memo.row(self.state(n))
+        if not memo_spread(row, self.memo.coarse, NULL if self.straight else self.place + term * ROOM, self.verdict,
+                           first, last, raw):
+            return 0
+        if last - first > 1:
+            self.fill(term, n, row, view)
+        else:
+            raw[first] = self.worked_out(term, first, n, view)
+            memo_keep(row, self.place[term * ROOM + first], self.memo.coarse, raw[first])
+        return 0
+
+    cdef void fill(self, int term, int n, char* row, View* view) noexcept nogil:
+        """Work out what the memo does not know, family by family, because they share offers."""
+        cdef int32_t* raw = self.raw + term * ROOM
+        cdef const Typical* typical = &self.nodes.target.typical
+        cdef const Column* column
+        cdef int f
+        cdef int32_t c
+        cdef bint frag = self.kernel[term] == FGD and (not self.stretched or term == self.dear)
+        if frag:
+            self.nodes.look(view.node, n, view)
+        for f in range(self.n_families):
+            view.n_offers = 0
+            c = self.families[f].first
+            while c >= 0:
+                column = &self.columns[c]
+                if raw[c] == UNKNOWN and self.verdict[c] == 0:
+                    raw[c] = (points_frag(&column.pod, column.most_cpu >= 0, typical, view) if frag
+                              else self.worked_out(term, c, n, view))
+                    memo_keep(row, self.place[term * ROOM + c], self.memo.coarse, raw[c])
+                c = self.columns[c].after
+
+    cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil:
+        """Raw points of one term; the groups' view and the offers are made when first needed."""
+        cdef const Column* column = &self.columns[c]
+        if self.stretched and column.most_cpu >= 0 and term != self.dear and self.kernel[term] != PWR:
+            return 0                     # such a bound is asked for the dear term only
+        if self.kernel[term] == FGD:
+            if view.groups == NULL:
+                self.nodes.look(view.node, n, view)
+            return points_frag(&column.pod, column.most_cpu >= 0, &self.nodes.target.typical, view)
+        if column.most_cpu >= 0:
+            return <int32_t> points_bound(self.kernel[term], &column.pod, column.most_cpu, view)
+        return <int32_t> points_viewed(self.kernel[term], &column.pod, &self.nodes.target.typical, self.dim[term],
+                                       self.norm[term], view)
+
+    cdef void add_up(self, int n, int first, int last) noexcept nogil:
+        """Totals of the columns that node ``n`` fits."""
+        cdef int term, c
+        cdef int32_t weight, stage, fits
+        cdef int32_t* verdict = self.verdict
+        cdef int32_t* total = self.total
+        cdef const int32_t* raw = self.raw
+        weight = <int32_t> self.weight[0]
+        for c in range(first, last):
+            total[c] = weight * raw[c]
+        for term in range(1, self.n_terms):
+            weight, raw = <int32_t> self.weight[term], self.raw + term * ROOM
+            for c in range(first, last):
+                total[c] += weight * raw[c]
+        for c in range(first, last):
+            stage, fits = verdict[c], total[c]       # both are read, so that compilers need no branch
+            verdict[c] = fits if stage == 0 else stage
+
+    cdef int32_t first(self, int32_t c, int32_t* top) noexcept nogil:
+        """The first node with the largest total of a column; the total, or how far it got, into ``top``."""
+        return tree_first(self.tree(c), top)
+
+    cdef const Tree* tree(self, int32_t c) noexcept nogil:
+        """The tree of a column, with every maximum as it should be."""
+        climb_up(&self.groves[c // ROW])
+        return &self.trees[c]
+
+    cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
+        """A column that bounds a pod's points of the dear term where totals are stretched; here none."""
+        return -1
+
+    cdef int plant(self, int32_t c) except -1 nogil:
+        """Memory of a column, without values."""
+        cdef int grove, g
+        for grove in range(c // ROW + 1):    # changes go through all of them
+            if self.groves[grove].cells == NULL:
+                tree_plant(&self.groves[grove], self.nodes.count, ROW, 0, self.narrow)
+                for g in range(ROW):
+                    self.trees[grove * ROW + g] = tree_of(&self.groves[grove], g)
+        tree_clear(&self.trees[c])
+        return 0
+
+    cdef int32_t build(self, const Pod* pod, int64_t most_cpu, int32_t owner) except -2 nogil:
+        """A column with the value of every node, or -1 if there is no room for one."""
+        cdef int32_t c = 0
+        cdef int n
+        cdef Column* column
+        cdef int family = self.family_of(pod.num_gpu, pod.milli)
+        cdef int32_t lane = self.memo.lane(pod)
+        if self.n_used >= self.limit or family < 0 or lane < 0 or not needs_known(pod):
+            return -1
+        if lane < min(self.limit, 2 * (self.n_used + ROW)) and not self.columns[lane].used:
+            c = lane
+        while self.columns[c].used:
+            c += 1
+        self.straight = (self.n_used == 0 or self.straight) and c == lane and self.memo.each == 1
+        column = &self.columns[c]
+        column.pod, column.most_cpu, column.owner, column.family = pod[0], most_cpu, owner, family
+        column.lane, column.used = lane, True
+        for n in range(self.n_terms):
+            self.place[n * ROOM + c] = lane * self.memo.each + max(self.figure[n], 0)
+        needs_set(self.needs, c, pod)
+        self.plant(c)
+        surveyed(self, c)
+        tree_sum_up(&self.trees[c])
+        self.n_columns = max(self.n_columns, c + 1)
+        self.n_used += 1
+        column.after = self.families[family].first
+        self.families[family].first = c
+        return c
+
+    cdef int family_of(self, int num, int milli) noexcept nogil:
+        """The family of a device request, new or known; -1 if there are too many."""
+        cdef int f = 0
+        while f < self.n_families and not (self.families[f].num == num and self.families[f].milli == milli):
+            f += 1
+        if f == FAMILIES:
+            return -1
+        if f == self.n_families:
+            self.n_families += 1
+            self.families[f].num, self.families[f].milli, self.families[f].first = num, milli, -1
+        return f
+
+    cdef void drop(self, int32_t c) noexcept nogil:
+        """Give up a column; its place goes to the next one."""
+        cdef int32_t* link = &self.families[self.columns[c].family].first
+        if not self.columns[c].used:
+            return
+        while link[0] != c:
+            link = &self.columns[link[0]].after
+        link[0] = self.columns[c].after
+        self.columns[c].used = False
+        needs_drop(self.needs, c)
+        self.n_used -= 1
+
+    cdef int pack(self) except -1 nogil:
+        """Move the last columns, with their places in the memo, into the gaps that others left; 1 if that pays."""
+        cdef int32_t[ROOM] lane
+        cdef int32_t c
+        cdef int32_t gap = 0
+        if self.n_columns - self.n_used <= self.gaps or self.stretched or not self.straight:
+            return 0
+        for c in range(self.n_used):
+            lane[c] = c
+        for c in range(self.n_used, self.n_columns):
+            if self.columns[c].used:
+                while self.columns[gap].used:
+                    gap += 1
+                renumbered(self, c, gap)
+                lane[gap] = c
+        self.n_columns = self.n_used
+        self.memo.relane(&lane[0], self.n_used)
+        return 1
+
+    cpdef int verify(self) except -1:
+        """Every column says of every node what it would say if it were made now, from points worked out anew."""
+        cdef int c, n, term
+        cdef int32_t kept
+        cdef View view
+        for n in range(self.nodes.n_changed):
+            self.changed(&self.nodes.changed[n], 1)
+        for c in range(self.n_columns):
+            if not self.columns[c].used:
+                continue
+            assert tree_sound(self.tree(c)), f"column {c}: a maximum is not that of its nodes"
+            for n in range(self.nodes.count):
+                self.state_of[n] = -1
+                kept = tree_leaf(&self.trees[c], n)
+                self.revalue(n, c, c + 1)
+                assert kept == tree_leaf(&self.trees[c], n), f"column {c}, node {n}: kept {kept}"
+                view.node, view.groups, view.n_offers = &self.nodes.records[n], NULL, 0
+                for term in range(self.n_terms if kept > self.worst else 0):
+                    raw = self.worked_out(term, c, n, &view)
+                    assert self.raw[term * ROOM + c] == raw, f"column {c}, node {n}, term {term}: not {raw}"
+        return 0
+
+
+cdef int surveyed(ColumnTable table, int c) except -1 nogil:
+    """Value every node for a new column, without its tree; points of a single term most often from the memo."""
+    cdef const Node* node
+    cdef View view
+    cdef bint single = table.n_terms == 1 and table.kept and not table.stretched
+    cdef int64_t wide = table.memo.row_bytes(table.memo.lane_room)
+    cdef int32_t verdict, figure
+    cdef int n, term
+    for n in range(table.nodes.count):
+        node, figure = &table.nodes.records[n], UNKNOWN
+        verdict = table.unfit + NO_NODE
+        if table.nodes.present[n]:
+            verdict = needs_one(table.needs, c, node, node.slots <= 0, table.unfit)
+        if verdict == 0 and single and table.state_of[n] >= 0 and table.generation == table.memo.generation:
+            figure = memo_figure(table.memo.rows + table.state_of[n] * wide, table.place[c], table.memo.coarse)
+        if figure != UNKNOWN:
+            verdict = <int32_t> table.weight[0] * figure
+        elif verdict == 0:
+            table.verdict[c], view.groups, view.node = 0, NULL, node
+            for term in range(table.n_terms):
+                table.value(term, n, c, c + 1, &view)
+            table.add_up(n, c, c + 1)
+            verdict = table.verdict[c]
+        tree_write(&table.trees[c], n, verdict)
+    return 0
+
+
+cdef void entered(ColumnTable table, int n, int first, int last) noexcept nogil:
+    """Put what node ``n`` is worth in its places."""
+    cdef int grove
+    if last - first == 1:
+        tree_put(&table.trees[first], n, table.verdict[first])
+        return
+    for grove in range((last + ROW - 1) // ROW):
+        tree_put_row(&table.groves[grove], n, table.verdict + grove * ROW)
+
+
+cdef void renumbered(ColumnTable table, int32_t c, int32_t to) noexcept nogil:
+    """Give a column another number, which nobody has."""
+    cdef int term
+    cdef int32_t* link = &table.families[table.columns[c].family].first
+    while link[0] != c:
+        link = &table.columns[link[0]].after
+    link[0] = to
+    table.columns[to] = table.columns[c]
+    table.columns[to].lane = to
+    table.columns[c].used = False
+    for term in range(table.n_terms):
+        table.place[term * ROOM + to] = to + max(table.figure[term], 0)
+    needs_set(table.needs, to, &table.columns[to].pod)
+    needs_drop(table.needs, c)
+    tree_repeat(table.tree(c), &table.trees[to])

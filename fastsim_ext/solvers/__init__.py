@@ -1,0 +1,1 @@
+"""Interior point, knapsack, L-BFGS-B."""

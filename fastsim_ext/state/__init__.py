@@ -1,0 +1,1 @@
+"""Node, pod and event tables; the only writers of their columns."""

@@ -1,0 +1,50 @@
+"""What the loop tells of pods when something ends, and the values that are kept of it: waits, slowdowns, losses."""
+
+from libc.stdint cimport int64_t
+from fastsim_ext.state.pod_table cimport FINISHED
+
+
+cdef inline void span_add(double[:, ::1] room, int64_t* count, int what, double value) noexcept nogil:
+    """One more value of a row."""
+    room[what, count[what]] = value
+    count[what] += 1
+
+
+cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
+    """The values of ``n`` outcome rows into the rows of SPANS; see WorkTable.spans()."""
+    cdef int64_t[SPANS] count
+    cdef int64_t preemptions = 0
+    cdef int64_t restarts = 0
+    cdef int k
+    if room.shape[0] != SPANS or room.shape[1] < n:
+        raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected {SPANS} of {n}")
+    for k in range(SPANS):
+        count[k] = 0
+    with nogil:
+        for _ in range(n):
+            if row.attempt == 0 and row.node >= 0 and row.closes & INTERVAL:
+                span_add(room, count, WAIT, row.start - row.submit)
+            if row.reason == FINISHED:
+                span_add(room, count, JCT, row.end - row.submit)
+                if row.ideal > 0:
+                    span_add(room, count, SLOWDOWN, (row.end - row.submit) / row.ideal)
+                if row.paused > 0:
+                    span_add(room, count, PAUSED, row.paused)
+            if row.closes & POD:
+                preemptions += row.preemptions
+                restarts += outcome_restarts(row)
+                if row.lost > 0:
+                    span_add(room, count, LOST, row.lost)
+                if row.spoilt > 0:
+                    span_add(room, count, SPOILT, row.spoilt)
+            row += 1
+    return [count[k] for k in range(SPANS)], preemptions, restarts
+
+
+def spans_of(const unsigned char[::1] rows, double[:, ::1] room):
+    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
+    if rows.shape[0] % <int64_t> sizeof(Outcome):
+        raise ValueError(f"{rows.shape[0]} bytes are no outcome rows")
+    if not rows.shape[0]:
+        return [0] * SPANS, 0, 0
+    return outcome_spans(<const Outcome*> &rows[0], rows.shape[0] // <int64_t> sizeof(Outcome), room)

@@ -1,0 +1,114 @@
+"""One seed leads the compiled search and the plain one through the same herds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fastsim.reference.rounds import genetic_search as by_hand
+from fastsim.reference.rounds.genetic_operators import fitness, repaired
+from fastsim_ext.adaptive.genetic_search import Search
+
+
+def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:
+    """A random search: what jobs have and want, in the order in which it is told."""
+    random = np.random.RandomState(seed)
+    most = random.randint(1, node_gpus * nodes + 1, jobs).astype(np.int32)
+    gpus = np.arange(int(most.max()) + 1)
+    speedup = gpus ** random.uniform(0.3, 1, (jobs, 2, 1))
+    begun = random.randint(0, 2, (1, jobs, nodes)).astype(np.int8)
+    base = repaired(random, begun, most, np.zeros_like(most), node_gpus)[0]
+    return {
+        "base": base, "speedup": speedup, "keeping": random.random_sample(jobs),
+        "share": np.full(jobs, 1 / (nodes * node_gpus)), "most": most,
+        "least": np.where(random.random_sample(jobs) < 0.2, most, 0).astype(np.int32), "node_gpus": node_gpus,
+    }  # fmt: skip
+
+
+@given(
+    st.tuples(st.integers(1, 10), st.integers(1, 6), st.integers(1, 5)), st.sampled_from([-1.0, 0.0, 0.5, -2.0]),
+    st.sampled_from([2, 7, 20]), st.integers(1, 6), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_the_same_seed_is_the_same_search(
+    shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int
+) -> None:
+    told = problem(*shape, seed)
+    ours, random = Search(seed, size), np.random.RandomState(seed)
+    judge = partial(
+        fitness, base__jn=told["base"], speedup__jsk=told["speedup"], keeping__j=told["keeping"],
+        share__j=told["share"], node_gpus=told["node_gpus"], power=power,
+    )  # fmt: skip
+    slow = by_hand.Search(
+        told["base"], lambda state: tuple(-part for part in judge(state)),  # type: ignore[arg-type,return-value]
+        told["most"], told["least"], told["node_gpus"], size,
+    )  # fmt: skip
+    states = told["base"][None]
+    for _ in range(2):  # the second search begins where the first one ended, states and stream
+        expected = slow.front(random, list(states), generations)
+        args: Any = (states, *told.values(), power, generations)
+        states, mean, utility = ours.front(*args)
+        assert states.tolist() == [state.tolist() for state in expected.states]
+        assert list(zip((-mean).tolist(), (-utility).tolist(), strict=True)) == expected.losses
+        stream: Any = random.get_state()
+        assert ours.stream_state() == (stream[1].tolist(), int(stream[2]))
+
+
+def searched(search: Search, generations: int = 5, **changes: Any) -> tuple[Any, Any, Any]:
+    """A search of a fixed problem."""
+    told = problem(3, 4, 4, 1) | changes
+    states = told.pop("states", told["base"][None])
+    args: Any = (states, *told.values(), -1.0, generations)
+    return search.front(*args)
+
+
+def test_who_wins_is_drawn_between_equals() -> None:
+    herd = by_hand.Herd([np.zeros((1, 1), np.int8)] * 2, [(0.0, 0.0)] * 2, [0, 0], [1.0, 1.0])
+    assert set(by_hand.winners(np.random.RandomState(1), herd, 20)) == {0, 1}
+
+
+def test_states_are_possible_and_nobody_beats_another() -> None:
+    told = problem(6, 4, 4, 3)
+    args: Any = (told["base"][None], *told.values(), -1.0, 30)
+    states, mean, utility = Search(2).front(*args)
+    assert (states >= 0).all() and (states.sum(axis=1) <= 4).all() and (states.sum(axis=2) <= told["most"]).all()
+    losses = list(zip((-mean).tolist(), (-utility).tolist(), strict=True))
+    assert not any(by_hand.beats(one, other) for one in losses for other in losses)
+
+
+def test_a_stream_goes_on_where_it_was_left() -> None:
+    whole, again = Search(5), Search(6)
+    searched(whole)
+    again.go_on(*whole.stream_state())
+    for one, other in zip(searched(whole), searched(again), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"states": np.zeros((0, 3, 4), np.int8)},
+        {"states": np.zeros((9, 3, 4), np.int8)},
+        {"states": np.zeros((1, 3, 5), np.int8)},
+        {"keeping": np.zeros(2)},
+        {"most": np.zeros(2, np.int32)},
+        {"speedup": np.zeros((3, 1, 4))},
+        {"node_gpus": 0},
+        {"node_gpus": 33},
+    ],
+)
+def test_other_shapes_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="the shape of a search"):
+        searched(Search(1, 8), **changes)
+
+
+def test_a_herd_and_a_stream_are_checked() -> None:
+    with pytest.raises(ValueError, match="a herd of nobody"):
+        Search(1, 0)
+    with pytest.raises(ValueError, match="the state of a stream"):
+        Search(1).go_on([1, 2], 0)
