@@ -14,7 +14,7 @@ from fastsim.engine.rounds.options import Job, RoundOptions
 from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting, setting_of
 from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.performance.oracle import Oracle
-from fastsim.reference.rounds.share_rounds import Rounds
+from tests.reference.rounds.share_rounds import Rounds
 
 GPUS = 36
 """GPUs of each of three models."""

@@ -15,9 +15,9 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
 from fastsim.engine.shares.plan import Setting
 from fastsim.policies import registry
-from fastsim.reference.rounds.ordered_rounds import Turns as Twin
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
+from tests.reference.rounds.ordered_rounds import Turns as Twin
 
 ORIGINAL_ROUNDS_PER_S = 33.0
 """Rounds of Synergy's own simulator in a second of CPU time: fifo + tune, 128 GPUs, 9 jobs an hour, 1,135 jobs."""

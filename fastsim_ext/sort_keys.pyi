@@ -5,4 +5,4 @@ from collections.abc import Iterable
 from typing import Any
 
 def terms(numbers: Iterable[int], claim: Any, yard: Any, level_s: Any) -> list[float]:
-    """These terms of one claim: numbers by name, as in ``fastsim.reference.rounds.sort_keys``."""
+    """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""

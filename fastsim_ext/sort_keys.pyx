@@ -51,7 +51,7 @@ cdef double claim_term(int32_t term, const Claim* claim, const Yard* yard, const
 
 
 def terms(numbers, claim, yard, const double[::1] level_s):
-    """These terms of one claim: numbers by name, as in ``fastsim.reference.rounds.sort_keys``."""
+    """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
     cdef Claim c = Claim(claim.submit_s, claim.last_s, claim.left_s, claim.total_s, claim.attained_s, claim.gpus,
                          claim.cpu_milli, claim.memory_mib, claim.weight, claim.priority)
     cdef Yard y = Yard(yard.now_s, yard.gpus, yard.cpu_milli, yard.memory_mib, False)

@@ -12,17 +12,17 @@ import pyarrow as pa
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
-from fastsim.reference.online.devices import devices
-from fastsim.reference.online.dot import best_group
-from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference.online.nodes import Node, Shape, sub_devices, taken
-from fastsim.reference.online.scores import raw_score
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.select.indexed import Indexed
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.select.state_memo import Memo
 from fastsim_ext.state.node_table import NodeTable, TypicalTable
 from fastsim_ext.state.pod_table import WorkTable
+from tests.reference.online.devices import devices
+from tests.reference.online.dot import best_group
+from tests.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from tests.reference.online.nodes import Node, Shape, sub_devices, taken
+from tests.reference.online.scores import raw_score
 
 GPU_WATTS = {
     "T4": (10, 70), "A10": (30, 150), "P100": (25, 250), "V100M16": (30, 300), "V100M32": (30, 300),

@@ -26,16 +26,16 @@ from fastsim.engine.online.plan import (
     ScoreTerm,
 )
 from fastsim.hardware.model_catalog import Catalog, GpuModel
-from fastsim.reference.online.frag import Fragmentation
-from fastsim.reference.online.nodes import Node, empty_node, taken
-from fastsim.reference.online.select import Selection
-from fastsim.reference.online.tables import pods, shapes
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.scenario.sort_keys import SERVED
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.frag import Fragmentation
+from tests.reference.online.nodes import Node, empty_node, taken
+from tests.reference.online.select import Selection
+from tests.reference.online.tables import pods, shapes
 
 
 def scenarios_per_run(many: int) -> int:

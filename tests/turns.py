@@ -19,8 +19,8 @@ from fastsim.engine.shares.plan import Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
-from fastsim.reference.rounds.ordered_rounds import Active, Turns
 from fastsim.scenario.sort_keys import TERMS
+from tests.reference.rounds.ordered_rounds import Active, Turns
 
 MODELS = ("a", "b", "c")
 

@@ -1,5 +1,5 @@
 """One job that trains: where it is, what it knows, what it has used. By hand:
-`fastsim.reference.rounds.adaptive_job`."""
+`tests.reference.rounds.adaptive_job`."""
 
 cimport cython
 from libc.math cimport NAN, ceil, isnan, rint

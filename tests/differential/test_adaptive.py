@@ -12,9 +12,9 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.engine.adaptive.run import Rounds, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
-from fastsim.reference.rounds.adaptive_job import JobByHand, ring_of
 from fastsim_ext.adaptive.training_job import Trainee
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
+from tests.reference.rounds.adaptive_job import JobByHand, ring_of
 from tests.strategies import scenarios_per_run
 
 ROUNDS = 60

@@ -15,8 +15,8 @@ from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.goodput_table import Offers
 from fastsim.policies.deciders.sia_decider import SiaDecider
 from fastsim.policies.deciders.sia_values import Singles
-from fastsim.reference.rounds.adaptive_rounds import played_by_hand
 from tests.adaptive import adaptive_setting, random_jobs, told_of
+from tests.reference.rounds.adaptive_rounds import played_by_hand
 from tests.strategies import scenarios_per_run
 
 

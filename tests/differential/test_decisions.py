@@ -13,15 +13,15 @@ from fastsim.decisions.replay import AskedPod, Decision, replayed
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.tables import REASONS
-from fastsim.reference.online.devices import devices
-from fastsim.reference.online.engine import ReferenceEngine
-from fastsim.reference.online.nodes import STAGES, Node, stage
-from fastsim.reference.online.scores import normalised
-from fastsim.reference.online.select import Choice, Selection
-from fastsim.reference.online.tables import Outcome
-from fastsim.reference.online.waiting_line import Entry
 from fastsim.simulation.simulate import Prepared
 from tests.backends import bits
+from tests.reference.online.devices import devices
+from tests.reference.online.engine import ReferenceEngine
+from tests.reference.online.nodes import STAGES, Node, stage
+from tests.reference.online.scores import normalised
+from tests.reference.online.select import Choice, Selection
+from tests.reference.online.tables import Outcome
+from tests.reference.online.waiting_line import Entry
 from tests.strategies import Scenario, scenarios, scenarios_per_run
 
 Row = tuple[Any, ...]

@@ -19,10 +19,10 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
-from fastsim.reference.online.engine import simulate_reference
-from fastsim.reference.online.tables import ReferenceRun
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.engine import simulate_reference
+from tests.reference.online.tables import ReferenceRun
 from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced
 from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_run
 

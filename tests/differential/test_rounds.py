@@ -18,7 +18,7 @@ from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundPlan, Rou
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
-from fastsim.reference.rounds import share_rounds
+from tests.reference.rounds import share_rounds
 from tests.strategies import scenarios_per_run
 from tests.tenures import held_in_rounds, same_tenures, tenures
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, NORMS
-from fastsim.reference.online.nodes import fits
 from tests.backends import BACKENDS, GPU_WATTS, NodeState, Twin
+from tests.reference.online.nodes import fits
 from tests.strategies import DETERMINISTIC, Situation, scenarios_per_run, situations
 
 OTHERS = [name for name in BACKENDS if name != "twin"]

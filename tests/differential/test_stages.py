@@ -18,12 +18,12 @@ from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
 from fastsim.policies.deschedule import DESCHEDULERS
-from fastsim.reference.online.closing_stages import POLICIES, Step
-from fastsim.reference.online.engine import simulate_reference
-from fastsim.reference.online.tables import ReferenceRun
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.differential.test_online import Narrow, assert_same
+from tests.reference.online.closing_stages import POLICIES, Step
+from tests.reference.online.engine import simulate_reference
+from tests.reference.online.tables import ReferenceRun
 from tests.spellings import EAGER, Habits, habits, played, spelled
 from tests.strategies import (
     DETERMINISTIC,

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 import fastsim as fs
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
-from fastsim.reference.telemetry import reference_samples
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.telemetry.usage_profile import Phase, Profile
 from fastsim.workload import Workload
+from tests.reference.telemetry import reference_samples
 from tests.strategies import MODELS, Scenario, scenarios, scenarios_per_run
 
 PROFILES = {

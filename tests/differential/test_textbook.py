@@ -14,13 +14,13 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim.reference.online.tables import ReferenceRun
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
 from tests.differential.test_online import agreed
+from tests.reference.online.tables import ReferenceRun
 from tests.strategies import Scenario
 
 Rows = list[dict[str, Any]]

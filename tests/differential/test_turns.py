@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.reference.rounds.ordered_rounds import Turns
+from tests.reference.rounds.ordered_rounds import Turns
 from tests.strategies import scenarios_per_run
 from tests.tenures import Held, same_tenures, tenures
 from tests.turns import Case, cases

@@ -16,7 +16,7 @@ pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl ext
 from fastsim.decisions.rl_environment import SchedulingEnv
 from fastsim.engine.online.plan import KERNELS
 from fastsim.engine.result import FRAMES
-from fastsim.reference.online.devices import SCORER_STREAM, bounded
+from tests.reference.online.devices import SCORER_STREAM, bounded
 from tests.strategies import clusters, workloads
 
 FGD = KERNELS.index("fgd")

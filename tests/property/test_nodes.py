@@ -8,11 +8,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference.online.nodes import WHOLE, fits, given_back, taken
-from fastsim.reference.online.scores import normalised, raw_score
-from fastsim.reference.online.select import Selection
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from tests.reference.online.nodes import WHOLE, fits, given_back, taken
+from tests.reference.online.scores import normalised, raw_score
+from tests.reference.online.select import Selection
 from tests.strategies import Scenario, Situation, scenarios, situations
 
 

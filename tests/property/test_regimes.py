@@ -17,12 +17,12 @@ from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels
-from fastsim.reference.online.engine import ARRIVAL, ReferenceEngine
-from fastsim.reference.online.nodes import WHOLE
-from fastsim.reference.online.waiting_line import reserved_for
 from fastsim.scenario.run_rules import OFF
 from fastsim.workload import Workload
 from tests.property.test_runs import Rows, fullest, holding, intervals
+from tests.reference.online.engine import ARRIVAL, ReferenceEngine
+from tests.reference.online.nodes import WHOLE
+from tests.reference.online.waiting_line import reserved_for
 from tests.strategies import Scenario, ruled, scenarios_per_run
 
 some = settings(max_examples=scenarios_per_run(40), suppress_health_check=list(HealthCheck))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.shares.run import RoundRun, run_rounds
 from fastsim.errors import PolicyError
-from fastsim.reference.rounds.share_rounds import Rounds
 from tests.differential.test_rounds import Case, cases
+from tests.reference.rounds.share_rounds import Rounds
 from tests.strategies import scenarios_per_run
 
 

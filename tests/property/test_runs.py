@@ -16,9 +16,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
 from fastsim.policies.registry import placing
-from fastsim.reference.online.engine import ReferenceEngine
-from fastsim.reference.online.nodes import WHOLE
 from fastsim.workload import Workload
+from tests.reference.online.engine import ReferenceEngine
+from tests.reference.online.nodes import WHOLE
 from tests.strategies import Scenario, scenarios, scenarios_per_run
 
 Rows = list[dict[str, Any]]

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from fastsim.engine.result import Result
-from fastsim.reference.online.engine import simulate_reference
 from fastsim.workload import Workload
 from tests.golden.fgd.fgd import (
     FGD,
@@ -23,6 +22,7 @@ from tests.golden.fgd.fgd import (
     simulated,
     summaries,
 )
+from tests.reference.online.engine import simulate_reference
 
 RUNS = summaries()
 EXACT = [name for name, summary in RUNS.items() if reproducible(summary)]

@@ -17,8 +17,8 @@ import pytest
 
 from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import Observation, fitted, loss
-from fastsim.reference.rounds import goodput as by_hand
 from tests.golden.sia.sia import lines, recorded
+from tests.reference.rounds import goodput as by_hand
 
 FITS = ["fit_all_philly1.parquet", "fit_from_runs.jsonl", "perf_fit.jsonl"]
 GRID = [(1, 1), (1, 2), (1, 4), (2, 8), (4, 16)]

@@ -11,9 +11,9 @@ import pytest
 
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, NodeGroup, Place
 from fastsim.engine.adaptive.run import begun
-from fastsim.reference.rounds.adaptive_job import JobByHand
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
+from tests.reference.rounds.adaptive_job import JobByHand
 
 pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
 

@@ -20,7 +20,7 @@ from gymnasium.utils.env_checker import check_env
 from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
 from fastsim.engine.online.plan import KERNELS, NodeColumns, PodRequest
 from fastsim.engine.result import FRAMES
-from fastsim.reference.online.devices import SCORER_STREAM, bounded
+from tests.reference.online.devices import SCORER_STREAM, bounded
 
 FGD = KERNELS.index("fgd")
 

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.reference.rounds.sort_keys import Claim, Yard, key
 from fastsim.scenario.sort_keys import TERMS
 from fastsim_ext.sort_keys import terms
+from tests.reference.rounds.sort_keys import Claim, Yard, key
 from tests.strategies import scenarios_per_run
 
 AMOUNTS = st.one_of(st.just(0.0), st.integers(1, 40).map(float), st.floats(0.01, 1e6))

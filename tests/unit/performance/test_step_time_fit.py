@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from fastsim.errors import InputError
 from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import FREE, START, Observation, _kernel, fitted, loss
-from fastsim.reference.rounds import goodput as by_hand
+from tests.reference.rounds import goodput as by_hand
 
 TRUE = Perf(0.08, 0.002, 0.06, 0.004, 0.02, 0.001, 2.0)
 MANY = [(1, 1), (1, 2), (1, 4), (2, 4), (2, 8), (4, 16)]

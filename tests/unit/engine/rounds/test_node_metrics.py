@@ -12,10 +12,10 @@ import fastsim as fs
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.node_metrics import gauge_of, node_kinds, node_of_gpu, quantities
 from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
-from fastsim.reference.online.frag import Fragmentation, cpu_power, gpu_power
-from fastsim.reference.online.nodes import WHOLE, empty_node
-from fastsim.reference.online.tables import shapes
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.frag import Fragmentation, cpu_power, gpu_power
+from tests.reference.online.nodes import WHOLE, empty_node
+from tests.reference.online.tables import shapes
 from tests.strategies import clusters, scenarios_per_run, typicals, workloads
 
 CLUSTER = fs.Cluster.from_gavel("6:4:4", "2:1:4")

@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.reference.rounds import genetic_operators as by_hand
 from fastsim_ext.adaptive.fitness import evaluated
+from tests.reference.rounds import genetic_operators as by_hand
 
 
 @given(st.integers(1, 20), st.integers(1, 8), st.sampled_from([-1.0, 0.0, 0.5, 1.0]), st.integers(0, 2**32 - 1))

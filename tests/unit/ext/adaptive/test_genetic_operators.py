@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 
-from fastsim.reference.rounds import genetic_operators as by_hand
 from fastsim_ext.adaptive.genetic_operators import Breeder
+from tests.reference.rounds import genetic_operators as by_hand
 
 States = npt.NDArray[np.int8]
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 5), st.integers(1, 9))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.reference.rounds import genetic_search as by_hand
-from fastsim.reference.rounds.genetic_operators import fitness, repaired
 from fastsim_ext.adaptive.genetic_search import Search
+from tests.reference.rounds import genetic_search as by_hand
+from tests.reference.rounds.genetic_operators import fitness, repaired
 
 
 def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 
 from fastsim.errors import InputError
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
-from fastsim.reference.rounds import goodput as by_hand
+from tests.reference.rounds import goodput as by_hand
 from tests.strategies import scenarios_per_run
 
 PERF = Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5)

@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.reference.rounds import genetic_search as by_hand
 from fastsim_ext.adaptive.pareto_fronts import ascending, sorted_fronts
+from tests.reference.rounds import genetic_search as by_hand
 from tests.strategies import scenarios_per_run
 
 few = st.integers(0, 6).map(float)

@@ -11,12 +11,12 @@ from hypothesis.strategies import DrawFn
 
 from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.engine.online.plan import GPU_PICKS, KERNELS, OnlinePlan
-from fastsim.reference.online.frag import Fragmentation
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable, TypicalTable
 from fastsim_ext.state.pod_table import WorkTable
 from tests.backends import NodeState, Twin, indexed, one_node
+from tests.reference.online.frag import Fragmentation
 from tests.strategies import scenarios_per_run
 
 FGD = KERNELS.index("fgd")

@@ -11,12 +11,14 @@ import pytest
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
 from fastsim.hardware.node_constraints import NONE, Conditions
-from fastsim.reference.online.devices import bounded, devices, random_word
-from fastsim.reference.online.dot import best_group, dot_product, group_score, groups
-from fastsim.reference.online.engine import simulate_reference
-from fastsim.reference.online.frag import CLASSES, XL, Fragmentation, cpu_power, gpu_power
-from fastsim.reference.online.nodes import STAGES, Node, Shape, empty_node, given_back, seen, stage, sub_devices, taken
-from fastsim.reference.online.scores import (
+from fastsim.workload import Workload
+from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.devices import bounded, devices, random_word
+from tests.reference.online.dot import best_group, dot_product, group_score, groups
+from tests.reference.online.engine import simulate_reference
+from tests.reference.online.frag import CLASSES, XL, Fragmentation, cpu_power, gpu_power
+from tests.reference.online.nodes import STAGES, Node, Shape, empty_node, given_back, seen, stage, sub_devices, taken
+from tests.reference.online.scores import (
     best_fit,
     device_choice,
     fgd,
@@ -28,10 +30,8 @@ from fastsim.reference.online.scores import (
     simon,
     truncated,
 )
-from fastsim.reference.online.select import Selection
-from fastsim.reference.online.tables import ReferenceRun
-from fastsim.workload import Workload
-from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.select import Selection
+from tests.reference.online.tables import ReferenceRun
 
 Q3 = CLASSES.index("q3_satisfied")
 SHAPE = Shape(
@@ -240,7 +240,7 @@ def test_normalisers() -> None:
 
 
 def _fgd_points(frag: Fragmentation) -> Any:
-    from fastsim.reference.online.scores import fgd_after
+    from tests.reference.online.scores import fgd_after
 
     return fgd_after(frag)
 

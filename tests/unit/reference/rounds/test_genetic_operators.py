@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.reference.rounds import genetic_operators as by_hand
+from tests.reference.rounds import genetic_operators as by_hand
 
 NOTHING = np.zeros((1, 2, 3), np.int8)
 

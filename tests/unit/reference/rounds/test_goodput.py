@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastsim.performance.goodput import Limits, Noise, Perf
-from fastsim.reference.rounds import goodput as by_hand
+from tests.reference.rounds import goodput as by_hand
 
 PLAIN = Perf(1.0, 0.5, 2.0, 1.0, 1.0, 0.5, 1.0)
 """With gamma = 1 arithmetic and network follow each other."""

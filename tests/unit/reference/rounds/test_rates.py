@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fastsim.engine.rounds.options import RoundOptions
-from fastsim.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
+from tests.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
 from tests.rounds import oracle
 
 ALONE = [[4.0, 2.0], [3.0, 0.0], [1.0, 1.0]]

@@ -13,8 +13,8 @@ from fastsim.engine.rounds.options import Job, RoundOptions
 from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
-from fastsim.reference.rounds.leases import Pair, gpus_given
-from fastsim.reference.rounds.share_rounds import Rounds
+from tests.reference.rounds.leases import Pair, gpus_given
+from tests.reference.rounds.share_rounds import Rounds
 
 
 @dataclasses.dataclass

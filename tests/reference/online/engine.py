@@ -18,14 +18,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.online.plan import OnlinePlan
-from fastsim.reference.online.closing_stages import Stages, Step, closing_stages, deschedule
-from fastsim.reference.online.frag import Fragmentation
-from fastsim.reference.online.gangs import Gangs, lasting_reasons, offer_gang, stop
-from fastsim.reference.online.node_changes import Presence
-from fastsim.reference.online.nodes import Node, empty_node, given_back, taken
-from fastsim.reference.online.preempt import made_room
-from fastsim.reference.online.select import Choice, Selection
-from fastsim.reference.online.tables import (
+from fastsim.scenario.outages import Change
+from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.workload.typical_pods import PodBatches, TypicalPods
+from tests.reference.online.closing_stages import Stages, Step, closing_stages, deschedule
+from tests.reference.online.frag import Fragmentation
+from tests.reference.online.gangs import Gangs, lasting_reasons, offer_gang, stop
+from tests.reference.online.node_changes import Presence
+from tests.reference.online.nodes import Node, empty_node, given_back, taken
+from tests.reference.online.preempt import made_room
+from tests.reference.online.select import Choice, Selection
+from tests.reference.online.tables import (
     EVENTS,
     Outcome,
     ReferenceRun,
@@ -37,11 +40,8 @@ from fastsim.reference.online.tables import (
     shapes,
     timeline_row,
 )
-from fastsim.reference.online.tenants import Tenants
-from fastsim.reference.online.waiting_line import Entry, arrive, join, take_up, walk
-from fastsim.scenario.outages import Change
-from fastsim.scenario.run_rules import OFF, Regime
-from fastsim.workload.typical_pods import PodBatches, TypicalPods
+from tests.reference.online.tenants import Tenants
+from tests.reference.online.waiting_line import Entry, arrive, join, take_up, walk
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fastsim.engine.online.plan import OnlinePlan, PodRequest
-from fastsim.reference.online.dot import best_group
-from fastsim.reference.online.frag import Fragmentation
-from fastsim.reference.online.nodes import Node, fitting_devices, shares
-from fastsim.reference.online.scores import device_choice, fgd_after, pwr_after
+from tests.reference.online.dot import best_group
+from tests.reference.online.frag import Fragmentation
+from tests.reference.online.nodes import Node, fitting_devices, shares
+from tests.reference.online.scores import device_choice, fgd_after, pwr_after
 
 SCORER_STREAM, DEVICE_STREAM = 1, 2
 _MASK = (1 << 64) - 1

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
-from fastsim.reference.online.devices import SCORER_STREAM, bounded, devices
-from fastsim.reference.online.frag import Fragmentation
-from fastsim.reference.online.nodes import STAGES, Node, fitting_devices, seen, stage
-from fastsim.reference.online.scores import normalised, raw_score
+from tests.reference.online.devices import SCORER_STREAM, bounded, devices
+from tests.reference.online.frag import Fragmentation
+from tests.reference.online.nodes import STAGES, Node, fitting_devices, seen, stage
+from tests.reference.online.scores import normalised, raw_score
 
 LANES = 8
 """User-written scorers see device rows padded to a multiple of this."""

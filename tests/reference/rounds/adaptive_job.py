@@ -15,7 +15,7 @@ from fastsim.performance.applications.application import TOLERANCE, Application,
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
 from fastsim.performance.goodput import Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim.reference.rounds.goodput import best
+from tests.reference.rounds.goodput import best
 
 EVERYWHERE = ""
 """The GPU model of beliefs that are merged."""

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from fastsim.engine.online.plan import PodRequest
-from fastsim.reference.online.nodes import WHOLE, Node, demand
+from tests.reference.online.nodes import WHOLE, Node, demand
 
 MOST_CPU = 128_000
 """Milli-CPU of the largest node the published weights were made for."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastsim.engine.online.plan import PodRequest
-from fastsim.reference.online.nodes import WHOLE, Node, demand_with_instances
-from fastsim.reference.online.tables import Outcome
 from fastsim.scenario.run_rules import Regime
+from tests.reference.online.nodes import WHOLE, Node, demand_with_instances
+from tests.reference.online.tables import Outcome
 
 Amounts = tuple[int, int, int]
 """Milli-CPU, MiB and milli-GPU."""

@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fastsim.reference.online.nodes import Node, fits, fitting_devices, given_back, seen, sub_devices, taken
-from fastsim.reference.online.select import Choice
-from fastsim.reference.online.tables import Outcome
+from tests.reference.online.nodes import Node, fits, fitting_devices, given_back, seen, sub_devices, taken
+from tests.reference.online.select import Choice
+from tests.reference.online.tables import Outcome
 
 
 class Reservation(NamedTuple):

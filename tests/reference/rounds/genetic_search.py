@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastsim.reference.rounds.genetic_operators import Counts, States, crossed, mutated, repaired
+from tests.reference.rounds.genetic_operators import Counts, States, crossed, mutated, repaired
 
 MEETING = 0.9
 """Chance of two parents to exchange rows."""

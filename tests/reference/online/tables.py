@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.node_constraints import conditions_of, node_labels
-from fastsim.reference.online.frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
-from fastsim.reference.online.nodes import WHOLE, Node, Shape, demand_with_instances
 from fastsim.workload.typical_pods import PodBatches
+from tests.reference.online.frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
+from tests.reference.online.nodes import WHOLE, Node, Shape, demand_with_instances
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,8 @@ from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.orders.server_demands import RESOURCES, TurnNeeds
 from fastsim.engine.rounds.options import PATIENCE, Job, RoundOptions
 from fastsim.errors import PolicyError
-from fastsim.reference.rounds.servers import Place, Seated, Seats, consolidated, enough, first_fit, fullest
-from fastsim.reference.rounds.sort_keys import Claim, Yard, key
+from tests.reference.rounds.servers import Place, Seated, Seats, consolidated, enough, first_fit, fullest
+from tests.reference.rounds.sort_keys import Claim, Yard, key
 
 Tell = Callable[[list["Active"]], list[tuple[tuple[float, ...], float]]]
 """For ``opt``: what these jobs get, and their speedups."""

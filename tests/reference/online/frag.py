@@ -7,8 +7,8 @@ function: any use of a device or of a CPU socket turns all of it on.
 
 from __future__ import annotations
 
-from fastsim.reference.online.nodes import WHOLE, Node, accepts
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.nodes import WHOLE, Node, accepts
 
 CLASSES = (
     "q1_lack_both", "q2_lack_gpu", "q3_satisfied", "q4_lack_cpu", "xl_satisfied", "xr_lack_cpu", "no_access",

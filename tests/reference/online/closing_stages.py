@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.online.plan import PodRequest
-from fastsim.reference.online.frag import Fragmentation
-from fastsim.reference.online.nodes import WHOLE, Node, demand, demand_with_instances, given_back, taken
-from fastsim.reference.online.tables import Outcome, stage_row
 from fastsim.workload.typical_pods import TypicalPods
+from tests.reference.online.frag import Fragmentation
+from tests.reference.online.nodes import WHOLE, Node, demand, demand_with_instances, given_back, taken
+from tests.reference.online.tables import Outcome, stage_row
 
 if TYPE_CHECKING:
-    from fastsim.reference.online.engine import ReferenceEngine
+    from tests.reference.online.engine import ReferenceEngine
 
 STARVED_CPU = 2000
 """A node with less milli-CPU left than this is out of CPU for ``cos_sim``."""

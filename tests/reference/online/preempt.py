@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from fastsim.reference.online.nodes import Node, fits, given_back, taken
-from fastsim.reference.online.select import Choice
-from fastsim.reference.online.tables import Outcome
+from tests.reference.online.nodes import Node, fits, given_back, taken
+from tests.reference.online.select import Choice
+from tests.reference.online.tables import Outcome
 
 if TYPE_CHECKING:
-    from fastsim.reference.online.engine import ReferenceEngine
+    from tests.reference.online.engine import ReferenceEngine
 
 
 class Eviction(NamedTuple):

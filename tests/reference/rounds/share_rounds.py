@@ -18,8 +18,8 @@ import numpy as np
 from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
 from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView, Setting
 from fastsim.errors import PolicyError
-from fastsim.reference.rounds.leases import Outcome, Pair, Task, gpus_given
-from fastsim.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
+from tests.reference.rounds.leases import Outcome, Pair, Task, gpus_given
+from tests.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
 
 
 def in_order(candidate: Pair) -> tuple[int, Pair]:

@@ -10,14 +10,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fastsim.reference.online.nodes import empty_node, fits, sub_devices, taken
-from fastsim.reference.online.tables import Outcome
-from fastsim.reference.online.tenants import Tenants
-from fastsim.reference.online.waiting_line import Entry
+from tests.reference.online.nodes import empty_node, fits, sub_devices, taken
+from tests.reference.online.tables import Outcome
+from tests.reference.online.tenants import Tenants
+from tests.reference.online.waiting_line import Entry
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import PodRequest
-    from fastsim.reference.online.engine import ReferenceEngine
+    from tests.reference.online.engine import ReferenceEngine
 
 
 class Gangs:

@@ -15,7 +15,7 @@ from fastsim.engine.adaptive.plan import (
     Place,
 )
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim.reference.rounds.adaptive_job import EVERYWHERE, JobByHand, ring_of
+from tests.reference.rounds.adaptive_job import EVERYWHERE, JobByHand, ring_of
 
 
 def played_by_hand(setting: AdaptiveSetting, plan: AdaptivePlan, asked: Sequence[AdaptiveJob]) -> list[JobByHand]:

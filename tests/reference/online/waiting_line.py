@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fastsim.reference.online.backfill import Reservation, allowed, head_reservation, reservation, undisturbed
-from fastsim.reference.online.nodes import WHOLE
-from fastsim.reference.online.select import Choice
-from fastsim.reference.online.tables import Outcome
-from fastsim.reference.online.tenants import amounts, capacity
-from fastsim.reference.rounds.sort_keys import Claim, Yard, key
 from fastsim.scenario.sort_keys import POD_LEVEL_S, PODS, PODS_QUEUES
+from tests.reference.online.backfill import Reservation, allowed, head_reservation, reservation, undisturbed
+from tests.reference.online.nodes import WHOLE
+from tests.reference.online.select import Choice
+from tests.reference.online.tables import Outcome
+from tests.reference.online.tenants import amounts, capacity
+from tests.reference.rounds.sort_keys import Claim, Yard, key
 
 if TYPE_CHECKING:
-    from fastsim.reference.online.engine import ReferenceEngine
+    from tests.reference.online.engine import ReferenceEngine
 
 Tenant = str | None
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from fastsim.engine.online.plan import PodRequest, ScoreTerm
-from fastsim.reference.online.dot import MOST_CPU, MOST_GPU, dot_product
-from fastsim.reference.online.frag import Fragmentation, power
-from fastsim.reference.online.nodes import (
+from tests.reference.online.dot import MOST_CPU, MOST_GPU, dot_product
+from tests.reference.online.frag import Fragmentation, power
+from tests.reference.online.nodes import (
     WHOLE,
     Node,
     asks_nothing,
