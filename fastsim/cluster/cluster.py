@@ -100,7 +100,7 @@ class Cluster:
     @classmethod
     def from_arrow(cls, data: Any, *, catalog: Catalog | None = None, name: str = "cluster") -> Cluster:
         """Nodes from anything with the Arrow PyCapsule interface."""
-        from fastsim.workload.workload import arrow_table
+        from fastsim.foundation.parquet import arrow_table
 
         return cls(arrow_table(data, name), catalog or Catalog.default(), name)
 

@@ -14,8 +14,8 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.parquet import arrow_table
 from fastsim.workload import Workload
-from fastsim.workload.workload import arrow_table
 from fastsim_ext.online.fifo_pool import fifo_starts
 
 MOST_GPUS = 2**24

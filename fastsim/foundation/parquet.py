@@ -275,3 +275,18 @@ def parquet_table(path: str | os.PathLike[str]) -> pa.Table:
 def one_line(error: BaseException) -> str:
     """The text of a foreign error on one line."""
     return " ".join(str(error).split())[:200]
+
+
+def arrow_table(data: Any, where: str) -> pa.Table:
+    """A table from an Arrow stream or array; anything else is an InputError."""
+    if isinstance(data, pa.Table):
+        return data
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data).read_all()
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(data)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
+    expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
+    raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")

@@ -93,7 +93,7 @@ def _file_rows(path: str) -> list[Any]:
 
 def _rows(given: Any) -> list[Any]:
     if hasattr(given, "__arrow_c_stream__"):
-        from fastsim.workload.workload import arrow_table
+        from fastsim.foundation.parquet import arrow_table
 
         rows: list[Any] = arrow_table(given, "maintenance").to_pylist()
         return rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.checksum import content_checksum
-from fastsim.foundation.parquet import open_parquet, parquet_batches, rechunked, write_parquet
+from fastsim.foundation.parquet import arrow_table, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
 
@@ -269,21 +269,6 @@ class Workload:
         from fastsim.workload.load_tuning import inflated
 
         return inflated(self, ratio, cluster, seed)
-
-
-def arrow_table(data: Any, where: str) -> pa.Table:
-    """A table from an Arrow stream or array; anything else is an InputError."""
-    if isinstance(data, pa.Table):
-        return data
-    try:
-        if hasattr(data, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(data).read_all()
-        if hasattr(data, "__arrow_c_array__"):
-            return pa.Table.from_batches([pa.record_batch(data)])
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
-    expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
-    raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")
 
 
 def _file_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
