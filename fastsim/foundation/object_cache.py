@@ -9,17 +9,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from fastsim.workload import Workload
+from typing import Any, TypeVar
 
 Made = TypeVar("Made")
 
 MOST = 8
 """Objects that are kept; those not asked for longest go first."""
-HELD_ROWS = 1_000_000
-"""Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
 MOST_ROWS = 4_000_000
 """Rows of all workloads that are kept together, at about 45 bytes each."""
 
@@ -72,16 +67,3 @@ class Shelf:
 
 SHELF = Shelf()
 """What this process has opened."""
-
-
-def in_memory(workload: Workload) -> Workload:
-    """The same pods, read once and held, if they are not too many; generated jobs that never end stay as they are."""
-    from fastsim.workload.workload import Held, Workload
-
-    few = workload.rows is not None and workload.rows <= HELD_ROWS
-    if not few or isinstance(workload.source, Held) or workload.endless() is not None:
-        return workload
-    table = workload.table()
-    made = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
-    made.snapshot, made.population = workload.snapshot, workload.population
-    return made

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.object_cache import SHELF, in_memory
+from fastsim.foundation.object_cache import SHELF
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from fastsim.hardware.model_catalog import Catalog
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
+
+HELD_ROWS = 1_000_000
+"""Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
 
 PRESETS = {
     "openb": "1,213 nodes with 6,212 GPUs of seven models, as published with the openb traces",
@@ -334,3 +337,16 @@ def _unknown(field: str, head: str, known: Mapping[str, str]) -> InputError:
     if Path(head).is_dir():
         found = "a folder"
     return InputError(f"{field} {head!r}", found, f"a file or one of {', '.join(known)}", suggestion(head, known))
+
+
+def in_memory(workload: Workload) -> Workload:
+    """The same pods, read once and held, if they are not too many; generated jobs that never end stay as they are."""
+    from fastsim.workload.workload import Held, Workload
+
+    few = workload.rows is not None and workload.rows <= HELD_ROWS
+    if not few or isinstance(workload.source, Held) or workload.endless() is not None:
+        return workload
+    table = workload.table()
+    made = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
+    made.snapshot, made.population = workload.snapshot, workload.population
+    return made

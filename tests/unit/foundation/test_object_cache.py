@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import fastsim as fs
-from fastsim.foundation.object_cache import HELD_ROWS, SHELF, Shelf, in_memory
+from fastsim.foundation.object_cache import SHELF, Shelf
 from fastsim.workload import texts
-from fastsim.workload.workload import Held
+from fastsim.workload.texts import in_memory
 
 
 def test_nothing_is_kept_without_a_purpose() -> None:
@@ -44,18 +44,6 @@ def test_only_so_many_rows_are_kept_and_the_last_ones_always() -> None:
     assert len(shelf) == 3 and shelf.kept("a", lambda: None) is None
     shelf.kept("d", lambda: longer)
     assert len(shelf) == 1 and shelf.kept("d", lambda: None) is longer
-
-
-def test_short_workloads_are_read_once(tmp_path: Path) -> None:
-    path = tmp_path / "pods.parquet"
-    fs.Workload.synth("openb", pods=50, seed=1).write(path)
-    pods = fs.Workload.scan(path)
-    held = in_memory(pods)
-    assert isinstance(held.source, Held) and not isinstance(pods.source, Held) and in_memory(held) is held
-    assert held.table().equals(pods.table()) and held.checksum() == pods.checksum()
-    assert (held.name, held.metadata) == (pods.name, pods.metadata)
-    endless = fs.Workload.synth("gavel", jobs=5, rate_per_hour=1.0)
-    assert in_memory(endless) is endless and HELD_ROWS >= 50
 
 
 def test_texts_are_opened_once_and_runs_are_the_same(tmp_path: Path) -> None:

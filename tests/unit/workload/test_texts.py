@@ -7,10 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.workload import Workload, texts
+from fastsim.workload.texts import HELD_ROWS, in_memory
 from fastsim.workload.typical_pods import TypicalPods
+from fastsim.workload.workload import Held
 from tests.objects import node, pod, written
 
 PODS = (
@@ -196,3 +199,15 @@ def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None
     text = f"kubernetes:{one},{two}"
     assert len(texts.cluster_from(text)) == 2
     assert texts.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
+
+
+def test_short_workloads_are_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pods.parquet"
+    fs.Workload.synth("openb", pods=50, seed=1).write(path)
+    pods = fs.Workload.scan(path)
+    held = in_memory(pods)
+    assert isinstance(held.source, Held) and not isinstance(pods.source, Held) and in_memory(held) is held
+    assert held.table().equals(pods.table()) and held.checksum() == pods.checksum()
+    assert (held.name, held.metadata) == (pods.name, pods.metadata)
+    endless = fs.Workload.synth("gavel", jobs=5, rate_per_hour=1.0)
+    assert in_memory(endless) is endless and HELD_ROWS >= 50
