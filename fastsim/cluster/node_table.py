@@ -14,6 +14,7 @@ from fastsim.errors import InputError
 from fastsim.foundation.parquet import fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import Catalog
+from fastsim.hardware.node_constraints import MAX_GPUS
 
 NODE_SCHEMA = pa.schema(
     [
@@ -39,9 +40,6 @@ NODE_SCHEMA = pa.schema(
     ]
 )
 """The full node table; every column after `num_gpu` may be null."""
-
-MAX_GPUS = 64
-"""Most devices on one node."""
 
 REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 """Columns a node table must have; `node_id` and `name` are numbered when absent."""

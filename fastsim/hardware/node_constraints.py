@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from fastsim.hardware import mig
 
+MAX_GPUS = 64
+"""Most devices on one node."""
+
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """How a constraint compares a node's label with its values."""
 

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
 from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import MAX_GPUS
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster

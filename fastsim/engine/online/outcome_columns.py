@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.engine.tables import INTERVAL, POD, REASONS, STATE_OF, STATES
 from fastsim.foundation import parquet
+from fastsim.hardware.node_constraints import MAX_GPUS
 from fastsim_ext.state.outcome_columns import gone, placed
 
 NODE = pa.dictionary(pa.int32(), pa.large_string())

@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.errors import InputError
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import product
+from fastsim.hardware.node_constraints import MAX_GPUS
 from fastsim.kubernetes.devices.device_resources import GPU, MODEL_LABELS, SHARED, is_instance
 from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.objects import Manifest

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fastsim.cluster.node_table import MAX_GPUS
 from fastsim.errors import InputError
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import UNLABELLED, layouts, part_of, product
+from fastsim.hardware.node_constraints import MAX_GPUS
 from fastsim.kubernetes.devices import hami
 from fastsim.kubernetes.devices.device_resources import (
     ALIBABA,

@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster.node_table import MAX_GPUS, NODE_SCHEMA, node_table, offered, watts
+from fastsim.cluster.node_table import NODE_SCHEMA, node_table, offered, watts
 from fastsim.errors import InputError
 from fastsim.hardware.model_catalog import Catalog, CpuModel, GpuModel
+from fastsim.hardware.node_constraints import MAX_GPUS
 
 CATALOG = Catalog({"T4": GpuModel(10, 70)}, {"": CpuModel(15, 120, 16), "Z80": CpuModel(1, 2, 3)})
 GOOD: dict[str, list[Any]] = {
