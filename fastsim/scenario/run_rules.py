@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.option_texts import groups_text, numbers_text
 from fastsim.scenario.outages import NO_OUTAGES, Outages, failures_from, maintenance_from
 from fastsim.scenario.sort_keys import SERVED
 
@@ -152,17 +153,9 @@ def weights_from(given: Mapping[str, float] | str) -> dict[str, float]:
 
 def quotas_text(quotas: Quotas) -> str:
     """Quotas as the text that :func:`quotas_from` reads."""
-    return ";".join(f"{_quoted(tenant)}:{_numbers(amounts)}" for tenant, amounts in quotas.items())
+    return groups_text(quotas)
 
 
 def weights_text(weights: Mapping[str, float]) -> str:
     """Weights as the text that :func:`weights_from` reads."""
-    return _numbers(weights)
-
-
-def _numbers(pairs: Mapping[str, float]) -> str:
-    return ",".join(f"{_quoted(name)}={number:.17g}" for name, number in pairs.items())
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="* /@.")
+    return numbers_text(weights)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fastsim.foundation.option_texts import groups_text
 from fastsim.kubernetes.devices.device_resources import GPU
 from fastsim.kubernetes.nodes import CPU, MEMORY
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.quantity import mib_there, milli
-from fastsim.scenario.run_rules import quotas_text
 
 QUOTAS = "objects of kind ResourceQuota"
 """What quotas are counted as."""
@@ -65,7 +65,7 @@ def quota_notice(quotas: Sequence[Manifest]) -> str:
             if key in hard:
                 amount = number(hard[key], f"{where}: {key}")
                 limits[limit] = min(amount, limits.get(limit, amount))
-    told = quotas_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
+    told = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
     return f"{QUOTAS}; --quotas '{told}' honours what they say of CPU, memory and GPUs" if told else QUOTAS
 
 

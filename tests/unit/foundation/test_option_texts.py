@@ -1,0 +1,23 @@
+"""Options as texts: what is written is what was given, whatever signs names have."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from fastsim.foundation.option_texts import groups_text, numbers_text, quoted
+
+
+@given(st.text())
+def test_names_are_quoted_without_loss(name: str) -> None:
+    assert unquote(quoted(name)) == name
+    assert not set(quoted(name)) & set(",;:=")
+
+
+@given(st.dictionaries(st.text(), st.floats(allow_nan=False)))
+def test_numbers_are_complete(pairs: dict[str, float]) -> None:
+    parts = [part.rsplit("=", 1) for part in numbers_text(pairs).split(",") if part]
+    assert {unquote(name): float(number) for name, number in parts} == pairs
+    assert groups_text({"a;b": pairs}) == f"a%3Bb:{numbers_text(pairs)}"
