@@ -19,6 +19,9 @@ from fastsim.errors import InputError
 from fastsim.foundation.parquet import parquet_table
 from fastsim.performance.rate_table import oracle_rows, rate_arrays, write_rates
 
+POD = "pod"
+"""Workload of everything that has no rates of its own."""
+
 Floats = npt.NDArray[np.float64]
 Kind = tuple[str, int]
 """Workload and number of GPUs."""

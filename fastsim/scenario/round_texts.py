@@ -33,7 +33,6 @@ MEASURED = (3.0, 4.0, 5.0, 6.0)
 
 def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
     """The rates a text or an object stands for, at least on these GPU models."""
-    from fastsim.engine.rounds.job_batches import pod_oracle
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
 
@@ -48,6 +47,19 @@ def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Orac
     if what == "default":
         return Oracle.default()
     return Oracle.from_parquet(what) if str(what).endswith(".parquet") else Oracle.from_json(what)
+
+
+def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
+    """Rates of a workload of pods: one step a second on every model, nothing shared."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from fastsim.performance.oracle import POD, Oracle
+
+    sizes = sorted({int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()})
+    kinds = tuple((POD, n) for n in sizes)
+    shape = (len(kinds), len(gpu_models))
+    return Oracle(kinds, gpu_models, np.ones(shape), np.zeros((len(kinds), *shape)), "pods")
 
 
 def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:

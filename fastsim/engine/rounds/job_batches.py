@@ -17,15 +17,11 @@ import pyarrow.compute as pc
 
 from fastsim.engine.rounds.options import Job
 from fastsim.errors import InputError
-from fastsim.performance.oracle import Oracle
-from fastsim.workload import Workload
+from fastsim.performance.oracle import POD, Oracle
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
-
-POD = "pod"
-"""Workload of everything that has no rates of its own."""
 
 
 class JobBatch(NamedTuple):
@@ -48,14 +44,6 @@ class JobBatch(NamedTuple):
             np.array(rows[3], np.float64), np.array(rows[4], np.float64), np.array(rows[5], np.float64),
             np.full(len(jobs), -1, np.int32),
         )  # fmt: skip
-
-
-def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
-    """Rates of a workload of pods: one step a second on every model, nothing shared."""
-    sizes = sorted({int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()})
-    kinds = tuple((POD, n) for n in sizes)
-    shape = (len(kinds), len(gpu_models))
-    return Oracle(kinds, gpu_models, np.ones(shape), np.zeros((len(kinds), *shape)), "pods")
 
 
 @dataclass

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastsim.engine.rounds.job_batches import POD, JobBatches
-from fastsim.performance.oracle import Oracle
+from fastsim.engine.rounds.job_batches import JobBatches
+from fastsim.performance.oracle import POD, Oracle
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 

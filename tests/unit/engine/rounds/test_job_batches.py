@@ -6,10 +6,11 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.engine.rounds.job_batches import POD, JobBatch, JobBatches, pod_oracle
+from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
 from fastsim.engine.rounds.options import Job
 from fastsim.errors import InputError
-from fastsim.performance.oracle import Oracle
+from fastsim.performance.oracle import POD, Oracle
+from fastsim.scenario.round_texts import pod_oracle
 
 ORACLE = Oracle.default()
 
