@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fastsim.errors import ResultError as ResultError
     from fastsim.errors import ScenarioError as ScenarioError
     from fastsim.errors import SolverError as SolverError
+    from fastsim.experiments.many_runs import simulate_many as simulate_many
     from fastsim.experiments.sweep.sweep import Sweep as Sweep
     from fastsim.hardware.model_catalog import Catalog as Catalog
     from fastsim.performance.oracle import Oracle as Oracle
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from fastsim.simulation.simulate import ColumnIgnored as ColumnIgnored
     from fastsim.simulation.simulate import PodTooLarge as PodTooLarge
     from fastsim.simulation.simulate import simulate as simulate
-    from fastsim.simulation.simulate import simulate_many as simulate_many
     from fastsim.telemetry.telemetry import Telemetry as Telemetry
     from fastsim.workload import Workload as Workload
     from fastsim.workload.typical_pods import TypicalPods as TypicalPods
@@ -63,7 +63,8 @@ _HOMES = {
     "simulation.resume": ("fork", "resume"),
     "performance.sensitivity": ("Sensitivity",),
     # A scenario finds all its mistakes only where the floors above have told it what texts mean.
-    "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate", "simulate_many"),
+    "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate"),
+    "experiments.many_runs": ("simulate_many",),
     "engine.online.closing_stages": ("Deschedule",),
     "experiments.sweep.sweep": ("Sweep",),
     "telemetry.telemetry": ("Telemetry",),

@@ -38,8 +38,8 @@ def played(
     progress: Callable[[int], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Run every policy and compare them."""
+    from fastsim.experiments.many_runs import simulate_many
     from fastsim.reports.comparison import compare
-    from fastsim.simulation.simulate import simulate_many
 
     return compare(simulate_many(scenarios(nodes, pods, seed), workers, progress))
 

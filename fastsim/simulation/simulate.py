@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,36 +94,6 @@ def simulate(
     pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
     keeping = None if pods is None and seconds is None else Keeping(pods, seconds, keep)
     return run(Scenario(**given), told, force, keeping)
-
-
-def simulate_many(
-    scenarios: Iterable[Scenario | Mapping[str, Any]],
-    workers: int = 1,
-    progress: Progress | None = None,
-    threads: bool = False,
-) -> list[Result]:
-    """One result for each scenario, in their order; the same bytes on any number of workers.
-
-    All scenarios are checked before the first one runs. Workers are processes, or threads of this process with
-    ``threads``: those share clusters and workloads in memory, but scorers in Python take turns. With processes,
-    call this under ``if __name__ == "__main__":`` as every spawned one needs.
-    """
-    from fastsim.experiments.executors.executor import executor
-
-    listed = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
-    for scenario in listed:
-        scenario.check()
-    _refuse_shared_folders(listed)
-    results: list[Result] = []
-    told: set[Message] = set()
-    with executor(workers, len(listed), threads) as spread:
-        for result, messages in spread.map(played, listed):
-            results.append(result)
-            warn(set(messages) - told, depth=1)
-            told |= set(messages)
-            if progress is not None:
-                progress(len(results))
-    return results
 
 
 def run(
@@ -335,10 +304,3 @@ def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
         return {**known, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
     except ScenarioError:  # objects in memory; the engine notes their checksums
         return known
-
-
-def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
-    folders = Counter(Path(scenario.out).absolute() for scenario in scenarios if scenario.out is not None)
-    shared = [str(folder) for folder, count in folders.items() if count > 1]
-    if shared:
-        raise ScenarioError("scenarios: out", f"{shared[0]} more than once", "a folder for each run")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -22,7 +23,6 @@ from fastsim.experiments.reproduce.reproduction import (
 from fastsim.policies.registry import parse
 from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import simulate_many
 
 POLICIES = ("fifo", "gandiva", "allox", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")
 """Policies of the figure, under their names in the original."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.result import Result
+from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -22,7 +23,6 @@ from fastsim.experiments.reproduce.reproduction import (
 )
 from fastsim.policies.monitored.knots import KUBE_KNOTS
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import simulate_many
 
 LEVELS = (0, 50, 100, 150, 200, 250)
 """Per cent of memory that jobs declare beyond what they need."""

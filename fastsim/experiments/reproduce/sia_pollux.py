@@ -17,6 +17,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
+from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -31,7 +32,6 @@ from fastsim.experiments.reproduce.reproduction import (
 from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import simulate_many
 
 HOUR_S = 3600.0
 MIXED, EQUAL = "sia:6:2:3", "sia:16:0:0"

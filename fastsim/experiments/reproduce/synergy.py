@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.engine.result import Result
+from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -30,7 +31,6 @@ from fastsim.experiments.reproduce.reproduction import (
 )
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import simulate_many
 
 RECORDED = Path("golden/synergy")
 HOUR_S, ROUND_S = 3600.0, 300.0

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import FastsimError
+from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce import sia_pollux as paper
 from fastsim.experiments.reproduce.sia_pollux import pollux_reproduction, run_count, sia_reproduction
-from fastsim.simulation.simulate import simulate_many
 
 
 @pytest.fixture(autouse=True)

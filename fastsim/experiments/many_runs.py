@@ -1,0 +1,52 @@
+"""Many runs at once: one result for each scenario, on any number of workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastsim.errors import ScenarioError
+from fastsim.experiments.executors.executor import executor
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.run_warnings import Message, warn
+from fastsim.simulation.simulate import Progress, played
+
+if TYPE_CHECKING:
+    from fastsim.engine.result import Result
+
+
+def simulate_many(
+    scenarios: Iterable[Scenario | Mapping[str, Any]],
+    workers: int = 1,
+    progress: Progress | None = None,
+    threads: bool = False,
+) -> list[Result]:
+    """One result for each scenario, in their order; the same bytes on any number of workers.
+
+    All scenarios are checked before the first one runs. Workers are processes, or threads of this process with
+    ``threads``: those share clusters and workloads in memory, but scorers in Python take turns. With processes,
+    call this under ``if __name__ == "__main__":`` as every spawned one needs.
+    """
+    listed = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
+    for scenario in listed:
+        scenario.check()
+    _refuse_shared_folders(listed)
+    results: list[Result] = []
+    told: set[Message] = set()
+    with executor(workers, len(listed), threads) as spread:
+        for result, messages in spread.map(played, listed):
+            results.append(result)
+            warn(set(messages) - told, depth=1)
+            told |= set(messages)
+            if progress is not None:
+                progress(len(results))
+    return results
+
+
+def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:
+    folders = Counter(Path(scenario.out).absolute() for scenario in scenarios if scenario.out is not None)
+    shared = [str(folder) for folder, count in folders.items() if count > 1]
+    if shared:
+        raise ScenarioError("scenarios: out", f"{shared[0]} more than once", "a folder for each run")
