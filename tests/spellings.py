@@ -18,8 +18,9 @@ from fastsim.engine.online import run as engine
 from fastsim.engine.online.kernel_columns import HABITS
 from fastsim.engine.online.memo_pool import MEMOS
 from fastsim.engine.online.plan import OnlinePlan
+from fastsim.engine.online.recorder import gathered
 from fastsim.engine.online.run import OnlineOptions, OnlineRun
-from fastsim.engine.result import Result, gathered
+from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastsim.engine.online.recorder import gathered
 from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
-from fastsim.engine.result import Result, gathered
+from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared

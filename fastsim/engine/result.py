@@ -6,9 +6,9 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.online.recorder import arrow
-from fastsim.engine.summary import frag_milli, row_frame, summary_row
-from fastsim.engine.tables import ROW, LateFrames
-from fastsim.engine.totals.pod_totals import totals_of
+from fastsim.engine.tables import arrow
 from fastsim.errors import ResultError
 from fastsim.foundation.folder_lock import held
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -28,7 +25,6 @@ from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
     from fastsim.engine.audit.audit import Audit
-    from fastsim.engine.online.run import OnlineRun
     from fastsim.scenario.scenario import Scenario
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
@@ -182,62 +178,6 @@ def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:
     """Write one table of a result."""
     table = arrow(frame)
     write_parquet(path, table.to_batches(), table.schema, {"fastsim.schema": name})
-
-
-def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
-    """Tables and provenance of a run that has finished; completes its folder, if it has one."""
-    kept = max(run.typical.kept, 1)
-    now, before, areas = run.online.state()
-    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
-    seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
-    waits = run.recorder.waits
-    totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
-    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits, totals)
-    late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
-    tables = run.recorder.tables.close()
-    folder = run.options.folder
-    if run.watching is not None and run.watching.samples is not None and tables is not None:
-        tables = {**tables, "telemetry": run.watching.samples.frame}
-    if tables is not None or folder is None:
-        return LateFrames({}, {**late, **(tables or {})}), _provenance(run)
-    for name, make in late.items():
-        write_table(folder / f"{name}.parquet", name, make())
-    return FolderFrames(folder), _provenance(run)
-
-
-def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
-    rows = [
-        {"stage": tag, "pods_running": int(row["running"]), "gpu_milli_alloc": int(row["gpu_alloc"]),
-         "cpu_milli_alloc": int(row["cpu_alloc"]), "memory_mib_alloc": int(row["mem_alloc"]),
-         "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
-         "frag_milli": frag_milli(row, kept), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
-        for tag, row, kept in stages
-    ]  # fmt: skip
-    integers = ("pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus")
-    schema = {"stage": pl.String, **dict.fromkeys(integers, pl.Int64), "frag_milli": pl.Float64, "power_w": pl.Float64}
-    return pl.DataFrame(rows, schema=schema)
-
-
-def _provenance(run: OnlineRun) -> dict[str, Any]:
-    """Everything that decides the bytes of the result, and what it was computed with."""
-    plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
-    options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
-    options["deschedule"] = [
-        {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
-        for step in run.options.deschedule
-    ]
-    if run.watching is not None:
-        options["telemetry"] = repr(run.watching.sampling.telemetry)
-    if run.options.prices is not None:
-        options["prices"] = run.options.prices.checksum()
-    options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
-    return {
-        "plan": plan, "options": options,
-        "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},
-        "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
-        "typical_pods": len(run.typical.count),
-        **provenance_of_build(),
-    }  # fmt: skip
 
 
 def provenance_of_build() -> dict[str, Any]:

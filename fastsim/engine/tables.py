@@ -168,3 +168,8 @@ def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:
 
 def _natives(natives: pl.Series | None, rows: int) -> pl.Series:
     return pl.Series([None], dtype=pl.String).new_from_index(0, rows) if natives is None else natives
+
+
+def arrow(frame: pl.DataFrame) -> pa.Table:
+    """A frame as it is written."""
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fastsim.engine.audit import summary
-from fastsim.engine.audit.inputs import Evidence, evidence
+from fastsim.engine.audit.inputs import Evidence, RunTables, evidence
 from fastsim.engine.audit.jobs import expected_jobs, fixed_prices
 from fastsim.engine.audit.nodes import CLASSES, states
 from fastsim.engine.audit.timeline import COUNTS, NODE_COLUMNS, expected_rows, last_rows
 from fastsim.engine.totals.job_totals import FIGURES, JOB_COLUMNS
 
 if TYPE_CHECKING:
-    from fastsim.engine.result import Result
     from fastsim.scenario.scenario import Scenario
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-6
@@ -95,7 +94,7 @@ class Audit:
         return f"{self.checked} figures checked, {verdict}"
 
 
-def audited(result: Result, scenario: Scenario | None = None) -> Audit:
+def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
     """The figures of a run, worked out again; ``scenario`` is that of a run that was made from objects."""
     run, audit = evidence(result, scenario), Audit()
     if why := kept_too_little(run):

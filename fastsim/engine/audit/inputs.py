@@ -6,8 +6,9 @@ holds whole GPUs, and two jobs that share GPUs have half of each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -22,7 +23,6 @@ from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.result import Result
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
@@ -47,6 +47,34 @@ NEEDED = {
     "jobs": ("pod_id", "submit_s", "state"), "timeline": ("t_s", "event"), "summary": ("makespan_s",),
 }  # fmt: skip
 """Columns without which nothing can be worked out."""
+
+
+class RunTables(Protocol):
+    """A result as an audit reads it: its tables, and where they came from."""
+
+    @property
+    def frames(self) -> Mapping[str, pl.DataFrame]:
+        """Tables by name."""
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What decided them."""
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """One row for the run."""
+
+    @property
+    def timeline(self) -> pl.DataFrame:
+        """A row for every event."""
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """A row for every pod or job."""
+
+    @property
+    def placements(self) -> pl.DataFrame:
+        """A row for every stay on a node."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +132,7 @@ class Evidence:
         return self.jobs if window is None else self.jobs.filter(pl.col("pod_id").is_between(*window, closed="left"))
 
 
-def evidence(result: Result, scenario: Scenario | None = None) -> Evidence:
+def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     """The run's tables and inputs; ``scenario`` is that of a run which was made from objects."""
     if scenario is None and "scenario" not in result.provenance:
         raise ResultError(
@@ -128,7 +156,7 @@ def evidence(result: Result, scenario: Scenario | None = None) -> Evidence:
     )  # fmt: skip
 
 
-def same_inputs(result: Result, cluster: Cluster, workload: Workload) -> None:
+def same_inputs(result: RunTables, cluster: Cluster, workload: Workload) -> None:
     """Refuse inputs that are not those of the run any more."""
     for name, found in (("cluster", cluster), ("workload", workload)):
         if found.checksum() != result.provenance[name]["sha256"]:
@@ -162,7 +190,7 @@ def demand_milli(workload: Workload) -> list[int]:
     return found
 
 
-def _stays(engine: str, result: Result, pods: pl.DataFrame) -> pl.DataFrame:
+def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
     """Placements on nodes, with what they hold of them; in rounds one that runs ends with the run, or was given up."""
     held = result.placements.filter(pl.col("node_id").is_not_null()).join(
         pods.select("pod_id", "demand_milli", *ASKED), on="pod_id", how="left", maintain_order="left"

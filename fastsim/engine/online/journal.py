@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables, arrow
+from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
+from fastsim.engine.tables import arrow
 from fastsim.foundation import interrupts
 
 Extents = Mapping[str, list[tuple[str, int]]]

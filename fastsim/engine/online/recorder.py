@@ -8,7 +8,8 @@ the interval, ``jobs`` by the end of the pod (what still runs or waits at the en
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import asdict, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,8 +19,10 @@ import polars as pl
 from fastsim.engine.online.kernel_columns import once_each
 from fastsim.engine.online.native_ids import NativeIds
 from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet, Sheet
-from fastsim.engine.summary import Waits
-from fastsim.engine.tables import OUTCOME, ROW, Makers, jobs_frame, placements_frame, timeline_frame
+from fastsim.engine.result import FolderFrames, Frames, provenance_of_build, write_table
+from fastsim.engine.summary import Waits, frag_milli, row_frame, summary_row
+from fastsim.engine.tables import OUTCOME, ROW, LateFrames, Makers, arrow, jobs_frame, placements_frame, timeline_frame
+from fastsim.engine.totals.job_totals import JobTotals
 from fastsim.foundation.checksum import ContentChecksum
 from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.online.run import OnlineRun
 
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
@@ -231,11 +235,68 @@ class Recorder:
         self.tables.drop()
 
 
-def arrow(frame: pl.DataFrame) -> pa.Table:
-    """A frame as it is written."""
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-
-
 def _joined(rows: list[Any], kind: np.dtype[Any]) -> Any:
     """Rows of one kind as one array; as bytes, because numpy joins structures field by field."""
     return np.concatenate([np.zeros(0, np.uint8), *(part.view(np.uint8) for part in rows)]).view(kind)
+
+
+def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
+    """Totals of a run that has finished, whose pods held so many GPU seconds."""
+    cost, by_tenant = run.work.paid()
+    return replace(run.recorder.waits.totals(gpu_s), cost=cost, tenant_gpu_s=np.array(by_tenant) if by_tenant else None)
+
+
+def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
+    """Tables and provenance of a run that has finished; completes its folder, if it has one."""
+    kept = max(run.typical.kept, 1)
+    now, before, areas = run.online.state()
+    final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
+    seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
+    waits = run.recorder.waits
+    totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
+    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits, totals)
+    late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
+    tables = run.recorder.tables.close()
+    folder = run.options.folder
+    if run.watching is not None and run.watching.samples is not None and tables is not None:
+        tables = {**tables, "telemetry": run.watching.samples.frame}
+    if tables is not None or folder is None:
+        return LateFrames({}, {**late, **(tables or {})}), _provenance(run)
+    for name, make in late.items():
+        write_table(folder / f"{name}.parquet", name, make())
+    return FolderFrames(folder), _provenance(run)
+
+
+def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
+    rows = [
+        {"stage": tag, "pods_running": int(row["running"]), "gpu_milli_alloc": int(row["gpu_alloc"]),
+         "cpu_milli_alloc": int(row["cpu_alloc"]), "memory_mib_alloc": int(row["mem_alloc"]),
+         "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
+         "frag_milli": frag_milli(row, kept), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
+        for tag, row, kept in stages
+    ]  # fmt: skip
+    integers = ("pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus")
+    schema = {"stage": pl.String, **dict.fromkeys(integers, pl.Int64), "frag_milli": pl.Float64, "power_w": pl.Float64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _provenance(run: OnlineRun) -> dict[str, Any]:
+    """Everything that decides the bytes of the result, and what it was computed with."""
+    plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
+    options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
+    options["deschedule"] = [
+        {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
+        for step in run.options.deschedule
+    ]
+    if run.watching is not None:
+        options["telemetry"] = repr(run.watching.sampling.telemetry)
+    if run.options.prices is not None:
+        options["prices"] = run.options.prices.checksum()
+    options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
+    return {
+        "plan": plan, "options": options,
+        "cluster": {"nodes": len(run.cluster), "sha256": run.cluster.checksum()},
+        "workload": {"name": run.workload.name, "pods": run.pods, "sha256": run.recorder.checksum.hexdigest()},
+        "typical_pods": len(run.typical.count),
+        **provenance_of_build(),
+    }  # fmt: skip

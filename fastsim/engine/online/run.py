@@ -26,11 +26,11 @@ from fastsim.engine.online.kernel_columns import (
 )
 from fastsim.engine.online.memo_pool import MEMOS, memo_key
 from fastsim.engine.online.plan import QUEUES, OnlinePlan
-from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names
+from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, gathered, node_names
 from fastsim.engine.online.rule_columns import Regulation, needed
 from fastsim.engine.online.telemetry_hook import Watching
 from fastsim.engine.online.user_scorers import UserScorers
-from fastsim.engine.result import Result, gathered
+from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.engine.totals.pod_totals import Tenants, charge
 from fastsim.errors import InputError, ScenarioError

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from fastsim.engine.totals.job_totals import JobTotals
 from fastsim.scenario.round_texts import prices_from
 from fastsim.workload import schema as s
 from fastsim_ext.state.gpu_prices import Tariff
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.run import OnlineRun
     from fastsim.scenario.prices import Prices
     from fastsim_ext.state.pod_table import WorkTable
 
@@ -64,9 +61,3 @@ def charge(work: WorkTable, cluster: Cluster, prices: Prices | None) -> None:
     tariff = tariff_of(cluster, prices)
     if tariff is not None:
         work.charge(tariff)
-
-
-def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
-    """Totals of a run that has finished, whose pods held so many GPU seconds."""
-    cost, by_tenant = run.work.paid()
-    return replace(run.recorder.waits.totals(gpu_s), cost=cost, tenant_gpu_s=np.array(by_tenant) if by_tenant else None)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet
-from fastsim.engine.online.recorder import FileTables, arrow
-from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, jobs_frame, placements_frame
+from fastsim.engine.online.recorder import FileTables
+from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, arrow, jobs_frame, placements_frame
 from fastsim.foundation import parquet
 from fastsim_ext.state.outcome_columns import gone, placed
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.engine.online import recorder
 from fastsim.engine.online import run as engine
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.recorder import TABLES
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import FRAMES, Result
+from fastsim.engine.tables import arrow
 from fastsim.errors import ResultError
 from fastsim.foundation import parquet
 from fastsim.foundation.parquet import TableWriter, replacing_folder
@@ -196,7 +196,7 @@ def test_a_run_on_disk_is_saved_elsewhere_as_it_is(pods: Workload, tmp_path: Pat
 def test_memory_holds_no_more_than_a_row_group(tmp_path: Path) -> None:
     # What a writer holds between two calls is at most one row group, whatever came.
     frame = pl.DataFrame({"x": list(range(1000))})
-    table = recorder.arrow(frame)
+    table = arrow(frame)
     with pytest.MonkeyPatch.context() as patch, replacing_folder(tmp_path / "out") as folder:
         patch.setattr(parquet, "ROW_GROUP", 300)
         writer = TableWriter(folder / "x.parquet", table.schema)
