@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.engine.shares.plan import RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import RoundView
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import parse
 

@@ -10,9 +10,10 @@ import pytest
 import fastsim as fs
 from bench.conftest import Timed
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
-from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting, setting_of
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.rounds.options import Job, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, setting_of
+from fastsim.engine.shares.run import run_rounds
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds.share_rounds import Rounds
 

@@ -12,8 +12,7 @@ from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.orders.run import TurnRun, looped, run_turns
 from fastsim.engine.orders.server_demands import TurnNeeds
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import Job, RoundOptions, Setting
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, NodeGroup, Place
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import Setting
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
 

@@ -9,7 +9,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis.strategies import DrawFn
 
-from fastsim.engine.shares.plan import Allocation, Floats, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
 
 

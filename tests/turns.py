@@ -14,8 +14,7 @@ from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.orders.run import TurnRun, run_turns
 from fastsim.engine.orders.server_demands import TurnNeeds
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from fastsim.engine.shares.plan import ALONE, Allocation, Allocator, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import ALONE, Allocation, Allocator, RoundView
 from fastsim.performance.oracle import Oracle
 
 MODELS = ("a", "b", "c")

@@ -18,7 +18,7 @@ from fastsim.scenario.sort_keys import ORDERS
 
 if TYPE_CHECKING:
     from fastsim.engine.orders.plan import TurnPlan
-    from fastsim.engine.shares.plan import Setting
+    from fastsim.engine.rounds.options import Setting
 
 SYNERGY = """@inproceedings{mohan2022synergy,
   title = {Looking Beyond {GPU}s for {DNN} Scheduling on Multi-Tenant Clusters},

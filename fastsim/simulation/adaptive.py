@@ -12,7 +12,7 @@ import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.engine.result import Result
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import Setting
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle

@@ -13,7 +13,7 @@ from fastsim.scenario.compat import switches_on
 
 if TYPE_CHECKING:
     from fastsim.engine.orders.plan import TurnPlan
-    from fastsim.engine.shares.plan import Setting
+    from fastsim.engine.rounds.options import Setting
     from fastsim.scenario.scenario import Scenario
 
 

@@ -13,9 +13,9 @@ from fastsim.engine.orders.server_demands import TurnNeeds, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
-from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions
+from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.rounds.pod_batches import PodBatches, Request, request_oracle, requests_of
-from fastsim.engine.shares.plan import RoundPlan, Setting, setting_of
+from fastsim.engine.shares.plan import RoundPlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.engine.rounds.checkpointing import RoundSaving
-    from fastsim.engine.shares.run import RoundRun
+    from fastsim.engine.rounds.outcome import RoundRun
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload

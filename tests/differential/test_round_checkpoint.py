@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim_ext.rounds.cluster_metrics import Gauge
 from tests.differential.test_rounds import Case, cases

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, Job, RoundOptions
-from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundPlan, RoundView, Setting
+from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, Job, RoundOptions, Setting
+from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundPlan, RoundView
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle

@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from tests.differential.test_rounds import Case, cases
 from tests.reference.rounds.share_rounds import Rounds

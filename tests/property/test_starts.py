@@ -10,8 +10,9 @@ import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.shares.plan import RoundPlan, RoundPolicy
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
 from fastsim.simulation.adaptive import is_adaptive

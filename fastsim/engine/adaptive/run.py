@@ -24,10 +24,9 @@ from fastsim.engine.adaptive.plan import (
 )
 from fastsim.engine.adaptive.records import TRAINED, gang_records, trained_records
 from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
-from fastsim.engine.rounds.options import RoundOptions
+from fastsim.engine.rounds.options import RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import MOMENT
-from fastsim.engine.shares.plan import Setting
-from fastsim.engine.shares.run import RoundRun
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts

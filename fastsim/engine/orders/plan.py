@@ -116,7 +116,7 @@ class TurnPlan:
         return numbers(self.order)
 
     @property
-    def told(self) -> list[object]:
+    def identity(self) -> list[object]:
         """What must be the same in a run that goes on from a checkpoint."""
         return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow,
                 self.sticky, self.blocking, repr(self.admit), list(self.skewed)]  # fmt: skip

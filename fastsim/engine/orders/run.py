@@ -16,11 +16,11 @@ from fastsim.engine.orders.server_demands import RESOURCES, TurnNeeds
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
-from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions
+from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.ordered_records import TURN
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG
-from fastsim.engine.shares.plan import Setting
-from fastsim.engine.shares.run import RECORDS, Driver, RoundRun
+from fastsim.engine.shares.run import RECORDS, Driver
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import Gauge

@@ -29,7 +29,7 @@ from fastsim.spelling import suggestion
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.orders.plan import TurnPlan
-    from fastsim.engine.shares.plan import Setting
+    from fastsim.engine.rounds.options import Setting
     from fastsim.performance.sensitivity import Sensitivity
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
 

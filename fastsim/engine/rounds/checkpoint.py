@@ -22,11 +22,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import RoundOptions
+from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.plan import RoundPlan, Setting
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
@@ -238,18 +236,6 @@ def decisions(
         "gauged": gauged, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
         **{name: getattr(options, name) for name in told},
     }  # fmt: skip
-
-
-def policy_of(plan: RoundPlan | TurnPlan) -> list[Any]:
-    """What is known of the policy of a run: the class that allocates, and how its shares become rounds; or an order."""
-    if isinstance(plan, TurnPlan):
-        return plan.told
-    return [type(plan.allocator).__qualname__, plan.pairs, plan.visit, plan.strict]
-
-
-def beliefs_of(plan: RoundPlan) -> dict[str, Any]:
-    """What is known of the estimates of a run; another policy that goes on believes them too."""
-    return {"beliefs": "none" if plan.beliefs is None else str(plan.beliefs)}
 
 
 def _rates(setting: Setting) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.shares.plan import Setting
+from fastsim.engine.rounds.options import Setting
 from fastsim.errors import InputError
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import USE_FROM_ZERO
-from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.errors import InputError
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,10 @@ import numpy.typing as npt
 from fastsim.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.performance.oracle import Oracle
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 REALLOC_S = 1920.0
 """Usual time between two allocations, seconds."""
@@ -61,6 +64,18 @@ class PriceSource(Protocol):
         """When they may next differ, seconds; infinite if never."""
 
 
+class Hurry(Protocol):
+    """Of a plan, whether jobs may have to wait for an allocation."""
+
+    @property
+    def strict(self) -> bool:
+        """Only what has a share runs."""
+
+    @property
+    def prompt(self) -> bool:
+        """No job may wait for its share."""
+
+
 @dataclass(frozen=True)
 class RoundOptions:
     """Options of the rounds.
@@ -98,7 +113,7 @@ class RoundOptions:
         if self.window is not None and not 0 <= self.window[0] < self.window[1]:
             raise ScenarioError("window", f"{self.window[0]}:{self.window[1]}", "FIRST:LAST with 0 <= FIRST < LAST")
 
-    def gap_s(self, plan: RoundPlan) -> float:
+    def gap_s(self, plan: Hurry) -> float:
         """Least time between two allocations: usual where other jobs run until then, none where nobody may."""
         if self.realloc_s is not None:
             return self.realloc_s
@@ -107,3 +122,16 @@ class RoundOptions:
     def quirk(self, name: str) -> bool:
         """Whether a compat switch is on."""
         return name in self.compat
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What does not change during a run: GPU models (sorted by name), GPUs of each, the rates, the seed."""
+
+    gpu_models: tuple[str, ...]
+    gpus__g: Ints
+    oracle: Oracle
+    """Rates on exactly these models, in this order."""
+    reference__k: Floats
+    """Rate of each kind on the fastest model the oracle knows, steps/s."""
+    seed: int = 0

@@ -12,7 +12,7 @@ from fastsim.engine.orders.run import TurnRun
 from fastsim.engine.orders.tables import timeline_columns, turn_figures
 from fastsim.engine.rounds.job_metrics import counted, round_figures
 from fastsim.engine.rounds.node_metrics import node_of_gpu
-from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import REASONS, ROW, STATES, Makers, timeline_frame
 from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slowdowns

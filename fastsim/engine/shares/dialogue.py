@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.shares.plan import Allocation, Floats, PartnerRates, RoundPlan, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Allocation, Floats, PartnerRates, RoundPlan, RoundView
 from fastsim.errors import PolicyError
 
 

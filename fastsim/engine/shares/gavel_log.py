@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fastsim.engine.rounds.job_metrics import RoundFigures, counted, given_up, round_figures
 from fastsim.engine.rounds.options import MOST_FAILURES
-from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.errors import ResultError
 from fastsim.foundation.parquet import replacing
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.rounds.options import Setting
+
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.performance.oracle import Oracle
@@ -25,19 +27,6 @@ ALONE = -1
 """Second job of a row that is one job."""
 VISITS = ("fastest", "shuffled")
 """Order in which a round fills the GPU models: fastest first, or drawn anew every round."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What does not change during a run: GPU models (sorted by name), GPUs of each, the rates, the seed."""
-
-    gpu_models: tuple[str, ...]
-    gpus__g: Ints
-    oracle: Oracle
-    """Rates on exactly these models, in this order."""
-    reference__k: Floats
-    """Rate of each kind on the fastest model the oracle knows, steps/s."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -167,6 +156,11 @@ class RoundPlan:
     beliefs: Beliefs | None = None
     prompt: bool = False
     entities: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> list[object]:
+        """What checkpoints compare of it: the class that allocates, and how its shares become rounds."""
+        return [type(self.allocator).__qualname__, self.pairs, self.visit, self.strict]
 
 
 class RoundPolicy(Protocol):

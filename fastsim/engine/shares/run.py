@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping, beliefs_of, decisions, policy_of
+from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
-from fastsim.engine.rounds.options import QUIRKS, RoundOptions
+from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG, MOMENT
 from fastsim.engine.shares.dialogue import answer, nothing_runs, view_of
-from fastsim.engine.shares.plan import RoundPlan, Setting
+from fastsim.engine.shares.plan import RoundPlan
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
@@ -33,53 +34,6 @@ MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """What the loop has handed out so far, by its name in the driver and in a checkpoint."""
-
-
-@dataclass
-class RoundRun:
-    """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
-
-    ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);
-    ``gauge`` is what measured it, if anything did.
-    """
-
-    setting: Setting
-    options: RoundOptions
-    jobs: npt.NDArray[Any]
-    tasks: npt.NDArray[Any]
-    held: npt.NDArray[np.int32]
-    rows: npt.NDArray[Any]
-    rounds: int
-    calls: int
-    makespan_s: float
-    max_active: int
-    job_rounds: int
-    extensions: int
-    opportunities: int
-    busy_s: npt.NDArray[np.float64]
-    """By GPU, seconds at work."""
-    gpus__g: tuple[int, ...]
-    solver_s: float = 0.0
-    gauge: Gauge | None = None
-    spoilt_gpu_s: float | None = None
-    """GPU seconds that restarts took; None of a run without rounds."""
-    even: ClassVar[bool] = False
-    """Whether every round takes as long as the options say."""
-
-    @property
-    def began_s(self) -> float:
-        """When the first job came; the end if none did."""
-        return float(self.jobs["submit_s"].min()) if len(self.jobs) else self.makespan_s
-
-    @property
-    def priced(self) -> bool:
-        """Whether GPUs cost anything."""
-        return self.options.prices is not None
-
-    @property
-    def span_s(self) -> float:
-        """Seconds from the first arrival to the end."""
-        return self.makespan_s - self.began_s
 
 
 @dataclass
@@ -191,7 +145,7 @@ class Driver:
             lists[:] = [np.concatenate(lists)] if lists else []
             parts[name] = lists[0].tobytes() if lists else b""
         meta = {
-            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": policy_of(self.plan),
+            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
             "memory": self.memory(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
             "beliefs": None if self.plan.beliefs is None else self.plan.beliefs.kept(),
         }  # fmt: skip
@@ -199,7 +153,7 @@ class Driver:
 
     def take_over(self, state: RoundCheckpoint) -> None:
         """Begin where that run was."""
-        state.check(self.decided, policy_of(self.plan))
+        state.check(self.decided, self.plan.identity)
         state.restore(self.loop)
         self.batches = state.rest(self.batches)
         self.price = state.arrays["price"].view(np.float64).copy()
@@ -274,7 +228,9 @@ def run_rounds(
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
     driver = Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
-    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | beliefs_of(plan)
+    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | {
+        "beliefs": "none" if plan.beliefs is None else str(plan.beliefs)
+    }  # another policy that goes on believes them too
     driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 

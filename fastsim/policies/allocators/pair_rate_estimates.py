@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.engine.shares.plan import Floats, Ints, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Floats, Ints, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.draws import kept_draws, restored_draws
 from fastsim.policies.allocators.matrix_completion import completed

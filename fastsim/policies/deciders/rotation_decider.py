@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView
-from fastsim.engine.shares.plan import Allocator, Floats, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Allocator, Floats, RoundView
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
 

@@ -10,7 +10,8 @@ from fastsim.policies.registry import about, policy
 from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
-    from fastsim.engine.shares.plan import Allocator, RoundPlan, Setting
+    from fastsim.engine.rounds.options import Setting
+    from fastsim.engine.shares.plan import Allocator, RoundPlan
     from fastsim.policies.orders import FirstComeFirstServed
 
 FIFO_MODES = ("base", "perf", "packed")

@@ -10,7 +10,7 @@ from fastsim.policies.registry import about
 from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
-    from fastsim.engine.shares.plan import Setting
+    from fastsim.engine.rounds.options import Setting
     from fastsim.policies.allocators.pair_rate_estimates import Estimates
 
 

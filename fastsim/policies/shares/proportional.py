@@ -9,7 +9,8 @@ from fastsim.policies.registry import policy
 from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
-    from fastsim.engine.shares.plan import RoundPlan, Setting
+    from fastsim.engine.rounds.options import Setting
+    from fastsim.engine.shares.plan import RoundPlan
 
 
 @policy("proportional")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView
 from tests.golden.gavel.gavel import GAVEL, oracle, settings
 
 PRUNED = 1e-7

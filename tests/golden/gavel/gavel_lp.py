@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.shares.plan import Allocation, Floats, RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
 from fastsim.policies import registry
 from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES

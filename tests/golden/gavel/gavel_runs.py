@@ -15,9 +15,10 @@ import numpy as np
 import polars as pl
 
 from fastsim.engine.rounds.job_batches import JobBatches
-from fastsim.engine.rounds.options import QUIRKS, RoundOptions
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from fastsim.scenario.prices import CLOUDS, Prices

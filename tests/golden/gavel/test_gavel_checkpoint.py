@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.engine.shares.run import RoundRun
+from fastsim.engine.rounds.outcome import RoundRun
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
 

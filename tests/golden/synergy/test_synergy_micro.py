@@ -11,9 +11,8 @@ from fastsim.cluster.server import GB_MIB, Server
 from fastsim.engine.orders.run import looped
 from fastsim.engine.orders.server_demands import TurnNeeds, needs_on
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions
+from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.plan import Setting
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies import registry
 from fastsim.scenario.compat import switches_on

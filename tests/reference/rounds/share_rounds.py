@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView, Setting
+from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions, Setting
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
 from fastsim.errors import PolicyError
 from tests.reference.rounds.leases import Outcome, Pair, Task, gpus_given
 from tests.reference.rounds.rates import pair_is_hopeful, round_of, true_rates

@@ -44,4 +44,4 @@ def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
 
 def test_a_checkpoint_tells_all_that_decides() -> None:
     plan = TurnPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0, None, ("vgg16",))
-    assert plan.told == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0", ["vgg16"]]
+    assert plan.identity == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0", ["vgg16"]]

@@ -10,7 +10,8 @@ import pytest
 import fastsim as fs
 from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.orders.server_demands import needs_of, servers_of
-from fastsim.engine.shares.plan import Setting, setting_of
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import setting_of
 from fastsim.errors import InputError, PolicyError
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Sensitivity

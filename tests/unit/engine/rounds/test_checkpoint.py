@@ -14,8 +14,9 @@ import pytest
 from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.shares.max_min_fairness import MaxMinFairness
 from fastsim.policies.shares.pair_rate_estimator import Estimator

@@ -20,8 +20,8 @@ from fastsim.engine.rounds.job_metrics import (
     utilization_by_model,
 )  # fmt: skip
 from fastsim.engine.rounds.options import RoundOptions
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.run import RoundRun
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError
 from tests.views import setting

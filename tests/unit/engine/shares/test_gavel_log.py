@@ -11,6 +11,7 @@ import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import QUIRKS, Job, RoundOptions
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.shares.gavel_log import (
     event_lines,
     log_path,
@@ -20,7 +21,7 @@ from fastsim.engine.shares.gavel_log import (
     write_gavel_log,
 )
 from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import ResultError
 from tests.views import setting
 

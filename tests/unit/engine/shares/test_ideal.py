@@ -13,10 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.rounds.options import Job, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.shares.ideal import run_fluid
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView, Setting
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.policies import registry
 from tests.views import setting

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import Job, RoundOptions
+from fastsim.engine.rounds.options import Job, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
-from fastsim.engine.shares.run import RoundRun, run_rounds
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.unit.reference.rounds.test_share_rounds import Fixed, setting

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.engine.shares.plan import RoundView, Setting
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.policies.allocators.partners import normalised_rate

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, Setting
+from fastsim.engine.rounds.options import Job, RoundOptions, Setting
+from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds.leases import Pair, gpus_given
