@@ -150,8 +150,8 @@ def plot(
     """Draw four quantities over time: of one run device by device, of several runs their means side by side."""
     from fastsim.errors import ScenarioError
     from fastsim.reports.charts.chart_files import written_chart
+    from fastsim.reports.charts.series import distinct_names
     from fastsim.reports.charts.telemetry_charts import FOUR, comparison_chart, workload_chart
-    from fastsim.reports.comparison import distinct_names
     from fastsim.telemetry.files import readings_of
 
     if labels and len(labels) != len(sources):

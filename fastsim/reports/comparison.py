@@ -15,15 +15,13 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.reports.charts.chart_files import charting, picturing, written_file
+from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     import altair as alt
 
     from fastsim.engine.result import Result
-
-POINTS = 500
-"""Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""
 
 FIGURES = (
     "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
@@ -80,8 +78,6 @@ REPORT = ("allocation", "fragmentation", "power", "failed")
 """Charts of a report unless others are asked for."""
 SATURATION = 70.0
 """Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
-WIDTH, HEIGHT = 420, 260
-"""Size of one chart in pixels."""
 
 
 def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
@@ -170,22 +166,6 @@ def _metric(name: str) -> Metric:
         raise ScenarioError(f"metric {name!r}", "an unknown name", f"one of {', '.join(METRICS)}",
                             suggestion(name, METRICS))  # fmt: skip
     return METRICS[name]
-
-
-def run_name(result: Result) -> str:
-    """What a run is called unless it is given a name: its scenario's name, or its policy."""
-    scenario = result.provenance.get("scenario", {})
-    return str(scenario.get("name") or result.provenance.get("policy", "run"))
-
-
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names, a number behind those that were there before."""
-    seen: dict[str, int] = {}
-    distinct = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return distinct
 
 
 def _thinned(name: str, timeline: pl.DataFrame, metric: Metric, over: str) -> pl.DataFrame:

@@ -19,7 +19,7 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.reports.charts.chart_files import charting
-from fastsim.reports.comparison import HEIGHT, POINTS, WIDTH, distinct_names, run_name
+from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:

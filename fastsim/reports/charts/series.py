@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
 
+POINTS = 500
+"""Most points of one curve; a longer timeline is thinned to the last state in each of so many steps."""
+WIDTH, HEIGHT = 420, 260
+"""Size of one chart in pixels."""
+
 SEED = re.compile(r"(?<=[?&])(tune_)?seed=[^&]*&?")
 """The seed in the text of a cluster or workload."""
 SILENT = ("seed", "name", "out", "log", "record")
@@ -80,3 +85,19 @@ def _distinct(names: Sequence[str]) -> list[str]:
     if max(seen.values(), default=0) < 2:
         return list(names)
     return [f"{name} ({place})" if seen[name] > 1 else name for place, name in enumerate(names, 1)]
+
+
+def run_name(result: Result) -> str:
+    """What a run is called unless it is given a name: its scenario's name, or its policy."""
+    scenario = result.provenance.get("scenario", {})
+    return str(scenario.get("name") or result.provenance.get("policy", "run"))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names, a number behind those that were there before."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return distinct

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.reports.charts.chart_files import charting
-from fastsim.reports.comparison import POINTS
+from fastsim.reports.charts.series import POINTS
 from fastsim.workload import schema as s
 from fastsim.workload.load_statistics import load_curve
 
