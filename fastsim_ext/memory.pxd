@@ -1,4 +1,7 @@
-# Ask for memory before it is needed, and for large pages of it; nothing but speed depends on it.
+# Arrays that grow; memory asked for before it is needed, and large pages of it, on which nothing but speed depends.
+from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
+
 cdef extern from *:
     """
     #include <stddef.h>
@@ -32,3 +35,11 @@ cdef extern from *:
     void ahead "fastsim_prefetch"(const void* at) noexcept nogil
     void* ahead_line "fastsim_line"(void* at) noexcept nogil
     void ahead_pages "fastsim_large_pages"(void* at, size_t bytes) noexcept nogil
+
+cdef inline void* memory_grown(void* items, int64_t count, int64_t size) except NULL nogil:
+    """Room for so many items, those that are there kept."""
+    cdef void* more = realloc(items, count * size)
+    if more == NULL:
+        with gil:
+            raise MemoryError()
+    return more

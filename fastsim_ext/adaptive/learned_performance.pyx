@@ -7,7 +7,7 @@ a job that has measured nothing.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 
 
 @cython.final
@@ -17,7 +17,7 @@ cdef class Lessons:
     def __cinit__(self, fit):
         self.fit, self.known = fit, {}
         self.room = 64
-        self.rows = <Lesson*> gangs_grown(NULL, self.room, sizeof(Lesson))
+        self.rows = <Lesson*> memory_grown(NULL, self.room, sizeof(Lesson))
         self.rows[0].parent, self.rows[0].most_replicas = 0, 0
         self.n = 1
 
@@ -47,7 +47,7 @@ cdef class Lessons:
                        double step_s, bint fitted) except -1:
         cdef Lesson* new
         if self.n == self.room:
-            self.rows = <Lesson*> gangs_grown(self.rows, 2 * self.room, sizeof(Lesson))
+            self.rows = <Lesson*> memory_grown(self.rows, 2 * self.room, sizeof(Lesson))
             self.room *= 2
         new = &self.rows[self.n]
         new.parent, new.nodes, new.replicas, new.atomic = lesson, nodes, replicas, atomic

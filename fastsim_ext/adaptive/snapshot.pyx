@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t
 from fastsim_ext.adaptive.learned_performance cimport Lesson, Lessons
 from fastsim_ext.adaptive.loop cimport Adaptive
 from fastsim_ext.adaptive.training_job cimport Trainee
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.snapshot cimport fill, gauge_back, gauge_state, raw
 
 
@@ -137,7 +137,7 @@ cdef int lessons_back(Lessons lessons, numbers, parts) except -1:
     cdef const Lesson* at
     if n < taught:
         raise ValueError(f"{n} lessons, expected {taught} or more")
-    lessons.rows = <Lesson*> gangs_grown(lessons.rows, max(n, lessons.room), sizeof(Lesson))
+    lessons.rows = <Lesson*> memory_grown(lessons.rows, max(n, lessons.room), sizeof(Lesson))
     lessons.room = max(n, lessons.room)
     fill(lessons.rows, parts["lessons"], n, sizeof(Lesson))
     lessons.n = n

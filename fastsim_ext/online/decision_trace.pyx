@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.loop cimport Online
 from fastsim_ext.scores.device cimport device_fit_count
 from fastsim_ext.select.scan cimport Selector, misfit, normalised
-from fastsim_ext.state.pod_table cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, TOO_LARGE
+from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, TOO_LARGE
 from fastsim_ext.types cimport NORM_NONE, PICK_FGD, Node, Pod
 
 ABSENT = -1

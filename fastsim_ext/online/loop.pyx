@@ -13,7 +13,8 @@ from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, START
-from fastsim_ext.state.pod_table cimport EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE, Slot, WorkTable
+from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE
+from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
 
 cdef enum:

@@ -12,10 +12,10 @@ from fastsim_ext.scores.device cimport device_are
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport Roster
-from fastsim_ext.state.pod_table cimport (
+from fastsim_ext.state.pod_outcomes cimport (
     NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, TOO_LARGE,
-    WorkTable,
 )
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport Node, Pod
 
 

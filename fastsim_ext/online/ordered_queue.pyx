@@ -8,7 +8,7 @@ cimport cython
 from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.sort_keys cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term
 from fastsim_ext.sorting cimport merge_after, merge_sorted
 from fastsim_ext.state.node_table cimport NodeTable, Totals
@@ -40,9 +40,9 @@ cdef class Lineup:
         cdef int32_t n = 2 * self.work.n_slots + 64
         if self.work.n_slots <= self.room:
             return 0
-        self.keys = <double*> gangs_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
-        self.rows = <int32_t*> gangs_grown(self.rows, n, sizeof(int32_t))
-        self.spare = <int32_t*> gangs_grown(self.spare, n, sizeof(int32_t))
+        self.keys = <double*> memory_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
+        self.rows = <int32_t*> memory_grown(self.rows, n, sizeof(int32_t))
+        self.spare = <int32_t*> memory_grown(self.spare, n, sizeof(int32_t))
         self.room = n
         return 0
 

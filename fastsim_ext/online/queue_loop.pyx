@@ -10,7 +10,7 @@ from fastsim_ext.online.loop cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORIT
 from fastsim_ext.online.ordered_queue cimport ORDERED, Lineup
 from fastsim_ext.online.rules_loop cimport Regulated
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_table cimport OVER_QUOTA
+from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
 
 cdef class Waiting(Regulated):

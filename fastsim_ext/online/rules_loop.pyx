@@ -11,8 +11,10 @@ from fastsim_ext.online.node_constraints cimport DemandTable
 from fastsim_ext.online.preempt cimport Evictions
 from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.state.pod_membership cimport Member, Roster
-from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, START
-from fastsim_ext.state.pod_table cimport GANG, GANG_TOO_LARGE, NODE_LOST, OVER_QUOTA, PREEMPTED, RUNNING, Slot
+from fastsim_ext.state.pod_outcomes cimport (
+    GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD, PREEMPTED, RUNNING, START,
+)
+from fastsim_ext.state.pod_table cimport Slot
 from fastsim_ext.state.tenant_usage cimport TenantTable
 from fastsim_ext.types cimport Pod
 

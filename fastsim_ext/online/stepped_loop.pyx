@@ -10,7 +10,8 @@ from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.loop cimport DROP, Online
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable, Totals
-from fastsim_ext.state.pod_table cimport NO_NODE, WorkTable
+from fastsim_ext.state.pod_outcomes cimport NO_NODE
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport FULL, PICK_FGD, Node, Pod
 
 cdef enum:  # what stands for no node: leave it to the plan

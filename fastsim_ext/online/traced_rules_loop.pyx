@@ -11,7 +11,7 @@ from fastsim_ext.online.node_constraints cimport Look, Rule
 from fastsim_ext.online.queue_loop cimport Waiting
 from fastsim_ext.online.rules_loop cimport Regulated
 from fastsim_ext.select.scan cimport Selector, normalised
-from fastsim_ext.state.pod_table cimport (
+from fastsim_ext.state.pod_outcomes cimport (
     NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT,
 )
 from fastsim_ext.types cimport NORM_NONE, Node, Pod

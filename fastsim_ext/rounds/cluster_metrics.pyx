@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, qsort
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 
 # Kept over time, quantity times seconds.
 AREAS = ("pods_pending", "cpu_milli_alloc", "cpu_milli_capacity", "gpu_milli_alloc", "gpu_milli_capacity", "frag",
@@ -121,7 +121,7 @@ cdef class Gauge:
         """A job comes at second ``t``."""
         cdef int64_t at = self.n_changes
         if at == self.change_room:
-            self.changes = <Change*> gangs_grown(self.changes, 2 * at + 64, sizeof(Change))
+            self.changes = <Change*> memory_grown(self.changes, 2 * at + 64, sizeof(Change))
             self.change_room = 2 * at + 64
         self.changes[at] = Change(t, job, at, 0, 0, self.n_given, ARRIVAL, num_gpu, False)
         self.n_changes += 1
@@ -137,7 +137,7 @@ cdef class Gauge:
         change.cpu_milli, change.memory_mib = cpu_milli, memory_mib
         if self.n_given + num_gpu > self.given_room:
             self.given_room = 2 * (self.given_room + num_gpu)
-            self.given = <int32_t*> gangs_grown(self.given, self.given_room, sizeof(int32_t))
+            self.given = <int32_t*> memory_grown(self.given, self.given_room, sizeof(int32_t))
         if num_gpu:
             memcpy(&self.given[self.n_given], gpu, num_gpu * sizeof(int32_t))
         self.n_given += num_gpu
@@ -224,7 +224,7 @@ cdef class Gauge:
 
     cdef int keep_row(self) except -1 nogil:
         if self.n_rows == self.row_room:
-            self.rows = <Row*> gangs_grown(self.rows, 2 * self.row_room + 64, sizeof(Row))
+            self.rows = <Row*> memory_grown(self.rows, 2 * self.row_room + 64, sizeof(Row))
             self.row_room = 2 * self.row_room + 64
         self.rows[self.n_rows] = self.now
         self.n_rows += 1

@@ -29,7 +29,6 @@ cdef struct Couple:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
     int32_t gang_size
 
-cdef void* gangs_grown(void* items, int64_t count, int64_t size) except NULL nogil
 cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                       double total, double weight, double deadline_s) noexcept nogil
 cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil

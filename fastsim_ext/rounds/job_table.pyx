@@ -7,17 +7,10 @@ here called couples, have a row.
 cimport cython
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memmove
 from cpython.bytes cimport PyBytes_FromStringAndSize
-
-
-cdef void* gangs_grown(void* items, int64_t count, int64_t size) except NULL nogil:
-    cdef void* more = realloc(items, count * size)
-    if more == NULL:
-        with gil:
-            raise MemoryError()
-    return more
+from fastsim_ext.memory cimport memory_grown
 
 
 cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
@@ -69,8 +62,8 @@ cdef class GangTable:
         """Append a job; its id is above all others."""
         cdef int g
         if self.n == self.room:
-            self.gangs = <Gang*> gangs_grown(self.gangs, 2 * self.room + 64, sizeof(Gang))
-            self.claims = <Claim*> gangs_grown(self.claims, (2 * self.room + 64) * <int64_t> self.width, sizeof(Claim))
+            self.gangs = <Gang*> memory_grown(self.gangs, 2 * self.room + 64, sizeof(Gang))
+            self.claims = <Claim*> memory_grown(self.claims, (2 * self.room + 64) * <int64_t> self.width, sizeof(Claim))
             self.room = 2 * self.room + 64
         self.gangs[self.n] = new[0]
         for g in range(self.width):
@@ -106,8 +99,8 @@ cdef class GangTable:
             return at
         at = -1 - at
         if self.n_couples == self.couple_room:
-            self.couples = <Couple*> gangs_grown(self.couples, 2 * self.couple_room + 64, sizeof(Couple))
-            self.shared = <Claim*> gangs_grown(self.shared, (2 * self.couple_room + 64) * <int64_t> w, sizeof(Claim))
+            self.couples = <Couple*> memory_grown(self.couples, 2 * self.couple_room + 64, sizeof(Couple))
+            self.shared = <Claim*> memory_grown(self.shared, (2 * self.couple_room + 64) * <int64_t> w, sizeof(Claim))
             self.couple_room = 2 * self.couple_room + 64
         memmove(&self.couples[at + 1], &self.couples[at], (self.n_couples - at) * sizeof(Couple))
         memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_couples - at) * w * sizeof(Claim))

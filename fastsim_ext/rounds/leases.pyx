@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 
 
 cdef void* zeros(int64_t count, int64_t size) except NULL:
@@ -48,8 +48,8 @@ cdef class Leases:
     cdef int reserve(self, int32_t tasks) except -1 nogil:
         """Room for so many tasks: those without GPUs may be more than there are GPUs."""
         if tasks > self.room:
-            self.tasks = <Task*> gangs_grown(self.tasks, 2 * tasks, sizeof(Task))
-            self.last = <Task*> gangs_grown(self.last, 2 * tasks, sizeof(Task))
+            self.tasks = <Task*> memory_grown(self.tasks, 2 * tasks, sizeof(Task))
+            self.last = <Task*> memory_grown(self.last, 2 * tasks, sizeof(Task))
             self.room = 2 * tasks
         return 0
 

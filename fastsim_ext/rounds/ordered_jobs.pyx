@@ -7,7 +7,8 @@ still equal stays as it was in the round before.
 cimport cython
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
-from fastsim_ext.rounds.job_table cimport Gang, GangTable, gangs_grown
+from fastsim_ext.memory cimport memory_grown
+from fastsim_ext.rounds.job_table cimport Gang, GangTable
 from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, Yard, claim_term
 from fastsim_ext.sorting cimport merge_sorted
 
@@ -35,10 +36,10 @@ cdef class StakeTable:
         if n <= self.room:
             return 0
         n = max(n, 2 * self.room + 64)
-        self.stakes = <Stake*> gangs_grown(self.stakes, n, sizeof(Stake))
-        self.order = <int32_t*> gangs_grown(self.order, n, sizeof(int32_t))
-        self.spare = <int32_t*> gangs_grown(self.spare, n, sizeof(int32_t))
-        self.keys = <double*> gangs_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
+        self.stakes = <Stake*> memory_grown(self.stakes, n, sizeof(Stake))
+        self.order = <int32_t*> memory_grown(self.order, n, sizeof(int32_t))
+        self.spare = <int32_t*> memory_grown(self.spare, n, sizeof(int32_t))
+        self.keys = <double*> memory_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
         self.room = n
         return 0
 

@@ -10,8 +10,9 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.cluster_metrics cimport Gauge
-from fastsim_ext.rounds.job_table cimport Gang, gang_stays, gang_waits, gangs_begin, gangs_grown
+from fastsim_ext.rounds.job_table cimport Gang, gang_stays, gang_waits, gangs_begin
 from fastsim_ext.rounds.leases cimport Task
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
 from fastsim_ext.rounds.resource_shares cimport FAIR, OPT, TUNE
@@ -64,7 +65,7 @@ cdef class Turns:
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
-            self.pending = <Gang*> gangs_grown(self.pending, n, sizeof(Gang))
+            self.pending = <Gang*> memory_grown(self.pending, n, sizeof(Gang))
             self.pending_room = n
         for i in range(n):
             gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
@@ -231,7 +232,7 @@ cdef class Turns:
         for i in range(self.table.n):
             self.stakes.stakes[i].speedup = self.stakes.stakes[i].own_speedup
         if self.table.n > self.chosen_room:
-            self.chosen = <int32_t*> gangs_grown(self.chosen, 2 * self.table.n, sizeof(int32_t))
+            self.chosen = <int32_t*> memory_grown(self.chosen, 2 * self.table.n, sizeof(int32_t))
             self.chosen_room = 2 * self.table.n
         self.choose()
         return 0
@@ -403,7 +404,7 @@ cdef class Turns:
         cdef Turn* turn
         cdef const Stake* stake
         if self.n_records == self.record_room:
-            self.records = <Turn*> gangs_grown(self.records, 2 * self.record_room + 64, sizeof(Turn))
+            self.records = <Turn*> memory_grown(self.records, 2 * self.record_room + 64, sizeof(Turn))
             self.record_room = 2 * self.record_room + 64
         turn = &self.records[self.n_records]
         self.n_records += 1

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.leases cimport Task
 
 
@@ -21,7 +21,7 @@ cdef class Ledger:
     cdef int close(self, const Gang* gang) except -1 nogil:
         """Note a job that has ended."""
         if self.n_gone == self.gone_room:
-            self.gone = <Gang*> gangs_grown(self.gone, 2 * self.gone_room + 64, sizeof(Gang))
+            self.gone = <Gang*> memory_grown(self.gone, 2 * self.gone_room + 64, sizeof(Gang))
             self.gone_room = 2 * self.gone_room + 64
         self.gone[self.n_gone] = gang[0]
         self.n_gone += 1
@@ -32,7 +32,7 @@ cdef class Ledger:
         cdef const Task* t = &leases.tasks[task]
         cdef int64_t held = -1 if t.kept else self.hold(&leases.gpu[t.held], t.num_gpu)
         if self.n_moments == self.moment_room:
-            self.moments = <Moment*> gangs_grown(self.moments, 2 * self.moment_room + 64, sizeof(Moment))
+            self.moments = <Moment*> memory_grown(self.moments, 2 * self.moment_room + 64, sizeof(Moment))
             self.moment_room = 2 * self.moment_room + 64
         self.moments[self.n_moments] = Moment(
             turn, t.id, t.mate_id, now_s, t.finish_s, t.priority, t.deficit, t.model, t.num_gpu, held
@@ -44,7 +44,7 @@ cdef class Ledger:
         """Note GPUs; answers how many were noted before, ever."""
         cdef int64_t before = self.n_gpu
         if self.n_gpu + count > self.gpu_room:
-            self.gpu = <int32_t*> gangs_grown(self.gpu, 2 * (self.gpu_room + count), sizeof(int32_t))
+            self.gpu = <int32_t*> memory_grown(self.gpu, 2 * (self.gpu_room + count), sizeof(int32_t))
             self.gpu_room = 2 * (self.gpu_room + count)
         memcpy(&self.gpu[self.n_gpu], gpu, count * sizeof(int32_t))
         self.n_gpu += count

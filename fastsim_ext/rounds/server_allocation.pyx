@@ -7,7 +7,7 @@ on servers of one model.
 cimport cython
 from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
 
 
@@ -62,7 +62,7 @@ cdef class Seats:
         """Room for the seats of a round: one for every GPU, and one for every job without."""
         cdef int32_t most = self.gpus + jobs
         if most > self.room:
-            self.seats = <Seat*> gangs_grown(self.seats, 2 * most, sizeof(Seat))
+            self.seats = <Seat*> memory_grown(self.seats, 2 * most, sizeof(Seat))
             self.room = 2 * most
         return 0
 

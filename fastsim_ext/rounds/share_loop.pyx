@@ -4,9 +4,10 @@ cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.cluster_metrics cimport Gauge
 from fastsim_ext.rounds.completion_order cimport Due, dues_sorted
-from fastsim_ext.rounds.job_table cimport NEVER, UNTOLD, Claim, Gang, gang_stays, gang_waits, gangs_begin, gangs_grown
+from fastsim_ext.rounds.job_table cimport NEVER, UNTOLD, Claim, Gang, gang_stays, gang_waits, gangs_begin
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
@@ -66,7 +67,7 @@ cdef class Rounds:
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
-            self.pending = <Gang*> gangs_grown(self.pending, n, sizeof(Gang))
+            self.pending = <Gang*> memory_grown(self.pending, n, sizeof(Gang))
             self.pending_room = n
         for i in range(n):
             gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],

@@ -18,7 +18,7 @@ from fastsim_ext.select.class_demands cimport ROOM, SMALL_UNFIT
 from fastsim_ext.select.state_memo cimport memo_keep
 from fastsim_ext.select.normalised_columns import StretchedTable
 from fastsim_ext.select.max_tree cimport ROW
-from fastsim_ext.state.pod_table cimport NO_NODE
+from fastsim_ext.state.pod_outcomes cimport NO_NODE
 from fastsim_ext.types cimport Node, Typical
 
 

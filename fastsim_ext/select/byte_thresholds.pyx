@@ -8,7 +8,7 @@ the smaller of the two is what the node is worth.
 from libc.stdlib cimport calloc
 from fastsim_ext.select.class_demands cimport SMALL_UNFIT
 from fastsim_ext.select.max_tree cimport ROW
-from fastsim_ext.state.pod_table cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT
+from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT
 
 
 cdef bint raised(Heights* heights, const int32_t* amount__c) noexcept nogil:

@@ -5,7 +5,7 @@ One pass over plain numbers without branches, so that a compiler can take severa
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc
-from fastsim_ext.state.pod_table cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT
+from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT
 from fastsim_ext.types cimport FULL, Node, Pod
 
 

@@ -19,7 +19,8 @@ from fastsim_ext.select.max_tree cimport FOUND, GATHER, Tree, tree_first, tree_g
 from fastsim_ext.select.points_cache cimport MOST_RANKS, NO_ANSWER, Answer, Answers
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_table cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, WorkTable
+from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport BEST_FIT, FGD, FULL, PICK_FGD, PYTHON, RANDOM, Node, Pod
 
 cdef enum:

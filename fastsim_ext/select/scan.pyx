@@ -16,7 +16,8 @@ from fastsim_ext.scores.frag cimport frag_amount, frag_growth
 from fastsim_ext.scores.points cimport points_raw
 from fastsim_ext.scores.power cimport power_points, power_saved
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_table cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT, WorkTable
+from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE, NO_POD_SLOT
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport (
     FGD, FULL, MIN_MAX_100, NORM_NONE, PICK_DOT, PICK_FGD, PICK_PWR, PICK_RANDOM, PICK_WORST, PWR, PYTHON, RANDOM, Node,
     Pod,

@@ -25,7 +25,7 @@ from fastsim_ext.select.max_tree cimport (
 from fastsim_ext.select.max_tree_updates cimport climb_up
 from fastsim_ext.select.state_memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_table cimport NO_NODE
+from fastsim_ext.state.pod_outcomes cimport NO_NODE
 from fastsim_ext.types cimport FGD, GPU_PACKING, NORM_NONE, PWR, Node, Pod, Typical
 
 ONE = array("q", [1])

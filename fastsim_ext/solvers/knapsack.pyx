@@ -14,7 +14,7 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
-from fastsim_ext.rounds.job_table cimport gangs_grown
+from fastsim_ext.memory cimport memory_grown
 
 cdef enum:
     NONE = -1
@@ -45,13 +45,13 @@ cdef class Knapsack:
         self.price, self.chosen = np.zeros(max(self.kinds, 1)), np.zeros(self.columns, np.int64)
         self.price__k, self.chosen__x = self.price, self.chosen
         things = int(count.sum())
-        self.options = <Option*> gangs_grown(NULL, self.columns + self.classes + 1, sizeof(Option))
-        self.start__c = <int64_t*> gangs_grown(NULL, self.classes + 1, sizeof(int64_t))
-        self.order__c = <int64_t*> gangs_grown(NULL, self.classes + 1, sizeof(int64_t))
-        self.class__d = <int64_t*> gangs_grown(NULL, things + 1, sizeof(int64_t))
-        self.picked__d = <int64_t*> gangs_grown(NULL, things + 1, sizeof(int64_t))
-        self.best__d = <int64_t*> gangs_grown(NULL, things + 1, sizeof(int64_t))
-        self.most__dk = <int64_t*> gangs_grown(NULL, (things + 1) * max(self.kinds, 1), sizeof(int64_t))
+        self.options = <Option*> memory_grown(NULL, self.columns + self.classes + 1, sizeof(Option))
+        self.start__c = <int64_t*> memory_grown(NULL, self.classes + 1, sizeof(int64_t))
+        self.order__c = <int64_t*> memory_grown(NULL, self.classes + 1, sizeof(int64_t))
+        self.class__d = <int64_t*> memory_grown(NULL, things + 1, sizeof(int64_t))
+        self.picked__d = <int64_t*> memory_grown(NULL, things + 1, sizeof(int64_t))
+        self.best__d = <int64_t*> memory_grown(NULL, things + 1, sizeof(int64_t))
+        self.most__dk = <int64_t*> memory_grown(NULL, (things + 1) * max(self.kinds, 1), sizeof(int64_t))
 
     def __dealloc__(self):
         free(self.options)
@@ -156,9 +156,9 @@ cdef class Knapsack:
         """
         cdef int64_t d, x
         if self.marks is NULL:
-            self.marks = <Mark*> gangs_grown(NULL, SLOTS, sizeof(Mark))
+            self.marks = <Mark*> memory_grown(NULL, SLOTS, sizeof(Mark))
             memset(self.marks, 0, SLOTS * sizeof(Mark))
-            self.keys = <int32_t*> gangs_grown(NULL, SLOTS * (self.kinds + 2), sizeof(int32_t))
+            self.keys = <int32_t*> memory_grown(NULL, SLOTS * (self.kinds + 2), sizeof(int32_t))
         self.stamp += 1
         self.filled, self.nodes, self.left, self.more = 0, 0, nodes, more
         self.found, self.best = False, reach + 2 * SAME

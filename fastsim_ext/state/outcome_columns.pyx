@@ -6,7 +6,7 @@ Columns are as Arrow has them: a bit for every row says whether there is a value
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, Outcome, outcome_restarts
-from fastsim_ext.state.pod_table cimport FINISHED
+from fastsim_ext.state.pod_outcomes cimport FINISHED
 from fastsim_ext.types cimport MAX_GPUS
 
 

@@ -1,6 +1,11 @@
 # What the loop tells of pods when something ends, row by row, and the values that are kept of the rows.
 from libc.stdint cimport int64_t, uint64_t
 
+cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
+    FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
+    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
+    OUT_OF_MEMORY, GANG_TOO_LARGE
+
 cdef enum:  # Closes: what an outcome row ends, as bits
     INTERVAL = 1         # a stay on a node, or the one that never began
     POD = 2              # the pod's time in the system

@@ -1,7 +1,6 @@
 """What the loop tells of pods when something ends, and the values that are kept of it: waits, slowdowns, losses."""
 
 from libc.stdint cimport int64_t
-from fastsim_ext.state.pod_table cimport FINISHED
 
 
 cdef inline void span_add(double[:, ::1] room, int64_t* count, int what, double value) noexcept nogil:

@@ -4,11 +4,6 @@ from fastsim_ext.state.gpu_prices cimport Tariff
 from fastsim_ext.state.pod_outcomes cimport Outcome
 from fastsim_ext.types cimport Pod
 
-cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
-    FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
-    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
-    OUT_OF_MEMORY, GANG_TOO_LARGE
-
 cdef struct Slot:        # one pod that waits or runs
     int64_t seq, pod_id  # arrival number; the user's name for it
     double submit, duration, start, first_start      # seconds; duration NaN = for ever; NaN = not started

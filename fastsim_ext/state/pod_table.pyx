@@ -10,7 +10,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.state.gpu_prices cimport Tariff
-from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, Outcome, outcome_spans
+from fastsim_ext.state.pod_outcomes cimport FINISHED, INTERVAL, NODE_LOST, POD, PREEMPTED, Outcome, outcome_spans
 from fastsim_ext.types cimport FULL, Pod
 
 
