@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +13,24 @@ import numpy.typing as npt
 from fastsim.cluster.server import GB_MIB
 from fastsim.engine.orders.plan import MECHANISMS, Part, TurnPlan
 from fastsim.engine.orders.server_demands import RESOURCES, TurnNeeds
+from fastsim.engine.orders.tables import timeline_columns, turn_figures
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
+from fastsim.engine.rounds.driver import RECORDS, Driver
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.ordered_records import TURN
 from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG
-from fastsim.engine.shares.run import RECORDS, Driver
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import Gauge
 from fastsim_ext.rounds.ordered_loop import Turns
 from fastsim_ext.rounds.ordered_snapshot import snapshot
 from fastsim_ext.rounds.server_allocation import Seats
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass
@@ -38,6 +42,14 @@ class TurnRun(RoundRun):
     even: ClassVar[bool] = True
     reclaims: int = 0
     """How often servers took back what jobs had above their fair shares."""
+
+    def timeline_columns(self) -> Mapping[str, pl.Series]:
+        """CPUs and memory that are of use, those that jobs need, and jobs no faster than with their fair share."""
+        return timeline_columns(self)
+
+    def kind_figures(self) -> Mapping[str, Any]:
+        """Means of those over the rounds, and GPUs that jobs ask for."""
+        return turn_figures(self)
 
 
 @dataclass
@@ -73,11 +85,6 @@ class TurnDriver(Driver):
             self.found[key] = found
             self.solver_s = chooser.solver_s
         return self.found[key]
-
-    def hungry(self) -> None:
-        """Hand over the next jobs."""
-        now, self.ahead = self.ahead, next(self.batches, None)
-        self.loop.feed(*(now if now is not None else JobBatch.of([])), self.ahead is None)
 
     def drain(self) -> None:
         """Take what the loop has noted."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastsim.engine.orders.run import TurnRun
 from fastsim.engine.tables import EVENTS
+
+if TYPE_CHECKING:
+    from fastsim.engine.orders.run import TurnRun
 
 Floats = npt.NDArray[np.float64]
 

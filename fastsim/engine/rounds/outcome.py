@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim_ext.rounds.cluster_metrics import Gauge
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass
@@ -42,6 +46,14 @@ class RoundRun:
     """GPU seconds that restarts took; None of a run without rounds."""
     even: ClassVar[bool] = False
     """Whether every round takes as long as the options say."""
+
+    def timeline_columns(self) -> Mapping[str, pl.Series]:
+        """Columns that the timeline of this kind of rounds has beside those of all."""
+        return {}
+
+    def kind_figures(self) -> Mapping[str, Any]:
+        """Columns that the summary of this kind of rounds has beside those of all."""
+        return {}
 
     @property
     def began_s(self) -> float:

@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.orders.run import TurnRun
-from fastsim.engine.orders.tables import timeline_columns, turn_figures
 from fastsim.engine.rounds.job_metrics import counted, round_figures
 from fastsim.engine.rounds.node_metrics import node_of_gpu
 from fastsim.engine.rounds.outcome import RoundRun
@@ -33,7 +31,7 @@ def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
 def timeline(run: RoundRun, kept: int) -> pl.DataFrame:
     """A row for every sample."""
     frame = timeline_frame(run.rows, kept)
-    return frame.with_columns(**timeline_columns(run)) if isinstance(run, TurnRun) else frame
+    return frame.with_columns(**run.timeline_columns())
 
 
 def jobs(run: RoundRun) -> pl.DataFrame:
@@ -162,9 +160,7 @@ def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.
     held_s = areas["gpu_milli_alloc"] / 1000
     frame = summary_frame(final, at_capacity, areas, run.span_s, (kept, kept), waits, _totals(run, held_s))
     waits.close()
-    extra = _round_figures(run, slo_compare_absolute)
-    if isinstance(run, TurnRun):
-        extra |= turn_figures(run)
+    extra = {**_round_figures(run, slo_compare_absolute), **run.kind_figures()}
     return frame.with_columns(
         **{name: pl.lit(value, pl.Int64 if isinstance(value, int) else pl.Float64) for name, value in extra.items()}
     )

@@ -36,11 +36,3 @@ def answer(plan: RoundPlan, view: RoundView) -> Allocation | None:
     if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(view.price__g))):
         raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
     return Allocation(first, second, share, found.solver_s)
-
-
-def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
-    """The complaint when these jobs wait and would do so for ever."""
-    waiting = rows["id"].tolist()
-    named = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
-    found = f"nothing runs at {now_s:g} s and nothing would change that; waiting: jobs {named}"
-    return PolicyError("rounds", found, "a policy that lets some job run")

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.dialogue import answer, nothing_runs, view_of
+from fastsim.engine.shares.dialogue import answer, view_of
 from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, RoundPlan
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError

@@ -3,61 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping, decisions
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
+from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import RoundRun
-from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.dialogue import answer, nothing_runs, view_of
+from fastsim.engine.rounds.records import GANG
+from fastsim.engine.shares.dialogue import answer, view_of
 from fastsim.engine.shares.plan import RoundPlan
 from fastsim.engine.tables import ROW
-from fastsim.errors import PolicyError, ScenarioError
+from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
-from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.cluster_metrics import Gauge
 from fastsim_ext.rounds.share_loop import Rounds
 from fastsim_ext.rounds.snapshot import doubt, snapshot
 
-STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
-"""Why the compiled loop stops, in the order it counts in."""
-PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
-"""Most rounds, and most rounds of jobs, between two looks at progress and Ctrl-C."""
-MOST_WAITING = 20_000
-"""Active jobs of a stream without end at which it is clear that the line only grows."""
-RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
-"""What the loop has handed out so far, by its name in the driver and in a checkpoint."""
-
 
 @dataclass
-class Driver:
-    """What goes between the compiled loop and the rest of the world."""
-
-    setting: Setting
-    plan: Any
-    options: RoundOptions
-    batches: Iterator[JobBatch]
-    tenants: Sequence[str]
-    progress: Callable[[int], None] | None
-    loop: Any
-    """``Rounds``, or what plays rounds of another kind; so with the plan."""
-    price: npt.NDArray[np.float64]
-    gone: list[npt.NDArray[Any]] = field(default_factory=list)
-    tasks: list[npt.NDArray[Any]] = field(default_factory=list)
-    held: list[npt.NDArray[Any]] = field(default_factory=list)
-    rows: list[npt.NDArray[Any]] = field(default_factory=list)
-    ahead: JobBatch | None = None
-    solver_s: float = 0.0
-    decided: dict[str, Any] = field(default_factory=dict)
-    keeper: Keeper | None = None
-    records: ClassVar[dict[str, Any]] = RECORDS
+class ShareDriver(Driver):
+    """Drives rounds from shares of the time: asks the allocator, and tells estimates of sharing what happened."""
 
     def ask(self) -> None:
         """Let the policy say what it thinks of the jobs."""
@@ -77,11 +49,8 @@ class Driver:
             except ValueError as error:
                 raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
-    def hungry(self) -> None:
-        """Hand over the next jobs."""
-        # One batch is read ahead, so that the loop knows that the last one is the last one.
-        now, self.ahead = self.ahead, next(self.batches, None)
-        columns = now if now is not None else JobBatch.of([])
+    def feed(self, columns: JobBatch) -> None:
+        """Give the loop these jobs, and what they are believed to be."""
         self.loop.feed(*columns, self.ahead is None, self.guise(columns))
 
     def guise(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
@@ -91,76 +60,12 @@ class Driver:
         jobs = enumerate(columns.kind.tolist(), self.loop.table.added)
         return np.array([self.plan.beliefs.arrive(job, kind) for job, kind in jobs], np.int32)
 
-    def price_changed(self) -> None:
-        """Tell the loop what GPUs cost from now on."""
-        prices = self.options.prices
-        if prices is not None:
-            self.price = prices.at(self.loop.now_s)
-            self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
-
     def drain(self) -> None:
         """Take what the loop has noted."""
-        gone, tasks, held = self.loop.ledger.drained()
-        self.gone.append(np.frombuffer(gone, GANG))
+        super().drain()
         if self.plan.beliefs is not None:
             for job in self.gone[-1]["id"].tolist():
                 self.plan.beliefs.leave(job)
-        self.tasks.append(np.frombuffer(tasks, MOMENT))
-        self.held.append(np.frombuffer(held, np.int32))
-        if self.loop.gauge is not None:
-            self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
-
-    def stuck(self) -> None:
-        """Complain: nothing will ever happen."""
-        raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
-
-    def look(self) -> None:
-        """Tell how far the run is, and stop one that will never end."""
-        interrupts.check()
-        if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
-            found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
-            raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
-        if self.progress is not None:
-            self.progress(int(self.loop.ended))
-
-    def pause(self) -> None:
-        """Between two rounds: progress and checkpoints."""
-        self.look()
-        keeper, loop = self.keeper, self.loop
-        if keeper is not None and keeper.due(loop.rounds, loop.table.added):
-            self.state().write(keeper.keeping.path)
-            keeper.restart(loop.rounds, loop.table.added)
-
-    def budget(self) -> int:
-        """Rounds to play before the next pause."""
-        rounds = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
-        return rounds if self.keeper is None else self.keeper.budget(self.loop.rounds, rounds)
-
-    def state(self) -> RoundCheckpoint:
-        """All that there is between two rounds."""
-        self.drain()
-        numbers, parts = self.snapshot()
-        for name in self.records:
-            lists = getattr(self, name)
-            lists[:] = [np.concatenate(lists)] if lists else []
-            parts[name] = lists[0].tobytes() if lists else b""
-        meta = {
-            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
-            "memory": self.memory(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
-            "beliefs": None if self.plan.beliefs is None else self.plan.beliefs.kept(),
-        }  # fmt: skip
-        return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
-
-    def take_over(self, state: RoundCheckpoint) -> None:
-        """Begin where that run was."""
-        state.check(self.decided, self.plan.identity)
-        state.restore(self.loop)
-        self.batches = state.rest(self.batches)
-        self.price = state.arrays["price"].view(np.float64).copy()
-        self.solver_s = state.meta["solver_s"]
-        for name, kind in self.records.items():
-            getattr(self, name).append(state.arrays[name].view(kind))
-        self.remember(state.meta)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The loop's numbers and bytes."""
@@ -171,6 +76,10 @@ class Driver:
         kept: dict[str, Any] = self.plan.allocator.kept()
         return kept
 
+    def estimates(self) -> Any:
+        """What the estimates of sharing remember; None without any."""
+        return None if self.plan.beliefs is None else self.plan.beliefs.kept()
+
     def remember(self, meta: dict[str, Any]) -> None:
         """Give policy and estimates their memory back; another policy begins without one."""
         if self.plan.beliefs is not None:
@@ -179,29 +88,6 @@ class Driver:
             doubt(self.loop)
         else:
             self.plan.allocator.restored(meta["memory"])
-
-    def play(self, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None) -> None:
-        """Go through the rounds, from the first one or from a checkpoint to the end."""
-        loop = self.loop
-        if resume is not None:
-            self.take_over(resume)
-        if checkpoint is not None:
-            self.keeper = Keeper(checkpoint, loop.rounds, loop.table.added)
-        self.ahead = next(self.batches, None)
-        if self.options.prices is not None and resume is None:
-            loop.reprice(self.price, -1.0)  # the first prices are those of the first moment
-        deeds: dict[str, Callable[[], None]] = {
-            "ask": self.ask, "hungry": self.hungry, "price": self.price_changed, "drain": self.drain,
-            "stuck": self.stuck, "pause": self.pause,
-        }  # fmt: skip
-        while (stop := STOPS[loop.advance(self.budget())]) != "done":
-            if CHECKED:
-                loop.verify()
-            deeds[stop]()
-            if stop == "hungry":
-                self.look()  # only a pause lies between two rounds, where a checkpoint can be taken
-        if checkpoint is not None and checkpoint.at_end:
-            self.state().write(checkpoint.path)
 
 
 def run_rounds(
@@ -227,7 +113,7 @@ def run_rounds(
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
     loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
     price = np.zeros(len(gpus))
-    driver = Driver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
+    driver = ShareDriver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
     driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | {
         "beliefs": "none" if plan.beliefs is None else str(plan.beliefs)
     }  # another policy that goes on believes them too
@@ -251,7 +137,7 @@ def _loop(
     )  # fmt: skip
 
 
-def _finished(driver: Driver, gpus: tuple[int, ...]) -> RoundRun:
+def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundRun:
     loop = driver.loop
     if loop.gauge is not None:
         loop.gauge.close(loop.now_s)

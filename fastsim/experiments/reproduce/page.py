@@ -89,8 +89,7 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
     if curves.is_empty():
         return "", ""
     from fastsim.reports.charts.chart_files import charting, page_scripts
-    from fastsim.reports.charts.series import WIDTH
-    from fastsim.reports.comparison import HEIGHT
+    from fastsim.reports.charts.series import HEIGHT, WIDTH
 
     try:
         altair, scripts = charting(), page_scripts()

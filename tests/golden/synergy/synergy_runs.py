@@ -14,8 +14,8 @@ import polars as pl
 
 from fastsim.engine.orders.plan import TurnPlan
 from fastsim.engine.orders.run import TurnRun, looped
+from fastsim.engine.rounds.driver import STOPS
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.run import STOPS
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds

@@ -13,6 +13,7 @@ import pytest
 import fastsim as fs
 from fastsim.reports import comparison as plots
 from fastsim.reports import text_tables
+from fastsim.reports.charts.series import POINTS
 from fastsim.reports.report import report
 from fastsim.reports.table import table_markdown
 
@@ -71,7 +72,7 @@ def test_long_timelines_are_thinned_but_keep_their_end() -> None:
     comparison = fs.compare([fs.simulate("openb:20?seed=1", workload, "random", record="timeline")])
     assert len(comparison.results[0].timeline) > 2000
     curve = comparison.curve("failed")
-    assert 300 < len(curve) <= plots.POINTS
+    assert 300 < len(curve) <= POINTS
     assert curve["y"][-1] == comparison.results[0].summary["pods_unplaced"].item()
 
 

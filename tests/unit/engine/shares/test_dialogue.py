@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.rounds.records import GANG
-from fastsim.engine.shares.dialogue import answer, nothing_runs, view_of
+from fastsim.engine.shares.dialogue import answer, view_of
 from fastsim.engine.shares.plan import Allocation, RoundPlan
 from fastsim.errors import PolicyError
 from tests.views import setting, view
@@ -71,9 +71,3 @@ def test_shares_that_are_none_are_refused(share: list[list[float]]) -> None:
     said = Allocation(np.array([0]), np.array([-1]), np.array(share))
     with pytest.raises(PolicyError, match="allocation: found shares that are no numbers of 0 or more"):
         answer(RoundPlan(Fixed(said)), view(WHERE, [0]))
-
-
-def test_a_complaint_names_those_who_wait() -> None:
-    assert "nothing runs at 7 s" in str(nothing_runs(rows(), 7.0))
-    assert "waiting: jobs 4, 5, 9, expected" in str(nothing_runs(rows(), 7.0))
-    assert "0, 0, 0, 0, 0, ...," in str(nothing_runs(np.zeros(7, GANG), 7.0))
