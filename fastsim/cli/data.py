@@ -147,10 +147,12 @@ def import_kubernetes(
     What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
     """
     from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.importers import cluster_of
     from fastsim.kubernetes.snapshot import Snapshot
+    from fastsim.workload.importers.kubernetes import workload_of
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
-    made = snapshot.cluster() if as_nodes else snapshot.workload(read_as)
+    made = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as)
     listed = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
     if strict:
         refuse_not_honoured(listed)

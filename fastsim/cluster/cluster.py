@@ -118,7 +118,7 @@ class Cluster:
     @classmethod
     def from_openb(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
         """Nodes of an openb node list (CSV, CSV.gz or Parquet), in the file's order."""
-        from fastsim.workload.importers.openb import import_nodes
+        from fastsim.cluster.importers import import_nodes
 
         cluster: Cluster = import_nodes(path, catalog=catalog)
         return cluster
@@ -154,10 +154,11 @@ class Cluster:
 
         ``empty``: without them. See `kubernetes.Snapshot`.
         """
+        from fastsim.cluster.importers import cluster_of
         from fastsim.kubernetes.snapshot import Snapshot
 
         snapshot = Snapshot.read(path, memory_unit=memory_unit)
-        cluster = snapshot.cluster(catalog)
+        cluster = cluster_of(snapshot, catalog)
         snapshot.warn(2)
         return cluster if not empty else cluster.emptied()
 

@@ -29,6 +29,7 @@ from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engine_choice import is_round_policy
 from fastsim.simulation.simulate import prepared
+from fastsim.workload.importers.kubernetes import workload_of_rows
 from fastsim.workload.typical_pods import TypicalPods
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Extender:
             raise InputError("extender: Pod", "a pod that scheduling gates hold, or that is over", "one to be placed")
         others = [row for row in state.bound_rows if row["native_id"] != asked[0]["native_id"]]
         rows = rows_by_arrival(others, asked[:1])
-        workload = state.workload_of(rows)
+        workload = workload_of_rows(state, rows)
         typical = self.typical or state.typical or TypicalPods.of(workload)
         made = prepared(Scenario(cluster=state.nodes, workload=workload, policy=self.policy, typical=typical))
         number = len(rows) - 1

@@ -16,11 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.foundation.http_client import answer_of, base_address
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
 from fastsim.kubernetes.snapshot import Snapshot, holds_a_place
+from fastsim.workload.importers.kubernetes import workload_of_rows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -38,7 +40,7 @@ class State(Snapshot):
     @cached_property
     def nodes(self) -> Cluster:
         """The nodes, without what runs there: rows of pods are told apart here."""
-        return replace(self.cluster(), snapshot=None)
+        return replace(cluster_of(self), snapshot=None)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -48,7 +50,7 @@ class State(Snapshot):
     @cached_property
     def bound_rows(self) -> list[dict[str, Any]]:
         """Rows of the pods that hold something on a node that is there."""
-        held = [item for item in self._of("Pod") if holds_a_place(item)]
+        held = [item for item in self.of_kind("Pod") if holds_a_place(item)]
         bound = [item for item in held if item.part("spec").get("nodeName") in self.positions]
         from fastsim.kubernetes.arrival_order import age
 
@@ -61,7 +63,7 @@ class State(Snapshot):
 
         if not self.bound_rows:
             return None
-        return TypicalPods.of(self.workload_of(rows_by_arrival(self.bound_rows, [])))
+        return TypicalPods.of(workload_of_rows(self, rows_by_arrival(self.bound_rows, [])))
 
     @cached_property
     def too_much(self) -> int:
@@ -71,7 +73,7 @@ class State(Snapshot):
 
         if not self.bound_rows:
             return 0
-        workload = self.workload_of(rows_by_arrival(self.bound_rows, []))
+        workload = workload_of_rows(self, rows_by_arrival(self.bound_rows, []))
         result, _ = played(Scenario(cluster=self.nodes, workload=workload, policy="best_fit", record="summary"))
         return int(result.summary["pods_unplaced"][0])
 

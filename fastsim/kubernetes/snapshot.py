@@ -18,25 +18,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
+from typing import Any
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.hardware.gpu_products import with_products
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, alike
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, manifests
-from fastsim.workload import schema as s
-
-if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
-    from fastsim.hardware.model_catalog import Catalog
-    from fastsim.workload import Workload
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
@@ -77,25 +67,7 @@ class Snapshot:
         objects = [item for path in paths for item in manifests(path)]
         return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1)
 
-    def cluster(self, catalog: Catalog | None = None) -> Cluster:
-        """The nodes, by name; GPU models that the catalogue lacks draw 0 W."""
-        from fastsim.cluster.cluster import Cluster
-        from fastsim.cluster.node_table import NODE_SCHEMA
-        from fastsim.hardware.model_catalog import Catalog
-
-        rows = self._nodes
-        if not rows:
-            raise InputError(self.name, "no nodes", "objects of kind Node")
-        known, unknown = with_products(
-            catalog or Catalog.default(), [row["gpu_model"] for row in rows if row["gpu_model"]]
-        )
-        for model in unknown:
-            self.notices[f"nodes: GPU model {model} of unknown watts counts 0 W"] = 1
-        places = [node.where for node in self._of("Node")]
-        columns = {name: pa.array([row[name] for row in rows], NODE_SCHEMA.field(name).type) for name in rows[0]}
-        return Cluster(pa.table(columns), known, self.name, lambda row: places[row], self)
-
-    def workload(self, read_as: str = "now") -> Workload:
+    def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
         """The pods as they stand now: those that run hold their places, those that wait ask for one, all at second 0.
 
         ``read_as="trace"``: pods come and go at the times they tell; seconds count from the first, and pods that tell
@@ -108,19 +80,17 @@ class Snapshot:
 
         if read_as not in READINGS:
             raise ScenarioError("kubernetes: as", repr(read_as), f"one of {', '.join(READINGS)}")
-        if quotas := self._of("ResourceQuota"):
+        if quotas := self.of_kind("ResourceQuota"):
             self.notices[quota_notice(quotas)] = len(quotas)
         rows = self.rows_of(self.objects, present=read_as == "now")
-        rows = with_gangs(rows, least_members(self._of("PodGroup")), self.notices)
+        rows = with_gangs(rows, least_members(self.of_kind("PodGroup")), self.notices)
         now = read_as == "now"
-        rows = standing(rows, self._nodes, self.notices) if now else [as_trace(row) for row in rows]
+        rows = standing(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
 
             raise InputError(self.name, without_pods(self.objects), "objects of kind Pod, or workloads that have pods")
-        made = self.workload_of(rows)
-        made.snapshot = self if read_as == "now" else None
-        return made
+        return rows
 
     def beside(self, other: Snapshot) -> Snapshot:
         """The pods of this snapshot on the nodes of the other one, with what runs there."""
@@ -138,13 +108,13 @@ class Snapshot:
         return made
 
     def running(self) -> list[dict[str, Any]]:
-        """Rows of the pods that hold places on the nodes, for :meth:`workload_of`."""
+        """Rows of the pods that hold places on the nodes, for ``workload_of_rows``."""
         from fastsim.kubernetes.arrival_order import standing
 
-        return standing(self.rows_of([i for i in self.objects if holds_a_place(i)]), self._nodes, self.notices)
+        return standing(self.rows_of([i for i in self.objects if holds_a_place(i)]), self.node_rows, self.notices)
 
     def rows_of(self, objects: Sequence[Manifest], present: bool = False) -> list[dict[str, Any]]:
-        """The pods among some objects as rows that :meth:`workload_of` takes; this snapshot's nodes are theirs.
+        """The pods among some objects as rows that ``workload_of_rows`` takes; this snapshot's nodes are theirs.
 
         ``present``: nothing is said of those that are over.
         """
@@ -158,21 +128,6 @@ class Snapshot:
             found.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
         return [row for row in found if row is not None]
 
-    def workload_of(self, rows: list[dict[str, Any]]) -> Workload:
-        """Rows of pods by arrival."""
-        from fastsim.workload.workload import Held, Workload
-
-        table = _pod_table(rows)
-        metadata = {
-            "fastsim.source": "kubernetes",
-            "fastsim.source_sha256": self.checksum,
-            "fastsim.converter": "fastsim import kubernetes",
-            "fastsim.params": json.dumps(
-                {"memory_unit": self.memory_unit, "not_honoured": self.notices}, sort_keys=True
-            ),
-        }
-        return Workload(Held(table), table.column_names, name=self.name, rows=len(rows), metadata=metadata)
-
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
         """One warning for each thing that is not honoured, given `depth` public functions up; ``nodes``: theirs too."""
         for text, count in sorted(self.notices.items()):
@@ -181,36 +136,39 @@ class Snapshot:
             warnings.warn(f"{self.name}: {text}: {count:,}", NotHonoured, stacklevel=depth + 1)
 
     @cached_property
-    def _nodes(self) -> list[dict[str, Any]]:
-        rows = [node_row(node, self.memory_unit, self.notices, self._divided, self._steps) for node in self._of("Node")]
+    def node_rows(self) -> list[dict[str, Any]]:
+        """Rows of the nodes, by name."""
+        rows = [
+            node_row(node, self.memory_unit, self.notices, self._divided, self._steps) for node in self.of_kind("Node")
+        ]
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
         return rows
 
     @cached_property
     def _divided(self) -> Mapping[str, Slots]:
-        return alike(self._of("Node"))
+        return alike(self.of_kind("Node"))
 
     @cached_property
     def _offered(self) -> list[frozenset[str]]:
-        return [offered(node) for node in self._of("Node")]
+        return [offered(node) for node in self.of_kind("Node")]
 
     @cached_property
     def _places(self) -> Any:
         from fastsim.kubernetes.pod_rules.node_affinity import Places
 
-        labels = [{**dict(row["labels"]), "name": row["name"]} for row in self._nodes]
-        found = [taint for node in self._of("Node") for taint in taints(node, Counter())]
+        labels = [{**dict(row["labels"]), "name": row["name"]} for row in self.node_rows]
+        found = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
         return Places(labels, list(dict.fromkeys(found)), list(dict.fromkeys(self._offered)))
 
     @cached_property
     def _surroundings(self) -> Any:
         from fastsim.kubernetes.requests import Surroundings
 
-        gpus = [row["gpu_memory_mib"] for row in self._nodes if row["num_gpu"]]
+        gpus = [row["gpu_memory_mib"] for row in self.node_rows if row["num_gpu"]]
         largest = max(gpus) if gpus and None not in gpus else None
         turns, instance = self._divided.get(GPU, WHOLE)
-        models = dict.fromkeys(row["gpu_model"] for row in self._nodes if row["gpu_model"])
+        models = dict.fromkeys(row["gpu_model"] for row in self.node_rows if row["gpu_model"])
         shared = self._divided.get(SHARED, WHOLE).replicas
         return Surroundings(largest, turns, self.memory_unit, shared, instance, tuple(models),
                             len(set(gpus)) > 1, self._steps)  # fmt: skip
@@ -224,7 +182,7 @@ class Snapshot:
         if self.nodes_of is not None:
             return self.nodes_of._steps
         asked: dict[str, set[Fraction]] = {}
-        for item in self.objects if self.one_source and self._of("Node") else ():
+        for item in self.objects if self.one_source and self.of_kind("Node") else ():
             if item.kind in ("Pod", *WORKLOADS):
                 # What is wrong with a pod is said when it is read, not when nodes are.
                 with suppress(InputError):
@@ -244,10 +202,10 @@ class Snapshot:
         from fastsim.kubernetes.pod_rules.volumes import Volumes
         from fastsim.kubernetes.pods import Facts
 
-        namespaces = {item.name: item.part("metadata", "labels") for item in self._of("Namespace")}
+        namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
         peers = Peers(pods(self.objects, self._places, Counter()), self._places.nodes, namespaces)
-        volumes = Volumes(self._of("PersistentVolumeClaim"), self._of("PersistentVolume"))
-        return Facts(self._places, self._surroundings, priorities_of(self._of("PriorityClass")), peers, volumes)
+        volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"))
+        return Facts(self._places, self._surroundings, priorities_of(self.of_kind("PriorityClass")), peers, volumes)
 
     @cached_property
     def checksum(self) -> str:
@@ -255,7 +213,8 @@ class Snapshot:
         text = json.dumps([item.body for item in self.objects], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _of(self, kind: str) -> list[Manifest]:
+    def of_kind(self, kind: str) -> list[Manifest]:
+        """The objects of one kind."""
         return [item for item in self.objects if item.kind == kind]
 
 
@@ -269,35 +228,3 @@ def holds_a_place(item: Manifest) -> bool:
 
 def _identity(item: Manifest) -> tuple[str, str, str]:
     return item.kind, str(item.part("metadata").get("namespace") or "default"), item.name
-
-
-def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
-    """The rows by arrival, with dense ids, times from the first arrival, and numbers of the workloads they are of."""
-    known = [row["times"].created for row in rows if row["times"].created is not None]
-    origin = min(known, default=0.0)
-    for row in rows:
-        times = row["times"]
-        row[s.SUBMIT_S] = origin if times.created is None else times.created
-        over = times.started is not None and times.ended is not None
-        row[s.DURATION_S] = times.ended - times.started if over else None
-        row[s.ORIG_START_S], row[s.ORIG_END_S] = times.started, times.ended
-        for name in (s.SUBMIT_S, s.ORIG_START_S, s.ORIG_END_S):
-            row[name] = None if row[name] is None else row[name] - origin
-    rows = sorted(rows, key=lambda row: row[s.SUBMIT_S])
-    jobs = {owner: number for number, owner in enumerate(dict.fromkeys(row["owner"] for row in rows if row["owner"]))}
-    columns: dict[str, Any] = {s.POD_ID: np.arange(len(rows)), s.JOB_ID: [jobs.get(row["owner"]) for row in rows]}
-    columns |= {name: [row[name] for row in rows] for name in rows[0] if name in s.POD_SCHEMA.names}
-    schema = s.pod_schema([
-        name for name, values in columns.items() if name in s.REQUIRED or any(v is not None for v in values)
-    ])  # fmt: skip
-    return pa.table([_column(columns[item.name], item) for item in schema], schema=schema)
-
-
-def _column(values: Any, field: pa.Field) -> pa.Array:
-    if pa.types.is_dictionary(field.type):
-        return pa.array(values, field.type.value_type).cast(field.type)
-    try:
-        return pa.array(values, field.type)
-    except (pa.ArrowException, OverflowError):
-        worst = max(values, key=lambda value: -1 if value is None else value)
-        raise InputError(f"kubernetes: {field.name}", worst, f"a value of type {field.type}") from None

@@ -146,12 +146,13 @@ class Workload:
     ) -> Workload:  # fmt: skip
         """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet.
 
-        ``read_as``: ``now`` as they stand, or ``trace`` at their own times; see `kubernetes.Snapshot.workload`.
+        ``read_as``: ``now`` as they stand, or ``trace`` at their own times; see `kubernetes.Snapshot.pod_rows`.
         """
         from fastsim.kubernetes.snapshot import Snapshot
+        from fastsim.workload.importers.kubernetes import workload_of
 
         snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
-        workload = snapshot.workload(read_as)
+        workload = workload_of(snapshot, read_as)
         snapshot.warn(2, nodes=False)  # whoever reads the nodes is told of them
         return workload
 

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod
 from tests.strategies import scenarios_per_run
 
@@ -70,9 +72,9 @@ def test_who_runs_is_on_its_node_and_devices(objects: Objects) -> None:
     read = snapshot(objects)
     if not read.rows_of(read.objects, present=True):
         with pytest.raises(fs.errors.InputError, match="no pods"):
-            read.workload()
+            workload_of(read)
         return
-    placed = fs.simulate(read.cluster(), read.workload(), "best_fit", queue="fifo").placements
+    placed = fs.simulate(cluster_of(read), workload_of(read), "best_fit", queue="fifo").placements
     found = {row["native_id"]: (row["node"], row["gpu_ids"]) for row in placed.iter_rows(named=True)}
     for item in there:
         told = item["metadata"]["annotations"].get("alibabacloud.com/gpu-index", "")
@@ -99,6 +101,6 @@ def test_sums_of_a_node_are_kubernetes_own(objects: Objects) -> None:
 @given(dumps(), st.integers(0, 2**32))
 def test_the_order_of_objects_changes_nothing(objects: Objects, seed: int) -> None:
     read, mixed = snapshot(objects), snapshot(random.Random(seed).sample(objects, len(objects)))
-    assert mixed.cluster().nodes.equals(read.cluster().nodes)
+    assert cluster_of(mixed).nodes.equals(cluster_of(read).nodes)
     if read.rows_of(read.objects, present=True):
-        assert mixed.workload().table().equals(read.workload().table())
+        assert workload_of(mixed).table().equals(workload_of(read).table())

@@ -1,4 +1,4 @@
-"""Importer of the openb trace (cluster-trace-gpu-v2023): pod lists with 11 or 5 columns, and node lists.
+"""Importer of the openb trace (cluster-trace-gpu-v2023): pod lists with 11 or 5 columns.
 
 Nothing is repaired silently: model lists keep order and repeats, memory 0 stays 0, an empty field is null, and a
 pod that outlived the recording is marked `censored`. Lists that are not sorted by creation time are sorted, stably.
@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.cluster.importers import list_row, read_list
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.csv_table import csv_line, read_csv
-from fastsim.foundation.parquet import parquet_table
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import Fault, request_fault
 from fastsim.workload.workload import Held, Workload
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
-    from fastsim.hardware.model_catalog import Catalog
+    pass
 
 END_S = 12_902_960
 """End of the recording, seconds: a pod deleted at this instant was still alive."""
-MAX_PODS = 1001
-"""Pod limit of every openb node."""
 
 POD_COLUMNS = {
     "name": pa.string(), "cpu_milli": pa.int64(), "memory_mib": pa.int64(), "num_gpu": pa.int16(),
@@ -40,11 +35,6 @@ POD_COLUMNS = {
     "creation_time": pa.int64(), "deletion_time": pa.int64(), "scheduled_time": pa.int64(),
 }  # fmt: skip
 """Columns of a pod list; the first five are always there, times are integer seconds."""
-NODE_COLUMNS = {
-    "sn": pa.string(), "cpu_milli": pa.int64(), "memory_mib": pa.int64(), "gpu": pa.int64(), "model": pa.string(),
-}  # fmt: skip
-"""Columns of a node list."""
-
 _REQUESTS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _TIMES = ("creation_time", "deletion_time", "scheduled_time")
 _RENAMED = {"name": s.NATIVE_ID, "gpu_spec": s.GPU_MODELS, "pod_phase": s.ORIG_STATUS, "deletion_time": s.DURATION_S}
@@ -75,7 +65,7 @@ def import_pods(
     """
     options = {"origin": origin, "duration": duration, "on_missing_duration": on_missing_duration}
     _check_options(options, drop, time_scale)
-    source = _read(path, POD_COLUMNS, _REQUESTS)
+    source = read_list(path, POD_COLUMNS, _REQUESTS)
     table = _canonical(source, duration, on_missing_duration)
     _check(path, table, source)
     table = _kept(table, source, drop, duration, on_missing_duration)
@@ -89,18 +79,6 @@ def import_pods(
     return Workload(Held(table), table.column_names, name=str(path), rows=table.num_rows, metadata=metadata)
 
 
-def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
-    """The nodes of a node list (CSV, CSV.gz or Parquet), in the file's order, with openb's limit of 1,001 pods."""
-    from fastsim.cluster.cluster import Cluster
-    from fastsim.hardware.model_catalog import Catalog
-
-    source = _read(path, NODE_COLUMNS, tuple(NODE_COLUMNS))
-    names = {"sn": "name", "gpu": "num_gpu", "model": "gpu_model"}
-    table = source.rename_columns([names.get(name, name) for name in source.column_names])
-    table = table.append_column("max_pods", pa.array(np.full(len(table), MAX_PODS, np.int32)))
-    return Cluster(table, catalog or Catalog.default(), str(path), partial(_row, path))
-
-
 def _check_options(options: dict[str, str], drop: Sequence[str], time_scale: float) -> None:
     for name, choices in _CHOICES.items():
         if options[name] not in choices:
@@ -110,28 +88,6 @@ def _check_options(options: dict[str, str], drop: Sequence[str], time_scale: flo
             raise ScenarioError("import.drop", repr(name), f"a list of: {', '.join(_DROPS)}")
     if not (np.isfinite(time_scale) and time_scale > 0):
         raise ScenarioError("import.time_scale", time_scale, "a positive number")
-
-
-# ---------------------------------------------------------------------- reading
-
-
-def _is_parquet(path: str | os.PathLike[str]) -> bool:
-    return str(path).endswith((".parquet", ".pq"))
-
-
-def _row(path: str | os.PathLike[str], row: int) -> str:
-    """Where data row `row` (from 0) stands: a line of a CSV file, a row of a Parquet file (both from 1)."""
-    return f"{path}:{row + 1 if _is_parquet(path) else csv_line(path, row)}"
-
-
-def _read(path: str | os.PathLike[str], types: dict[str, pa.DataType], required: Sequence[str]) -> pa.Table:
-    if not _is_parquet(path):
-        return read_csv(path, types, required).combine_chunks()
-    table = parquet_table(path).combine_chunks()
-    missing = [name for name in required if name not in table.column_names]
-    if missing:
-        raise InputError(f"{path}: {missing[0]}", f"columns {', '.join(table.column_names)}", "this required column")
-    return table.select([name for name in types if name in table.column_names])
 
 
 def _canonical(source: pa.Table, duration: str, missing: str) -> pa.Table:
@@ -175,7 +131,7 @@ def _check(path: str | os.PathLike[str], table: pa.Table, source: pa.Table) -> N
         found, expected = f"{found} (duration {fault.found:g} s)", "no earlier than creation and scheduling"
     else:
         expected = fault.expected
-    raise InputError(f"{_row(path, fault.row)}: {column}", "nothing" if found is None else found, expected)
+    raise InputError(f"{list_row(path, fault.row)}: {column}", "nothing" if found is None else found, expected)
 
 
 def _null_fault(batch: pa.RecordBatch) -> Fault | None:

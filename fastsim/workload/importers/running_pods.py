@@ -19,6 +19,7 @@ from fastsim.kubernetes.nodes import TAINT
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
+from fastsim.workload.importers.kubernetes import workload_of, workload_of_rows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -37,7 +38,7 @@ def with_running(offered: Workload, cluster: Cluster) -> Workload:
 def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
     """Both sets of objects as one, on the nodes of the second."""
     both = asked.beside(there)
-    made = both.workload()
+    made = workload_of(both)
     for text in (*asked.notices, *there.notices):
         del both.notices[text]  # known since they were read
     both.warn(4)
@@ -54,7 +55,7 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
         rows, taints = [row for row in rows if row["native_id"] not in named], []
     if not rows and not taints:
         return offered
-    running = snapshot.workload_of(rows).table() if rows else None
+    running = workload_of_rows(snapshot, rows).table() if rows else None
     names = {*offered.columns, *(() if running is None else running.column_names)}
     names |= {s.CONSTRAINTS} if taints else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.kube_extender import Extender, candidates
 from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http import Request
+from fastsim.workload.importers.kubernetes import workload_of
 
 
 def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:
@@ -101,8 +103,8 @@ def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) 
     for number, item in enumerate(pods):
         item["metadata"]["creationTimestamp"] = f"2024-01-01T00:00:{number:02}Z"
     whole = Snapshot([Manifest("m", item) for item in (*nodes, *pods)])
-    workload = whole.workload()
-    result = simulate(whole.cluster(), workload, policy, typical=TypicalPods.of(workload))
+    workload = workload_of(whole)
+    result = simulate(cluster_of(whole), workload, policy, typical=TypicalPods.of(workload))
     expected = [f"n{place}" for place in result.placements.sort("pod_id")["node_id"].to_list()]
     if policy == "random":
         return  # draws depend on how many went before; that the answer is valid is tested below

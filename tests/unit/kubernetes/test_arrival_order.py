@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import ScenarioError
 from fastsim.kubernetes.arrival_order import fitting
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
@@ -30,7 +32,7 @@ def snapshot(*objects: dict[str, Any]) -> Snapshot:
 
 def places(read: Snapshot, **options: Any) -> dict[str, str | None]:
     """By name of the pod, its node; None if it has none."""
-    result = fs.simulate(read.cluster(), read.workload(), "best_fit", **options)
+    result = fs.simulate(cluster_of(read), workload_of(read), "best_fit", **options)
     return dict(result.placements.sort("native_id").select("native_id", "node").rows())
 
 
@@ -46,7 +48,7 @@ def test_who_runs_keeps_its_place_in_any_order(queue: str) -> None:
 def test_who_waits_is_taken_by_importance_then_age_then_name() -> None:
     pods = [pod("b", meta=OLD), pod("a", meta=OLD), pod("new", meta=NEW), pod("vip", meta=NEW, priority=5)]
     for order in itertools.permutations(pods):
-        names = snapshot(*order).workload().table()["native_id"].to_pylist()
+        names = workload_of(snapshot(*order)).table()["native_id"].to_pylist()
         assert names == ["default/vip", "default/a", "default/b", "default/new"]
 
 
@@ -56,10 +58,10 @@ def test_who_is_over_is_gone_but_not_in_a_trace() -> None:
     over = pod("over", {"cpu": 8}, meta=OLD, status=done, nodeName="n")
     read = snapshot(node("n"), over, pod("pend", {"cpu": 8}, meta=NEW))
     assert places(read) == {"default/pend": "n"} and not read.notices
-    times = read.workload("trace").table().select(["native_id", "submit_s", "duration_s"]).to_pylist()
+    times = workload_of(read, "trace").table().select(["native_id", "submit_s", "duration_s"]).to_pylist()
     assert [tuple(row.values()) for row in times] == [("default/over", 0, 30), ("default/pend", 30, None)]
     with pytest.raises(ScenarioError, match="kubernetes: as: found 'later', expected one of now, trace"):
-        read.workload("later")
+        workload_of(read, "later")
 
 
 def test_who_has_no_room_where_it_runs_is_left_out_and_told() -> None:
@@ -106,7 +108,7 @@ def test_a_rule_may_move_who_runs() -> None:
     read = snapshot(first, second, *held, pod("big", {"cpu": 1, "nvidia.com/gpu": 2}))
     expected: dict[str, str | None] = {"default/p": "a", "default/q": "b", "default/big": None}
     assert places(read, queue="fifo") == expected
-    moved = fs.simulate(read.cluster(), read.workload(), "fgd", queue="fifo", deschedule=("frag_one_pod:1@10",))
+    moved = fs.simulate(cluster_of(read), workload_of(read), "fgd", queue="fifo", deschedule=("frag_one_pod:1@10",))
     last = moved.placements.sort("attempt").unique("native_id", keep="last").sort("native_id")
     assert last.select("native_id", "node").rows() == [("default/big", "b"), ("default/p", "a"), ("default/q", "a")]
 
@@ -115,6 +117,6 @@ def test_devices_are_those_that_an_annotation_tells() -> None:
     held = running("r", "n", {"nvidia.com/gpu": 2}, annotations={"alibabacloud.com/gpu-index": "1-3"})
     odd = running("s", "n", {"nvidia.com/gpu": 1}, annotations={"alibabacloud.com/gpu-index": "0-2"})
     read = snapshot(node("n", T4, None, {"nvidia.com/gpu": "4"}), held, odd)
-    result = fs.simulate(read.cluster(), read.workload(), "best_fit")
+    result = fs.simulate(cluster_of(read), workload_of(read), "best_fit")
     assert result.placements.sort("native_id")["gpu_ids"].to_list() == [[1, 3], [0]]
     assert read.notices == {"pods: numbers of devices that do not go with what they ask for": 1}

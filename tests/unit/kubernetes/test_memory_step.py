@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.quantity import MIB, quantity
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 
@@ -21,7 +23,7 @@ def unplaced(path: Path, memory: str, *asked: str) -> int:
     """How many pods find no room in so much memory."""
     pods = [pod(f"p{i}", {"memory": amount}) for i, amount in enumerate(asked)]
     snapshot = Snapshot.read(written(path / "a.json", node(amounts={"memory": memory}), *pods))
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     return int(result.summary["pods_unplaced"][0])
 
 
@@ -46,7 +48,7 @@ def test_further_bytes_add_up_as_well(tmp_path: Path) -> None:
     storage = "ephemeral-storage"
     pods = [pod(f"p{i}", {storage: "50M"}) for i in range(3)]
     snapshot = Snapshot.read(written(tmp_path / "a.json", node(amounts={storage: "100M"}), *pods))
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     assert result.summary["pods_unplaced"][0] == 1 and len(snapshot.notices) == 1
 
 
@@ -81,4 +83,4 @@ def test_pods_of_workloads_count_and_wrong_ones_do_not_stop_nodes(tmp_path: Path
     spec: dict[str, Any] = {"jobTemplate": {"spec": template}} if kind == "CronJob" else template
     body = {"kind": kind, "metadata": {"name": "w"}, "spec": spec}
     path = written(tmp_path / "a.json", node(amounts={"memory": "100M"}), body, pod("bad", {"memory": "1GB"}))
-    assert Snapshot.read(path).cluster().nodes["memory_mib"].to_pylist() == [96]
+    assert cluster_of(Snapshot.read(path)).nodes["memory_mib"].to_pylist() == [96]

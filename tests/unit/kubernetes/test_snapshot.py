@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 SHARED_GPUS = {
@@ -27,7 +29,7 @@ V100 = {"alibabacloud.com/gpu-card-model": "V100"}
 
 def test_a_cluster_of_shared_gpus(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", node("a", V100, amounts=SHARED_GPUS), node("b", V100, amounts=MILLI_GPUS))
-    cluster = Snapshot.read(path).cluster()
+    cluster = cluster_of(Snapshot.read(path))
     columns = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_model", "gpu_memory_mib", "max_pods"]
     assert cluster.nodes.select(columns).to_pylist() == [
         dict(zip(columns, ("a", 64_000, 256_000, 2, "V100", 16280, 110), strict=True)),
@@ -42,7 +44,7 @@ def test_memory_decides_who_shares_a_device(tmp_path: Path) -> None:
     told = {"alibabacloud.com/gpu-mem": "5000Mi", "alibabacloud.com/gpu-count": "1"}
     pods = [pod(f"p{i}", {"cpu": 1}, annotations=told) for i in range(7)]
     path = written(tmp_path / "a.json", node("a", V100, amounts=SHARED_GPUS), *pods)
-    result = fs.simulate(Snapshot.read(path).cluster(), Snapshot.read(path).workload(), "best_fit")
+    result = fs.simulate(cluster_of(Snapshot.read(path)), workload_of(Snapshot.read(path)), "best_fit")
     placed = result.placements.filter(pl.col("node_id").is_not_null())["gpu_ids"].explode()
     # 15,000 of 16,280 MiB on each, so the seventh stays out.
     assert sorted(placed.to_list()) == [0, 0, 0, 1, 1, 1] and len(result.placements) == 7
@@ -62,7 +64,7 @@ def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "a.json", tainted, node("b"), *pods)
     snapshot = Snapshot.read(path)
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     names = dict(enumerate(["free", "zone", "strong", "one", "two"]))
     found = {names[row["pod_id"]]: row["node_id"] for row in result.placements.iter_rows(named=True)}
     assert found == {"free": 1, "strong": 0, "one": 1, "zone": None, "two": None}
@@ -78,7 +80,7 @@ def test_arrivals_durations_and_jobs(tmp_path: Path) -> None:
         "metadata": {"name": "j"},
         "spec": {"parallelism": 2, "template": {"spec": {"containers": []}}},
     }
-    frame = pl.DataFrame(Snapshot.read(written(tmp_path / "a.json", late, first, job)).workload("trace").table())
+    frame = pl.DataFrame(workload_of(Snapshot.read(written(tmp_path / "a.json", late, first, job)), "trace").table())
     assert frame["native_id"].to_list() == ["default/j-0", "default/j-1", "default/first", "default/late"]
     assert frame["submit_s"].to_list() == [0, 0, 0, 40]
     assert frame["duration_s"].to_list() == [None, None, None, 30]
@@ -107,7 +109,7 @@ def test_pods_meet_nodes_of_other_files(tmp_path: Path) -> None:
     assert "constraints" in fs.Workload.from_kubernetes(pods, nodes).columns
 
 
-@pytest.mark.parametrize("ask", [Snapshot.cluster, Snapshot.workload])
+@pytest.mark.parametrize("ask", [cluster_of, workload_of])
 def test_nothing_to_import(tmp_path: Path, ask: Any) -> None:
     with pytest.raises(InputError, match=r"no (nodes|pods)"):
         ask(Snapshot.read(written(tmp_path / "a.json", {"kind": "Service", "metadata": {"name": "s"}})))
@@ -118,10 +120,10 @@ def test_bad_options_and_numbers(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="one of GiB, MiB"):
         Snapshot.read(path, memory_unit="GB")
     with pytest.raises(InputError, match="num_gpu: found 100000"):
-        Snapshot.read(path).workload()
+        workload_of(Snapshot.read(path))
     twice = written(tmp_path / "b.json", node(), node())
     with pytest.raises(InputError, match=r"item 2: Node n1: name: found 'n1', expected a unique name"):
-        Snapshot.read(twice).cluster()
+        cluster_of(Snapshot.read(twice))
 
 
 def test_a_file_without_pods_says_what_is_in_it(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import pytest
 
 from fastsim.cli.main import exit_code
 from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes_export import bound_pods, node_objects, pod_object, saved_run, write_objects
 from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node as plain
 from tests.unit.decisions.test_kube_extender import node, pod
 
@@ -49,20 +51,20 @@ def rows_of(workload: Workload) -> list[dict[str, Any]]:
 
 def test_there_and_back(tmp_path: Path) -> None:
     first = read(objects())
-    workload = first.workload("trace")
-    result = simulate(first.cluster(), workload, "best_fit")
+    workload = workload_of(first, "trace")
+    result = simulate(cluster_of(first), workload, "best_fit")
     assert not result.summary["pods_unplaced"][0]
     for name in ("a.yaml", "a.json"):
-        assert write_objects([*node_objects(first.cluster()), *bound_pods(result, workload)], tmp_path / name) == 6
+        assert write_objects([*node_objects(cluster_of(first)), *bound_pods(result, workload)], tmp_path / name) == 6
         again = Snapshot.read(tmp_path / name)
-        found, expected = rows_of(again.workload("trace")), rows_of(workload)
+        found, expected = rows_of(workload_of(again, "trace")), rows_of(workload)
         assert [[row.get(key) for key in SAME] for row in found] == [[row.get(key) for key in SAME] for row in expected]
         assert [row["pinned_node"] for row in found] == result.placements.sort("pod_id")["node"].to_list()
-        assert again.cluster().nodes.drop_columns(["labels"]) == first.cluster().nodes.drop_columns(["labels"])
-        for old, new in zip(first.cluster().nodes["labels"].to_pylist(), again.cluster().nodes["labels"].to_pylist(),
-                            strict=True):  # fmt: skip
+        assert cluster_of(again).nodes.drop_columns(["labels"]) == cluster_of(first).nodes.drop_columns(["labels"])
+        labels = [cluster_of(snapshot).nodes["labels"].to_pylist() for snapshot in (first, again)]
+        for old, new in zip(*labels, strict=True):
             assert dict(old).items() <= dict(new).items()  # how much memory a device has is told, too
-        placed = simulate(again.cluster(), again.workload(), "best_fit")
+        placed = simulate(cluster_of(again), workload_of(again), "best_fit")
         assert not placed.summary["pods_unplaced"][0]
 
 
@@ -81,7 +83,7 @@ def test_who_is_written() -> None:
     assert names == {"end": ["pod-2"], "at": ["pod-0", "pod-1"], "every": ["pod-0", "pod-1", "pod-2"]}
     told = {item["metadata"]["name"]: item for item in bound_pods(result, workload, every=True)}
     assert told["pod-1"]["status"] == {"phase": "Succeeded"} and told["pod-2"]["status"] == {"phase": "Running"}
-    lives = rows_of(read([*node_objects(Cluster.mix(t4=2)), *told.values()]).workload("trace"))
+    lives = rows_of(workload_of(read([*node_objects(Cluster.mix(t4=2)), *told.values()]), "trace"))
     assert [(row["submit_s"], row["duration_s"]) for row in lives] == [(0, 150), (100, 150), (200, None)]
     with pytest.raises(ResultError, match="found no placements"):
         list(bound_pods(simulate(Cluster.mix(t4=2), workload, record="summary"), workload))
@@ -110,8 +112,8 @@ def test_divided_gpus_are_read_again_as_they_were() -> None:
     parts = plain("parts", {product: "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}, amounts={"nvidia.com/gpu": "14"})
     amd = plain("amd", {"amd.com/gpu.product-name": "MI210"}, amounts={"amd.com/gpu": "3"})
     for nodes in ([turns], [parts], [turns, plain("t4", t4, amounts=whole)], [parts, turns, amd]):
-        first = read(nodes).cluster()
-        assert read(list(node_objects(first))).cluster().nodes.drop_columns(["labels"]) == first.nodes.drop_columns(
+        first = cluster_of(read(nodes))
+        assert cluster_of(read(list(node_objects(first)))).nodes.drop_columns(["labels"]) == first.nodes.drop_columns(
             ["labels"]
         )
 

@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastsim.cli.main import exit_code
+from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 SLICED = {
@@ -41,7 +43,7 @@ def exported(folder: Path, *objects: dict[str, Any], more: tuple[str, ...] = (),
 def rows(path: Path, kind: str) -> list[dict[str, Any]]:
     """Rows of the nodes or the pods in a file, by name."""
     snapshot = Snapshot.read(path)
-    table = snapshot.cluster().nodes if kind == "Node" else snapshot.workload("trace").table()
+    table = cluster_of(snapshot).nodes if kind == "Node" else workload_of(snapshot, "trace").table()
     key = "name" if kind == "Node" else "native_id"
     return sorted(table.to_pylist(), key=lambda row: str(row[key]))
 

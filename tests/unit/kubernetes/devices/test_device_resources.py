@@ -9,11 +9,13 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.devices.device_resources import MILLI, labelled, looked_for, offers, unseen
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes_export import bound_pods, node_objects
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, row_of, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
@@ -24,8 +26,8 @@ MI300X = {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}
 def placed(path: Path, *objects: dict[str, Any]) -> dict[str, str | None]:
     """The node of each pod."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
-    names = [item["native_id"] for batch in snapshot.workload().batches() for item in batch.to_pylist()]
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
+    names = [item["native_id"] for batch in workload_of(snapshot).batches() for item in batch.to_pylist()]
     rows = result.placements.select("pod_id", "node").with_columns(pl.col("node").cast(pl.String)).rows()
     return {names[number].removeprefix("default/"): name for number, name in rows}
 
@@ -76,7 +78,7 @@ def test_devices_of_every_maker(tmp_path: Path, resource: str, labels: dict[str,
     pods = [pod(f"p{i}", {resource: "1"}) for i in range(3)] + [pod("n", {"nvidia.com/gpu": "4"})]
     assert placed(tmp_path, *nodes, *pods) == {"p0": "other", "p1": "other", "p2": None, "n": "nvidia"}
     snapshot = Snapshot.read(written(tmp_path / "b.json", *nodes))
-    assert snapshot.cluster().watts["gpu_peak_w"].to_pylist() == [70, 0]
+    assert cluster_of(snapshot).watts["gpu_peak_w"].to_pylist() == [70, 0]
     assert f"nodes: GPU model {model} of unknown watts counts 0 W" in snapshot.notices
 
 
@@ -97,7 +99,7 @@ def test_parts_of_devices_are_further_resources_and_it_is_said(tmp_path: Path) -
     path = written(tmp_path / "a.json", node(amounts=told), *pods)
     assert list(placed(tmp_path, node(amounts=told), *pods).values()) == ["n1", "n1", None]
     snapshot = Snapshot.read(path)
-    assert snapshot.workload() and [count for text, count in snapshot.notices.items() if "neuroncore" in text] == [3]
+    assert workload_of(snapshot) and [count for text, count in snapshot.notices.items() if "neuroncore" in text] == [3]
 
 
 def test_labels_stand_only_where_nodes_differ() -> None:
@@ -112,7 +114,7 @@ def test_labels_stand_only_where_nodes_differ() -> None:
 def test_nodes_from_elsewhere_host_what_asks_for_nvidias_devices(tmp_path: Path) -> None:
     nodes = [node("whole", T4, amounts={"nvidia.com/gpu": "1"}), node("amd", MI300X, amounts={"amd.com/gpu": "8"})]
     pods = [pod("p", {"nvidia.com/gpu": 1}), pod("a", {"amd.com/gpu": 1})]
-    workload = Snapshot.read(written(tmp_path / "a.json", *nodes, *pods)).workload()
+    workload = workload_of(Snapshot.read(written(tmp_path / "a.json", *nodes, *pods)))
     result = fs.simulate(fs.Cluster.mix(t4=1), workload, "best_fit")
     assert result.placements.sort("native_id")["node"].is_not_null().to_list() == [False, True]
 
@@ -122,11 +124,11 @@ def test_exported_objects_speak_of_the_resources_and_of_no_labels_made_here(tmp_
     pods = [pod("a", {"amd.com/gpu": "2"}), pod("b", {"amd.com/gpu": "1"}, nodeName="amd"),
             pod("c", {"nvidia.com/gpu": "1"})]  # fmt: skip
     snapshot = Snapshot([Manifest(item["metadata"]["name"], item) for item in [*nodes, *pods]])
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
-    made = [*node_objects(snapshot.cluster()), *bound_pods(result, snapshot.workload())]
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
+    made = [*node_objects(cluster_of(snapshot)), *bound_pods(result, workload_of(snapshot))]
     assert "resource:" not in str(made) and "without:" not in str(made) and len(made) == 5
     assert [item["status"]["allocatable"].get("amd.com/gpu") for item in made[:2]] == ["8", None]
     asked = {item["metadata"]["name"]: item["spec"]["containers"][0]["resources"]["limits"] for item in made[2:]}
     assert (asked["a"]["amd.com/gpu"], asked["b"]["amd.com/gpu"], asked["c"]["nvidia.com/gpu"]) == ("2", "1", "1")
     again = Snapshot([Manifest(item["metadata"]["name"], item) for item in made])
-    assert again.cluster().nodes["gpu_model"].to_pylist() == ["AMD_Instinct_MI300X_OAM", "T4"]
+    assert cluster_of(again).nodes["gpu_model"].to_pylist() == ["AMD_Instinct_MI300X_OAM", "T4"]

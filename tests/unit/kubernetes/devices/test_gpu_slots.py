@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, alike, slots
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload import texts
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod, written
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -38,13 +40,13 @@ def single(name: str = "single") -> dict[str, Any]:
 def placed(path: Path, *objects: dict[str, Any]) -> tuple[dict[Any, int], Snapshot]:
     """How many pods are on each node; None counts those without one."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     return dict(result.placements.group_by("node").agg(pl.len()).rows()), snapshot
 
 
 def busy_w(snapshot: Snapshot) -> float:
     """Watts of all devices at work."""
-    cluster = snapshot.cluster()
+    cluster = cluster_of(snapshot)
     return sum(float(count * watts) for count, watts in zip(
         cluster.nodes["num_gpu"].to_pylist(), cluster.watts["gpu_peak_w"].to_pylist(), strict=True))  # fmt: skip
 
@@ -52,7 +54,7 @@ def busy_w(snapshot: Snapshot) -> float:
 def test_sliced_gpus_beside_plain_ones_hold_what_kubernetes_counts(tmp_path: Path) -> None:
     counts, snapshot = placed(tmp_path, sliced(), plain(), *(pod(f"p{i}", ONE) for i in range(11)))
     assert counts == {"sliced": 8, "plain": 2, None: 1}
-    row = snapshot.cluster().nodes.to_pylist()[-1]
+    row = cluster_of(snapshot).nodes.to_pylist()[-1]
     assert (row["num_gpu"], row["gpu_model"], row["gpu_memory_mib"]) == (8, "T4/4", 15109 // 4)
     assert busy_w(snapshot) == 4 * 70
     assert any("divided GPU" in text for text in snapshot.notices)
@@ -83,7 +85,7 @@ def test_a_pod_with_several_slots_counts_them(tmp_path: Path) -> None:
 def test_boards_stay_boards_where_all_are_divided_alike(tmp_path: Path) -> None:
     counts, snapshot = placed(tmp_path, sliced(), node("cpu"), *(pod(f"p{i}", ONE) for i in range(9)))
     assert counts == {"sliced": 8, None: 1}
-    assert snapshot.cluster().nodes["num_gpu"].to_pylist() == [0, 2]
+    assert cluster_of(snapshot).nodes["num_gpu"].to_pylist() == [0, 2]
     many = node("many", {**T4, "nvidia.com/gpu.replicas": "10"}, amounts={"nvidia.com/gpu": "80"})
     assert placed(tmp_path, many, pod("p", ONE))[0] == {"many": 1}
     with pytest.raises(InputError, match=r"found 80 slots, expected at most 64 where nodes divide"):
@@ -105,7 +107,7 @@ def test_models_that_a_pod_accepts_are_also_accepted_in_parts(tmp_path: Path) ->
 def test_strategy_single_is_two_partitioned_boards(tmp_path: Path) -> None:
     counts, snapshot = placed(tmp_path, single(), *(pod(f"p{i}", ONE) for i in range(15)))
     assert counts == {"single": 14, None: 1}
-    row = snapshot.cluster().nodes.to_pylist()[0]
+    row = cluster_of(snapshot).nodes.to_pylist()[0]
     assert (row["num_gpu"], row["gpu_model"], row["mig"]) == (2, "A100-80GB", "7*1g.10gb;7*1g.10gb")
     assert row["gpu_memory_mib"] == 81920 and busy_w(snapshot) == 800
 
@@ -113,8 +115,8 @@ def test_strategy_single_is_two_partitioned_boards(tmp_path: Path) -> None:
 def test_strategy_single_beside_whole_gpus_has_parts_of_the_watts(tmp_path: Path) -> None:
     counts, snapshot = placed(tmp_path, single(), plain(), *(pod(f"p{i}", ONE) for i in range(17)))
     assert counts == {"single": 14, "plain": 2, None: 1}
-    assert snapshot.cluster().nodes["gpu_model"].to_pylist() == ["T4", "A100-80GB/7"]
-    assert snapshot.cluster().nodes["gpu_memory_mib"].to_pylist() == [15109, 9728]
+    assert cluster_of(snapshot).nodes["gpu_model"].to_pylist() == ["T4", "A100-80GB/7"]
+    assert cluster_of(snapshot).nodes["gpu_memory_mib"].to_pylist() == [15109, 9728]
     assert busy_w(snapshot) == pytest.approx(2 * 400 + 2 * 70)
 
 

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.hami import Board, boards
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod, row_of, written
 
 HAMI, VOLCANO = "hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register"
@@ -36,8 +38,8 @@ def registered(count: int, name: str = "hami", text: str | None = None) -> dict[
 def placed(path: Path, *objects: dict[str, Any]) -> tuple[dict[Any, int], list[tuple[Any, ...]], Counter[str]]:
     """How many pods are on each node, what they ask of devices, and what was said."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
-    workload = snapshot.workload()
-    result = fs.simulate(snapshot.cluster(), workload, "best_fit")
+    workload = workload_of(snapshot)
+    result = fs.simulate(cluster_of(snapshot), workload, "best_fit")
     rows = [row for batch in workload.batches() for row in batch.to_pylist()]
     asked = [(row["num_gpu"], row["gpu_milli"], row.get("gpu_memory_mib")) for row in rows]
     return dict(result.placements.group_by("node").agg(pl.len()).rows()), asked, snapshot.notices

@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 GROUP = {"scheduling.k8s.io/group-name": "g"}
@@ -34,7 +36,7 @@ def pods(count: int, cpu: int = 4, **more: Any) -> list[dict[str, Any]]:
 def read(path: Path, *objects: dict[str, Any]) -> tuple[list[int | None], Counter[str]]:
     """The `gang_size` of each pod, and what is not honoured."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
-    frame = pl.DataFrame(snapshot.workload().table())
+    frame = pl.DataFrame(workload_of(snapshot).table())
     return frame["gang_size"].to_list() if "gang_size" in frame.columns else [None] * len(frame), snapshot.notices
 
 
@@ -42,11 +44,11 @@ def read(path: Path, *objects: dict[str, Any]) -> tuple[list[int | None], Counte
 def test_all_of_a_group_start_or_none_does(tmp_path: Path, words: dict[str, Any]) -> None:
     path = written(tmp_path / "a.json", node(), group(3), *pods(3, **words))  # 12 CPUs are asked for, 8 are there
     snapshot = Snapshot.read(path)
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     assert (result.summary["pods_unplaced"][0], snapshot.notices) == (3, Counter())
     assert result.placements["reason"].cast(pl.String).to_list() == ["gang_too_large"] * 3
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n1"), node("n2"), group(3), *pods(3, **words)))
-    assert fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit").summary["pods_unplaced"][0] == 0
+    assert fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit").summary["pods_unplaced"][0] == 0
 
 
 def test_the_size_comes_from_the_pods_or_is_all_of_them(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_the_pods_of_a_job_of_volcano_are_a_gang(tmp_path: Path) -> None:
 
 def test_the_queue_of_a_pod_is_its_tenant(tmp_path: Path) -> None:
     made = pod("a", annotations={"volcano.sh/queue-name": "q"})
-    workload = Snapshot.read(written(tmp_path / "a.json", made, pod("b"))).workload()
+    workload = workload_of(Snapshot.read(written(tmp_path / "a.json", made, pod("b"))))
     assert pl.DataFrame(workload.table())["tenant"].to_list() == ["q", "default"]
 
 

@@ -11,6 +11,7 @@ from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.namespace_limits import QUOTAS, default_amounts, quota_notice, with_defaults
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.scenario.run_rules import quotas_from
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, pod
 
 IGNORED = "LimitRange: rules that are ignored for Pods, to which admission applied them"
@@ -34,7 +35,7 @@ def deployment(**requests: str) -> dict[str, Any]:
 
 def amounts(*objects: dict[str, Any]) -> tuple[list[tuple[int, int]], dict[str, int]]:
     snapshot = Snapshot([manifest(item) for item in objects])
-    frame = pl.DataFrame(snapshot.workload().table())
+    frame = pl.DataFrame(workload_of(snapshot).table())
     return frame.select("cpu_milli", "memory_mib").rows(), dict(snapshot.notices)
 
 

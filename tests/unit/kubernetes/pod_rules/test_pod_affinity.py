@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
 from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE, Kind, Peers, Rules, selects
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -140,9 +142,9 @@ def test_placements_follow_the_rules() -> None:
         pod("web", labels=WEB, **beside(term(DB, ZONE))), pod("far", labels={"app": "far"}, **apart(term(DB))),
     ]  # fmt: skip
     snapshot = Snapshot([manifest(item) for item in made])
-    workload = snapshot.workload()
+    workload = workload_of(snapshot)
     names = workload.table()["native_id"].to_pylist()
-    placed = fs.simulate(snapshot.cluster(), workload, "best_fit").placements.sort("pod_id")["node"].to_list()
+    placed = fs.simulate(cluster_of(snapshot), workload, "best_fit").placements.sort("pod_id")["node"].to_list()
     found = dict(zip(names, placed, strict=True))
     assert found["default/batch"] == "c" and found["default/web"] in ("a", "b") and found["default/far"] != "a"
     assert not snapshot.notices

@@ -12,6 +12,7 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.priorities import priorities_of
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, pod, written
 
 
@@ -21,7 +22,7 @@ def class_of(name: str, value: Any, **more: Any) -> dict[str, Any]:
 
 def read(path: Path, *objects: dict[str, Any]) -> tuple[dict[str, int | None], Counter[str]]:
     snapshot = Snapshot.read(written(path / "a.json", *objects))
-    frame = pl.DataFrame(snapshot.workload().table())
+    frame = pl.DataFrame(workload_of(snapshot).table())
     found = frame["priority"].to_list() if "priority" in frame.columns else [None] * len(frame)
     return dict(zip(frame["native_id"].str.strip_prefix("default/").to_list(), found, strict=True)), snapshot.notices
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod
 
 
@@ -32,13 +34,13 @@ NODES = [node(name, {"zone": zone}) for name, zone in (("a", "x"), ("b", "y"), (
 
 def found(*objects: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     snapshot = Snapshot([manifest(item) for item in (*NODES, *objects)])
-    return snapshot.workload().table().to_pylist()[0].get("constraints"), dict(snapshot.notices)
+    return workload_of(snapshot).table().to_pylist()[0].get("constraints"), dict(snapshot.notices)
 
 
 def test_a_pod_goes_where_its_volume_is() -> None:
     objects = [*NODES, claim(), volume("y"), asking()]
     snapshot = Snapshot([manifest(item) for item in objects])
-    result = fs.simulate(snapshot.cluster(), snapshot.workload(), "best_fit")
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     assert result.placements["node"].to_list() == ["b"] and not snapshot.notices
     assert found(claim(), volume("y", "z"), asking())[0] == [{"key": "name", "op": "In", "values": ["b", "c"]}]
     assert found(claim(), volume(), asking()) == (None, {})

@@ -11,6 +11,7 @@ import pytest
 from fastsim.errors import ScenarioError
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.generators.detectors import LARGEST_GB, NEEDED_GB, NEEDED_MIB, declared, detectors, gaps_s, slots
+from fastsim.workload.importers.kubernetes import workload_of
 
 
 def test_gaps_are_whole_seconds_between_both_bounds() -> None:
@@ -51,7 +52,7 @@ def test_the_three_templates_ask_for_what_generated_jobs_declare(tmp_path: Path,
     ]  # fmt: skip
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
-    rows = Snapshot.read(path).workload().table().to_pylist()
+    rows = workload_of(Snapshot.read(path)).table().to_pylist()
     asked = {row["native_id"].split("/")[-1][: len("detector-1024-0")]: row for row in rows}
     whole, shared, labelled = (asked[f"detector-1024-{place}"] for place in range(3))
     assert (whole["num_gpu"], whole["gpu_milli"]) == (1, 1000)

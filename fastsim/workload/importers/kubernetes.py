@@ -1,0 +1,69 @@
+"""Workloads made of the pods of a Kubernetes snapshot."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from fastsim.errors import InputError
+from fastsim.workload import schema as s
+from fastsim.workload.workload import Held, Workload
+
+if TYPE_CHECKING:
+    from fastsim.kubernetes.snapshot import Snapshot
+
+
+def workload_of(snapshot: Snapshot, read_as: str = "now") -> Workload:
+    """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`."""
+    made = workload_of_rows(snapshot, snapshot.pod_rows(read_as))
+    made.snapshot = snapshot if read_as == "now" else None
+    return made
+
+
+def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]]) -> Workload:
+    """Rows of pods by arrival."""
+    table = _pod_table(rows)
+    metadata = {
+        "fastsim.source": "kubernetes",
+        "fastsim.source_sha256": snapshot.checksum,
+        "fastsim.converter": "fastsim import kubernetes",
+        "fastsim.params": json.dumps(
+            {"memory_unit": snapshot.memory_unit, "not_honoured": snapshot.notices}, sort_keys=True
+        ),
+    }
+    return Workload(Held(table), table.column_names, name=snapshot.name, rows=len(rows), metadata=metadata)
+
+
+def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
+    """The rows by arrival, with dense ids, times from the first arrival, and numbers of the workloads they are of."""
+    known = [row["times"].created for row in rows if row["times"].created is not None]
+    origin = min(known, default=0.0)
+    for row in rows:
+        times = row["times"]
+        row[s.SUBMIT_S] = origin if times.created is None else times.created
+        over = times.started is not None and times.ended is not None
+        row[s.DURATION_S] = times.ended - times.started if over else None
+        row[s.ORIG_START_S], row[s.ORIG_END_S] = times.started, times.ended
+        for name in (s.SUBMIT_S, s.ORIG_START_S, s.ORIG_END_S):
+            row[name] = None if row[name] is None else row[name] - origin
+    rows = sorted(rows, key=lambda row: row[s.SUBMIT_S])
+    jobs = {owner: number for number, owner in enumerate(dict.fromkeys(row["owner"] for row in rows if row["owner"]))}
+    columns: dict[str, Any] = {s.POD_ID: np.arange(len(rows)), s.JOB_ID: [jobs.get(row["owner"]) for row in rows]}
+    columns |= {name: [row[name] for row in rows] for name in rows[0] if name in s.POD_SCHEMA.names}
+    schema = s.pod_schema([
+        name for name, values in columns.items() if name in s.REQUIRED or any(v is not None for v in values)
+    ])  # fmt: skip
+    return pa.table([_column(columns[item.name], item) for item in schema], schema=schema)
+
+
+def _column(values: Any, field: pa.Field) -> pa.Array:
+    if pa.types.is_dictionary(field.type):
+        return pa.array(values, field.type.value_type).cast(field.type)
+    try:
+        return pa.array(values, field.type)
+    except (pa.ArrowException, OverflowError):
+        worst = max(values, key=lambda value: -1 if value is None else value)
+        raise InputError(f"kubernetes: {field.name}", worst, f"a value of type {field.type}") from None
