@@ -12,20 +12,21 @@ from typing import Any
 
 import pytest
 
-import fastsim.workload
+import fastsim.kubernetes
 from fastsim.cli.main import exit_code
 from fastsim.errors import ScenarioError
 from fastsim.hardware import mig, node_constraints
 from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text
 from fastsim.kubernetes.pods import HARMLESS, HONOURED
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
-READERS = [f"fastsim.{name}" for name in ("kubernetes", "kubernetes_nodes", "kubernetes_devices", "device_resources",
-                                          "hami", "gpu_slots")]  # fmt: skip
-READERS += [f"fastsim.workload.{one.name}" for one in pkgutil.iter_modules(fastsim.workload.__path__)
-            if one.name.startswith("kubernetes_")]  # fmt: skip
-"""Modules that read objects."""
+READERS = sorted(
+    {one.name for one in pkgutil.walk_packages(fastsim.kubernetes.__path__, "fastsim.kubernetes.")}
+    - {f"fastsim.kubernetes.{name}" for name in ("fields", "memory_step", "objects", "quantity")}
+)
+"""Modules that read what is in objects."""
 NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(/[A-Za-z0-9_.-]*)?|[A-Z_]+")
 OWN = {
     "CPU", "GPU", "GiB", "MiB", "constraints", "gang", "group", "kubernetes", "mig", "mig-", "now", "op", "owner",
@@ -119,14 +120,14 @@ NAMED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("spec", NAMED, ids=str)
 def test_what_is_said_to_be_named_is(tmp_path: Path, spec: dict[str, Any]) -> None:
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), pod("p", **spec)))
-    snapshot.workload()
+    workload_of(snapshot)
     assert sum(snapshot.notices.values()) == 1
 
 
 def test_nothing_is_said_of_what_is_harmless(tmp_path: Path) -> None:
     spec: dict[str, Any] = dict.fromkeys(HARMLESS, 1)
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), pod("p", **spec)))
-    snapshot.workload()
+    workload_of(snapshot)
     assert not snapshot.notices
 
 
