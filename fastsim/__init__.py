@@ -62,7 +62,7 @@ _HOMES = {
     "engine.result": ("Result",),
     "simulation.resume": ("fork", "resume"),
     "performance.sensitivity": ("Sensitivity",),
-    # A scenario finds all its mistakes only where the floors above have told it what texts mean.
+    # A scenario finds all its mistakes only where the packages above have told it what texts mean.
     "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate"),
     "experiments.many_runs": ("simulate_many",),
     "engine.online.closing_stages": ("Deschedule",),

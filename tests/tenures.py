@@ -57,7 +57,7 @@ def tenures(jobs: int, told: Iterable[Held]) -> list[Tenure]:
 def held_in_rounds(
     history: Iterable[tuple[int, float, Any]], ends: list[float | None], last_s: float
 ) -> Iterator[Held]:
-    """What tasks of ``reference_rounds`` held; ``ends`` of jobs, None of one that is not complete, and of the run."""
+    """What tasks of ``share_rounds`` held; ``ends`` of jobs, None of one that is not complete, and of the run."""
     by_round: dict[int, list[tuple[float, Any]]] = {}
     for turn, now_s, task in history:
         by_round.setdefault(turn, []).append((now_s, task))

@@ -106,7 +106,7 @@ class Result:
 
     @property
     def telemetry(self) -> pl.DataFrame:
-        """A row for every reading of every GPU, if telemetry was asked for; columns as in ``telemetry_table``."""
+        """A row for every reading of every GPU, if telemetry was asked for; columns as in ``readings_table``."""
         if "telemetry" in self.frames:
             return self.frames["telemetry"]
         return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))

@@ -1,4 +1,8 @@
-"""Workloads: canonical pod streams and what makes them."""
+"""Pods and jobs as streams of record batches.
+
+In come files, generators and snapshots, out go batches in the order of arrival, checked row by row.
+Open ``workload`` first, then ``schema``.
+"""
 
 from __future__ import annotations
 

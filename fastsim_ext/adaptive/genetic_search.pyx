@@ -1,9 +1,9 @@
 """Pollux's genetic search for the best allocation of a cluster: a herd of states breeds, and its best ones live on.
 
-It is NSGA-II with the operators of ``breed`` and the two values of ``fitness``. Pairs of parents win tournaments, their
-children are changed and repaired, and those that nobody has seen join the herd; then those on the first fronts live
-on, of the last front those that are least crowded. Random numbers are drawn in the order in which the published program
-draws them, so that one seed leads through the same herds.
+It is NSGA-II with the operators of ``genetic_operators`` and the two values of ``fitness``. Pairs of parents win
+tournaments, their children are changed and repaired, and those that nobody has seen join the herd; then those on the
+first fronts live on, of the last front those that are least crowded. Random numbers are drawn in the order in which the
+published program draws them, so that one seed leads through the same herds.
 """
 
 cimport cython

@@ -1,4 +1,4 @@
-# Normalised goodput of every configuration for many jobs; the slow twin is goodput_row in goodput_rows.py.
+# Normalised goodput of every configuration for many jobs; the slow twin is goodput_row in goodput_by_hand.py.
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 from fastsim_ext.adaptive.goodput cimport Grid, Noise, Perf

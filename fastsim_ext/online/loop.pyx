@@ -12,8 +12,8 @@ from fastsim_ext.memory cimport ahead
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
-from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, START
-from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, NODE_LOST, PENDING, RUNNING, TOO_LARGE
+from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START
+from fastsim_ext.state.pod_outcomes cimport TOO_LARGE
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
 
@@ -28,8 +28,7 @@ cdef class Online:
     """One run: feed() arrivals, advance() until it wants more, then finish()."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options):
-        self.nodes, self.work, self.select = nodes, work, select
-        self.departures = DepartureQueue()
+        self.nodes, self.work, self.select, self.departures = nodes, work, select, DepartureQueue()
         self.queue_rule, self.record, self.checked = options["queue"], options["record"], options["checked"]
         self.until, self.sample_s = options["until_s"], options["sample_s"]
         self.change_t, self.change_node = options["change_t"], options["change_node"]

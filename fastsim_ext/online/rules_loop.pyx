@@ -1,7 +1,7 @@
 """The online engine with gangs, quotas, preemption and nodes that fail.
 
-Here pods start and stop; ``waiting`` says who may try when. An entry of the waiting line is one pod or one gang, which
-its last pod stands for.
+Here pods start and stop; ``queue_loop`` says who may try when. An entry of the waiting line is one pod or one gang,
+which its last pod stands for.
 """
 
 from libc.math cimport NAN, floor, isnan
@@ -11,9 +11,8 @@ from fastsim_ext.online.node_constraints cimport DemandTable
 from fastsim_ext.online.preempt cimport Evictions
 from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.state.pod_membership cimport Member, Roster
-from fastsim_ext.state.pod_outcomes cimport (
-    GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD, PREEMPTED, RUNNING, START,
-)
+from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD
+from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
 from fastsim_ext.state.tenant_usage cimport TenantTable
 from fastsim_ext.types cimport Pod
@@ -254,8 +253,7 @@ cdef class Regulated(Online):
 
     cdef int hopeless(self, int32_t slot) except -1 nogil:
         """Whether an entry could not even start on an empty cluster, whose nodes are all there; it leaves if so."""
-        cdef int32_t at = self.roster.first(slot)
-        cdef int32_t after, over
+        cdef int32_t at = self.roster.first(slot), after, over
         cdef int reason
         cdef bint large = False
         while at >= 0 and not large:

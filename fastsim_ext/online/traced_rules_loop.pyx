@@ -1,7 +1,7 @@
 """The online engine with rules, with a listener that hears of every decision on some pods.
 
-As ``witness`` for the plain loop: in between nothing differs from any other run. A decision is about an entry of the
-line; the listener hears of each of its pods that is watched, and how the rules had a part in it.
+As ``decision_trace`` for the plain loop: in between nothing differs from any other run. A decision is about an entry of
+the line; the listener hears of each of its pods that is watched, and how the rules had a part in it.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t

@@ -1,1 +1,5 @@
-"""Points of a node for a pod: pure functions."""
+"""Points of a node for a pod: pure functions.
+
+In come a node and a request, out go points. Nothing is kept.
+Open ``points`` first.
+"""

@@ -16,7 +16,7 @@ cdef struct Paired:
     const double* climb__h
     const double* weigh        # rows of the program written out
     const double* lift         # what the level adds to each row
-    const double* weight       # of the equations, see embedding.pxd
+    const double* weight       # of the equations, see self_dual_embedding.pxd
     const double* damping
     double level_damping
     double rise

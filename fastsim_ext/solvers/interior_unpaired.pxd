@@ -11,7 +11,7 @@ cdef struct Lone:
     const double* use__c   # GPUs of a job
     const double* rate__hg
     const double* climb__h
-    const double* weight   # of the equations, see embedding.pxd
+    const double* weight   # of the equations, see self_dual_embedding.pxd
     double* own__cg        # and what follows from it
     double* total__c
     double* mean__h

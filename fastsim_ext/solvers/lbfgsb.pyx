@@ -1,7 +1,8 @@
 """Downhill in a box, with the curvature learnt on the way (L-BFGS-B).
 
-A step goes towards the target of `subspace`; how far is found by the line search of J. J. More and D. J. Thuente, ACM
-TOMS 20 (1994). The search ends when the loss falls by less than ``stop`` of it or of 1, or when no slope is steeper.
+A step goes towards the target of `lbfgsb_subspace`; how far is found by the line search of J. J. More and D. J.
+Thuente, ACM TOMS 20 (1994). The search ends when the loss falls by less than ``stop`` of it or of 1, or when no slope
+is steeper.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt

@@ -20,7 +20,7 @@ from fastsim.engine.result import Result
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
-from tests.differential.test_online import Narrow, assert_same
+from tests.differential.ext.online.test_online import Narrow, assert_same
 from tests.reference.online.closing_stages import POLICIES, Step
 from tests.reference.online.engine import simulate_reference
 from tests.reference.online.tables import ReferenceRun

@@ -19,7 +19,7 @@ from fastsim.scenario.run_rules import OFF, Regime
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
-from tests.differential.test_online import agreed
+from tests.differential.ext.online.test_online import agreed
 from tests.reference.online.tables import ReferenceRun
 from tests.strategies import Scenario
 

@@ -12,7 +12,7 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
-from tests.differential.test_rounds import Case, cases
+from tests.differential.ext.rounds.test_rounds import Case, cases
 from tests.reference.rounds.share_rounds import Rounds
 from tests.strategies import scenarios_per_run
 

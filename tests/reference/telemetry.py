@@ -1,4 +1,4 @@
-"""Samples of every GPU worked out one by one from the placements of a run: twin of ``telemetry_run``."""
+"""Samples of every GPU worked out one by one from the placements of a run: twin of ``telemetry_sampler``."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ NOT_SAVED_BY_ONLINE = {
 }  # fmt: skip
 
 ROUNDS = ("rounds", "gangs", "leases", "draft", "ledger", "gauge")
-"""Modules whose one class is part of a run in rounds; ``round_state`` writes and reads their fields."""
+"""Modules whose one class is part of a run in rounds; ``rounds/snapshot`` writes and reads their fields."""
 NOT_SAVED_BY_ROUNDS = {
     "rounds": {
         "table", "leases", "ledger", "draft", "gauge",  # parts of their own
@@ -83,7 +83,7 @@ NOT_SAVED_BY_ROUNDS = {
     },
 }  # fmt: skip
 TURNS = ("turns", "stakes", "portions")
-"""Modules whose one class is part of a run in ordered rounds and of no other; ``turn_state`` has their fields."""
+"""Modules whose one class is part of a run in ordered rounds and of no other; ``ordered_snapshot`` has their fields."""
 NOT_SAVED_BY_TURNS = {
     "turns": {
         "table", "stakes", "seats", "portions", "leases", "ledger", "gauge",  # parts of their own
@@ -99,7 +99,7 @@ NOT_SAVED_BY_TURNS = {
     "portions": {"table", "stakes", "seats", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping"},
 }  # fmt: skip
 ADAPTIVE = {"adaptive": "run", "trainee": "job", "lessons": "lessons"}
-"""Modules whose one class is part of a run of adaptive jobs, as ``adaptive_state`` calls it."""
+"""Modules whose one class is part of a run of adaptive jobs, as ``adaptive/snapshot`` calls it."""
 NOT_SAVED_BY_ADAPTIVE = {
     "adaptive": {
         "gauge",  # a part of its own
@@ -164,7 +164,7 @@ def test_the_plain_loop_forgets_nothing() -> None:
 
 
 def state_functions(suffix: str, module: str = "round_state") -> str:
-    """The texts of the functions of ``round_state``, or of its like, whose names end so."""
+    """The texts of the functions of ``rounds/snapshot``, or of its like, whose names end so."""
     text = (FOLDER / f"{HOMES.get(module, module)}.pyx").read_text(encoding="utf-8")
     return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
 

@@ -1,1 +1,5 @@
-"""Rounds of jobs that adapt (Sia, Pollux)."""
+"""Rounds of jobs that adapt: Sia, Pollux.
+
+In come jobs, applications and a decider, out go records of jobs and stays. A job learns from what it measures.
+Open ``plan`` first: it is the socket of policies. Then ``run``.
+"""

@@ -1,7 +1,7 @@
 """Works out the figures of a run again, from its stays, its inputs and the definitions, and tells what differs.
 
-Nothing of the engines takes part: ``audit_nodes`` says what stays do to nodes, ``audit_timeline`` what the cluster is
-like at an instant, ``audit_jobs`` and ``audit_summary`` what that comes to. A figure that this cannot tell is listed
+Nothing of the engines takes part: ``nodes`` says what stays do to nodes, ``timeline`` what the cluster is
+like at an instant, ``jobs`` and ``summary`` what that comes to. A figure that this cannot tell is listed
 with the reason, never passed over.
 """
 

@@ -1,1 +1,5 @@
-"""Containers that share GPUs, under a scheduler that reads metrics."""
+"""Containers that share GPUs, under a scheduler that reads metrics.
+
+In come pods with profiles of their use, out go their stays and what GPUs reported.
+Open ``plan`` first: it is the socket of policies. Then ``run``.
+"""

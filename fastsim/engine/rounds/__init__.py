@@ -1,1 +1,5 @@
-"""What all kinds of rounds have: batches, options, driver, outcome, metrics, tables, checkpoints."""
+"""What all kinds of rounds have: options, batches of jobs, the driver, tables, checkpoints.
+
+In come a workload and a compiled loop, out goes the outcome of a run and its tables.
+Open ``options`` first, then ``driver`` and ``outcome``.
+"""

@@ -1,1 +1,5 @@
-"""Rules that pods of Kubernetes bring: affinity, gangs, limits, priorities, volumes."""
+"""What pods of Kubernetes may not do: affinity, gangs, limits, priorities, volumes.
+
+In come pods and the objects that they name, out go constraints, groups and amounts of their rows.
+Open ``node_affinity`` first.
+"""

@@ -1,1 +1,5 @@
-"""Policies for adaptive jobs: one file each, declarations only, without numpy."""
+"""Policies for adaptive jobs: one file each, declarations without numpy.
+
+In comes a setting, out goes a plan with a decider of ``fastsim.policies.deciders``.
+Open ``sia`` first.
+"""

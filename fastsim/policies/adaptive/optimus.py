@@ -32,7 +32,7 @@ class Optimus(RoundRule):
 
     citation: ClassVar[str] = OPTIMUS
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
 
     interval_s: float = field(
         default=600.0, metadata=about("time between two choices of all sizes; jobs that come start small", unit="s")

@@ -31,7 +31,7 @@ class Planned(RoundRule):
 
     citation: ClassVar[str] = SHOCKWAVE
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
     held: ClassVar[bool] = True
     """Its jobs have the GPUs they ask for, or none."""
 

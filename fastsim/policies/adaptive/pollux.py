@@ -35,7 +35,7 @@ class Pollux(RoundRule):
 
     citation: ClassVar[str] = POLLUX
     adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes: `adaptive_run` plays them."""
+    """Its jobs may change their batch sizes: `fastsim.engine.adaptive.run` plays them."""
 
     power: float = field(default=-1.0, metadata=about("fairness: the smaller, the more small speedups count"))
     tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else they have what they ask"))

@@ -26,7 +26,7 @@ class Rotation(RoundRule):
     """
 
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `adaptive_run` plays them."""
+    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
     held: ClassVar[bool] = True
     """Its jobs have the GPUs they ask for, or none."""
 

@@ -41,7 +41,7 @@ class Sia(RoundRule):
 
     citation: ClassVar[str] = SIA
     adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes: `adaptive_run` plays them."""
+    """Its jobs may change their batch sizes: `fastsim.engine.adaptive.run` plays them."""
 
     power: float = field(default=-0.5, metadata=about("fairness: below 0 small goodput counts most"))
     unserved: float = field(default=1.1, metadata=about("what a job without GPUs adds to the sum"))

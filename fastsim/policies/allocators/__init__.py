@@ -1,1 +1,5 @@
-"""The policies of ``rounds`` at work: what they remember in a run, and the shares they answer with."""
+"""The working halves of ``shares`` without a program: queues, pairs, equal parts.
+
+In comes a view of the jobs, out go shares of the time. An allocator remembers what it has to between rounds.
+Open ``equal_shares`` first.
+"""

@@ -1,1 +1,5 @@
-"""What policies for adaptive jobs work with: sizes and models to choose from, programs, and places on nodes."""
+"""The working halves of ``adaptive``: who gets which GPUs in a round.
+
+In comes a view of the jobs with what they believe of their speed, out go places on nodes.
+Open ``configurations`` first, then ``sia_decider``.
+"""

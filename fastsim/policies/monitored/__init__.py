@@ -1,1 +1,5 @@
-"""Policies that look at what GPUs report before they admit a pod."""
+"""Policies that look at what GPUs report before they admit a pod.
+
+In come readings and waiting pods, out goes who starts where.
+Open ``admission`` first.
+"""

@@ -1,1 +1,5 @@
-"""One file per public trace, and pods of a Kubernetes snapshot."""
+"""One file per public trace, and the pods of a Kubernetes snapshot.
+
+In come files as published, out goes a workload; nothing is repaired silently.
+Open ``openb`` first.
+"""

@@ -1,4 +1,4 @@
-"""How fast jobs run in a round, and are believed to run, in plain Python: twin of parts of ``draft`` and ``rounds``."""
+"""How fast jobs run in a round, and are believed to run, in plain Python: twin of ``candidates`` and ``share_loop``."""
 
 from __future__ import annotations
 

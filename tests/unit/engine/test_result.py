@@ -12,7 +12,7 @@ import pytest
 from fastsim.engine import result as module
 from fastsim.engine.result import FRAMES, Result
 from fastsim.errors import ResultError
-from tests.unit.engine.online.test_run import one_gpu_nodes, played, pods
+from tests.unit.engine.online.test_online import one_gpu_nodes, played, pods
 
 
 def make(seed: int = 0) -> Result:

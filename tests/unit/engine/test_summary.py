@@ -14,7 +14,7 @@ from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.engine.totals.job_totals import FIGURES, JobTotals
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.online.loop import AREAS
-from tests.unit.engine.online.test_run import FGD, pods
+from tests.unit.engine.online.test_online import FGD, pods
 
 NO_AREA = dict.fromkeys((*AREAS, "seconds"), 0.0)
 

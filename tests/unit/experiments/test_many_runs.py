@@ -9,7 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.simulation.simulate import PodTooLarge
-from tests.unit.simulation.test_simulate import CLUSTER, FEW, pods
+from tests.unit.simulation.test_simulation import CLUSTER, FEW, pods
 
 
 def test_many_runs_are_checked_before_the_first_one() -> None:

@@ -11,7 +11,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.workload import Workload
 from fastsim.workload.oversized_pods import Oversized
 from fastsim.workload.pod_classes import PodClasses
-from tests.unit.engine.online.test_run import pods
+from tests.unit.engine.online.test_online import pods
 
 CLUSTER = Cluster.from_arrow(
     pa.table({

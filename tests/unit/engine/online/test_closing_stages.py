@@ -15,7 +15,7 @@ from fastsim.engine.result import Result
 from fastsim.policies.deschedule import CosSim, FragMultiPod, FragOnePod
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
-from tests.unit.engine.online.test_run import one_gpu_nodes, pods
+from tests.unit.engine.online.test_online import one_gpu_nodes, pods
 
 WORST = OnlinePlan((ScoreTerm("best_fit", normalise="min_max_0"),), gpu_pick="worst")
 WHOLE = TypicalPods((1000,), (1000,), (1,), ((),), (1,), (1.0,))

@@ -19,7 +19,7 @@ from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.prices import Prices
 from fastsim.scenario.run_rules import Regime
 from tests.unit.engine.online.test_closing_stages import WORST, EvictAll, node
-from tests.unit.engine.online.test_run import FGD, one_gpu_nodes, played, pods
+from tests.unit.engine.online.test_online import FGD, one_gpu_nodes, played, pods
 
 LINE = OnlinePlan(FGD.terms, gpu_pick="fgd", queue="priority")
 AWAY = Outages(maintenance=(Maintenance("node-0000", 2.0, 5.0),))

@@ -17,7 +17,7 @@ from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim_ext.rounds.cluster_metrics import Gauge
-from tests.differential.test_round_checkpoint import LAST
+from tests.differential.ext.rounds.test_snapshot import LAST
 from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from fastsim.engine.online.plan import BACKFILL, QUEUES, ScoreTerm
 from fastsim.scenario.sort_keys import PODS_QUEUES
-from tests.differential.test_online import Narrow, assert_all_same, both, emptiest
+from tests.differential.ext.online.test_online import Narrow, assert_all_same, both, emptiest
 from tests.strategies import Scenario, ruled, scenarios_per_run
 
 RULED = scenarios_per_run(40)

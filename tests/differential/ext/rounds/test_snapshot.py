@@ -18,7 +18,7 @@ from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim_ext.rounds.cluster_metrics import Gauge
-from tests.differential.test_rounds import Case, cases
+from tests.differential.ext.rounds.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run
 
 LAST = [name for name in GANG.names or () if name not in ("place", "task", "taken")]
