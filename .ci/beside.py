@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.style import test_mirror  # noqa: E402
+from tests.style.test_layout import homes  # noqa: E402
 
 COMPILED = {".pyx", ".pxd", ".pyi"}
 PAGES = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
@@ -60,10 +60,7 @@ def candidates(name: str) -> list[str]:
         return [f"tests/{path.parts[0].strip('.')}/test_{path.stem}.py"]
     if path.parts[0] not in ("fastsim", "fastsim_ext") or path.suffix not in {".py", *COMPILED}:
         return []
-    source = str(path.with_suffix(".pyx")) if path.suffix in COMPILED else name
-    under = path.parts[1:-1]
-    deep = [PurePosixPath("tests/unit", *under), PurePosixPath("tests/unit", path.parts[0], *under)]
-    return [test_mirror.mirror(ROOT / source), *(f"{folder}/test_{path.stem}.py" for folder in deep)]
+    return homes(str(path.with_suffix(".pyx")) if path.suffix in COMPILED else name)
 
 
 def tests_beside(names: Iterable[str], root: Path = ROOT) -> list[str]:

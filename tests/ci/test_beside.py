@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.style.test_layout import modules
 from tests.style.tree import ROOT
 
 
@@ -24,6 +25,7 @@ def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
     there = (
         "tests/unit/workload/test_row_checks.py",
         "tests/unit/engine/test_plan.py",
+        "tests/unit/ext/engine/test_plan.py",
         "tests/golden/fgd/test_fgd.py",
         "tests/docs/x.py",
     )
@@ -33,7 +35,7 @@ def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
     for changed, found in (
         ("fastsim/workload/row_checks.py", ["tests/unit/workload/test_row_checks.py"]),
         ("fastsim/engine/plan.py", ["tests/unit/engine/test_plan.py"]),
-        ("fastsim_ext/engine/plan.pxd", ["tests/unit/engine/test_plan.py"]),
+        ("fastsim_ext/engine/plan.pxd", ["tests/unit/ext/engine/test_plan.py"]),
         ("tests/golden/fgd/test_fgd.py", ["tests/golden/fgd/test_fgd.py"]),
         ("tests/golden/test_gone.py", []),
         ("tests/golden/fgd/fgd.py", []),
@@ -43,11 +45,9 @@ def test_tests_beside_a_change(beside: dict[str, Any], tmp_path: Path) -> None:
         assert beside["tests_beside"]([changed], tmp_path) == found, changed
 
 
-def test_a_module_that_shares_a_test_file(beside: dict[str, Any]) -> None:
-    from tests.style.test_mirror import SHARED
-
-    for module, test in SHARED.items():
-        assert test in beside["tests_beside"]([module])
+def test_every_module_has_tests_beside_it(beside: dict[str, Any]) -> None:
+    for module in modules():
+        assert beside["tests_beside"]([module]), module
 
 
 def test_sources_newer_than_what_was_compiled(beside: dict[str, Any], tmp_path: Path) -> None:
