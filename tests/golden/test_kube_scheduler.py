@@ -1,0 +1,142 @@
+"""The nodes that a real kube-scheduler found feasible for pods, attempt by attempt, beside what the extender answers.
+
+Recorded events are replayed: pods stand where they were bound, and some of the attempts are made again. Where all is
+honoured that a pod asks, the same nodes are left; where something is named as not honoured, or the scheduler looked at
+some nodes alone or kept room for a pod that it had nominated, the recorded nodes are among ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+import pytest
+
+from fastsim.extender import Extender
+from fastsim.live_snapshot import State
+from fastsim.manifests import Manifest
+from tests.conftest import SHARED
+
+FOLDER = SHARED / "golden" / "kube-scheduler"
+CASES = sorted(path.parent for path in FOLDER.glob("*/scenario.json"))
+pytestmark = pytest.mark.skipif(not CASES, reason="reference data not found (set FASTSIM_SHARED)")
+LOOKED_AT = 100 if os.environ.get("FASTSIM_GOLDEN") == "full" else 6
+"""Attempts of each case that are made again, of those that found a node and of the others, most."""
+OPEN = ("pods: topologySpreadConstraints with DoNotSchedule", "pods: affinity to other pods that wait",
+        "pods: anti-affinity to other pods that wait")  # fmt: skip
+"""What is named as not honoured and would keep pods from nodes."""
+
+
+class Attempt(NamedTuple):
+    """One attempt: its number, the pod, who stands where, and whether room is kept for another pod."""
+
+    number: int
+    pod: str
+    bound: dict[str, str]
+    kept: bool
+
+
+class Recording:
+    """One recorded case."""
+
+    def __init__(self, folder: Path) -> None:
+        self.scenario: dict[str, Any] = json.loads((folder / "scenario.json").read_text(encoding="utf-8"))
+        self.events = pl.read_parquet(folder / "events.parquet").sort("seq")
+        self.decisions = pl.read_parquet(folder / "decisions.parquet")
+        self.scores = pl.read_parquet(folder / "scores.parquet", columns=["attempt", "node"])
+
+    @cached_property
+    def pods(self) -> dict[str, Any]:
+        """Objects by name."""
+        made = [step["create"] for step in self.scenario["steps"] if "create" in step]
+        made += [body for step in self.scenario["steps"] for body in step.get("burst", ())]
+        return {body["metadata"]["name"]: body for body in made}
+
+    @cached_property
+    def nodes(self) -> list[str]:
+        """Their names."""
+        return [body["metadata"]["name"] for body in self.scenario["nodes"]]
+
+    @cached_property
+    def chosen(self) -> dict[int, dict[str, Any]]:
+        """Decisions by attempt."""
+        return {row["attempt"]: row for row in self.decisions.rows(named=True)}
+
+    @cached_property
+    def scored(self) -> dict[int, set[str]]:
+        """Nodes by attempt, where there were several."""
+        return {number: set(names) for number, names in self.scores.group_by("attempt").agg("node").iter_rows()}
+
+    def feasible(self, number: int) -> set[str]:
+        """Nodes that an attempt left."""
+        node = self.chosen[number]["node"]
+        return self.scored.get(number, set()) or ({node} if node else set())
+
+    def attempts(self) -> Iterator[Attempt]:
+        """All of them, each with what stands before it."""
+        bound: dict[str, str] = {}
+        nominated: set[str] = set()
+        for event, pod, number in self.events.select("event", "pod", "attempt").iter_rows():
+            if event == "attempt":
+                yield Attempt(number, pod, dict(bound), bool(nominated - {pod}))
+                if self.chosen[number]["node"]:
+                    bound[pod] = self.chosen[number]["node"]
+                    nominated.discard(pod)
+            elif event == "nominated":
+                nominated.add(pod)
+            elif event in ("deleted", "preempted", "withdrawn"):
+                bound.pop(pod, None)
+                nominated.discard(pod)
+
+    def moment(self, attempt: Attempt) -> State:
+        """The cluster before an attempt."""
+        placed = [
+            {**self.pods[name], "spec": {**self.pods[name]["spec"], "nodeName": node}, "status": {"phase": "Running"}}
+            for name, node in attempt.bound.items()
+        ]
+        bodies = [*self.scenario["nodes"], *self.scenario.get("objects", ()), *placed]
+        return State([Manifest(f"{body['kind']} {body['metadata']['name']}", body) for body in bodies])
+
+
+class Still(NamedTuple):
+    """A cluster that stands still."""
+
+    moment: State
+
+    def state(self) -> State:
+        """As it is."""
+        return self.moment
+
+
+def spread(attempts: list[Attempt]) -> list[Attempt]:
+    """Some of them, from the first to the last."""
+    return attempts[:: -(-len(attempts) // LOOKED_AT) or 1]
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
+def test_feasible_nodes_are_the_recorded_ones(folder: Path) -> None:
+    recording = Recording(folder)
+    every, same = list(recording.attempts()), 0
+    placed = [attempt for attempt in every if recording.chosen[attempt.number]["node"]]
+    refused = [attempt for attempt in every if not recording.chosen[attempt.number]["node"]]
+    looked_at = [*spread(placed), *spread(refused)]
+    for attempt in looked_at:
+        moment = recording.moment(attempt)
+        answer = Extender(Still(moment), "best_fit").filter(  # type: ignore[arg-type]
+            {"Pod": recording.pods[attempt.pod], "NodeNames": recording.nodes}
+        )
+        assert answer["Error"] == ""
+        found, recorded = set(answer["NodeNames"]), recording.feasible(attempt.number)
+        evaluated = recording.chosen[attempt.number]["evaluated"]
+        some = evaluated is not None and evaluated < len(recording.nodes)
+        if some or attempt.kept or any(name in moment.notices for name in OPEN):
+            assert recorded <= found, attempt
+        else:
+            assert recorded == found, attempt
+            same += 1
+    print(f"{folder.name}: {same} of {len(looked_at)} attempts left the same nodes")
