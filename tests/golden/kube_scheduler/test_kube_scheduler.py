@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from fastsim.extender import Extender
-from fastsim.live_snapshot import State
-from fastsim.manifests import Manifest
+from fastsim.decisions.kube_extender import Extender
+from fastsim.decisions.live_cluster import State
+from fastsim.kubernetes.objects import Manifest
 from tests.conftest import SHARED
 
 FOLDER = SHARED / "golden" / "kube-scheduler"
