@@ -8,7 +8,7 @@ from tests.style.tree import ROOT
 
 FAILED = runpy.run_path(str(ROOT / ".ci" / "failed.py"))
 LOG = """
-FAILED tests/unit/test_a.py::test_x - assert 1 == 2
+FAILED tests/unit/test_a.py::test_x - ValueError: no number
 FAILED tests/unit/test_a.py::test_y[fifo - two] - AssertionError: x[1] - y
 FAILED tests/unit/test_a.py::test_z[a]
 \x1b[31mFAILED\x1b[0m tests/unit/test_c.py::\x1b[1mtest_w\x1b[0m - boom
@@ -16,7 +16,7 @@ ERROR tests/unit/test_b.py - ImportError: no module
 ERROR tests/unit/test_b.py::test_v - fixture
 ERROR: usage
 FAILED to do something
-FAILED tests/unit/test_a.py::test_x - assert 1 == 2
+FAILED tests/unit/test_a.py::test_x - ValueError: no number
 """
 
 

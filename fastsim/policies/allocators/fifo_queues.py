@@ -111,16 +111,17 @@ class FastestQueue:
 
     def __init__(self, packed: bool) -> None:
         self._packed = packed
+        self._fastest: dict[int, list[tuple[int, bool]]] = {}
+        """By kind of job: models from the fastest on, and whether it runs there; among equals the first."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """1 on the model of a job or of a pair, 0 elsewhere; None without jobs."""
         if not len(view):
             return None
-        model, waiting = _fastest_with_room(view)
+        model, waiting = self._fastest_with_room(view)
         pairs = _joined(view, model, waiting) if self._packed else []
         share__jg = np.zeros((len(view), len(view.setting.gpus__g)))
-        placed = list(model)
-        share__jg[placed, [model[job] for job in placed]] = 1.0
+        share__jg[list(model), list(model.values())] = 1.0
         share__pg = np.zeros((len(pairs), share__jg.shape[1]))
         for pair, (host, guest) in enumerate(pairs):
             share__pg[pair] = share__jg[host]
@@ -134,21 +135,26 @@ class FastestQueue:
     def restored(self, kept: Mapping[str, Any]) -> None:
         """Nothing to take back."""
 
+    def _fastest_with_room(self, view: RoundView) -> tuple[dict[int, int], range]:
+        """Model of each row that got one, and the rows from the first that fits on none."""
+        free: list[int] = view.setting.gpus__g.tolist()
+        model: dict[int, int] = {}
+        for job, (kind, gpus) in enumerate(zip(view.kind.tolist(), view.num_gpu.tolist(), strict=True)):
+            for place, runs in self._fastest.get(kind) or self._ranked(view, kind):
+                if free[place] >= gpus and free[place]:
+                    if runs:
+                        model[job] = place
+                        free[place] -= gpus
+                    break
+            else:
+                return model, range(job, len(view))
+        return model, range(len(view), len(view))
 
-def _fastest_with_room(view: RoundView) -> tuple[dict[int, int], range]:
-    """Model of each row that got one, and the rows from the first that fits on none."""
-    free: list[int] = view.setting.gpus__g.tolist()
-    rate__jg, num_gpu = view.rate__jg.tolist(), view.num_gpu.tolist()
-    model: dict[int, int] = {}
-    for job, gpus in enumerate(num_gpu):
-        fitting = [place for place, left in enumerate(free) if left and left >= gpus]
-        if not fitting:
-            return model, range(job, len(view))
-        best = max(fitting, key=rate__jg[job].__getitem__)
-        if rate__jg[job][best] > 0:
-            model[job] = best
-            free[best] -= gpus
-    return model, range(len(view), len(view))
+    def _ranked(self, view: RoundView, kind: int) -> list[tuple[int, bool]]:
+        rate__g = view.setting.oracle.alone__kg[kind].tolist()
+        order = sorted(range(len(rate__g)), key=lambda place: -rate__g[place])
+        self._fastest[kind] = [(place, rate__g[place] > 0) for place in order]
+        return self._fastest[kind]
 
 
 def _joined(view: RoundView, model: dict[int, int], waiting: range) -> list[tuple[int, int]]:
