@@ -1,13 +1,14 @@
-"""The verbs that run many: sweep, sweep init."""
+"""Verbs that play many runs: sweep with its statistics, plan (how much to buy), reproduce (figures of papers)."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fastsim.cli.statistics import knee, stats
+from fastsim.cli.strict import refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
@@ -117,8 +118,147 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
     click.echo(f"{path}: run it with `fastsim sweep {path} --out runs --workers 2`")
 
 
-sweep.add_command(stats)
-sweep.add_command(knee)
+@sweep.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--metric", default="jct_mean_s", show_default=True, metavar="M", help="Column of the summary.")
+@click.option("--over", default="policy", show_default=True, metavar="KEY", help="What competes.")
+@click.option("--pairs", default="seed", show_default=True, metavar="KEY", help="What repetitions differ in.")
+@click.option("--higher", is_flag=True, help="More is better.  [default: less is]")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and of the verdict.")
+@click.option("--bootstrap", is_flag=True, help="Intervals from resampling instead of Student's t.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def stats(
+    folder: str, metric: str, over: str, pairs: str, higher: bool, level: float, bootstrap: bool, as_json: bool
+) -> None:
+    """Means with confidence intervals, and who wins: DIR is the folder of a sweep.
+
+    Each candidate is compared with the best one, pair by pair; a difference counts if it is significant after
+    correction for the number of comparisons (Holm).
+    """
+    from fastsim.experiments.statistics import winners
+    from fastsim.experiments.sweep.table import sweep_table, winners_text
+    from fastsim.reports import text_tables
+
+    rows, axes = sweep_table(folder)
+    method, drawn = "bootstrap" if bootstrap else "t", pairs.split(",")
+    by = [name for name in axes if name not in (over, *drawn) and rows[name].n_unique() > 1]
+    found = winners(rows, metric, over=over, pairs=drawn, by=by, higher=higher, level=level, method=method)
+    click.echo(text_tables.table_json(found) if as_json else winners_text(found, metric, [*by, over]), nl=as_json)
+
+
+@sweep.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--low", type=float, required=True, metavar="R", help="A load that is stable for sure.")
+@click.option("--high", type=float, required=True, metavar="R", help="A load that is not.")
+@click.option("--key", default="rate_per_hour", show_default=True, help="The key of the load.")
+@click.option("--tolerance", type=float, default=0.05, show_default=True, help="Relative width of the answer.")
+@click.option("--growth", type=float, default=0.05, show_default=True, help="Part that may stay.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def knee(
+    file: Path, low: float, high: float, key: str, tolerance: float, growth: float, workers: int, as_json: bool
+) -> None:
+    """The largest stable load of every policy in a sweep file, by halving the interval.
+
+    A load is too much if more than the part --growth of the arrivals stays: by so much the last third of them finds
+    more jobs in the system than the third before. Give it some hundreds of jobs.
+    """
+    import tomllib
+
+    from fastsim.errors import ScenarioError
+    from fastsim.experiments.load_limit import knees, knees_text
+    from fastsim.reports import text_tables
+
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(str(file), str(error), "a readable TOML file") from None
+    found = knees(values, low, high, key=key, tolerance=tolerance, growth=growth, workers=workers, where=str(file))
+    click.echo(text_tables.table_json(found) if as_json else knees_text(found, key), nl=as_json)
+
+
+@click.command(
+    epilog="Example: fastsim plan --cluster openb:200 --workload 'synth:openb?pods=2000' --add g2 --add 2*t4+g2"
+)
+@click.option("--cluster", metavar="C", help="The cluster as it is: openb:1000, kubernetes:PATH, a table, ...")
+@click.option("--workload", metavar="W", help="What it has to do: kubernetes:PATH, synth:openb?pods=1000, a file, ...")
+@click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
+@click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
+@click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
+@click.option(
+    "--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), ...  [default: drop; with a wait fifo]"
+)
+@click.option("--add", "kinds", multiple=True, required=True, metavar="NODE_TYPE",
+              help="What may be added, again for more: g2, 2*g2+t4, node:NAME (a copy), a YAML file.")  # fmt: skip
+@click.option(
+    "--p95-wait-s", type=float, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
+)
+@click.option("--most", type=click.IntRange(1), default=10_000, show_default=True, help="Most additions to try.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side.")
+@strict_option
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def plan(
+    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, most: int, workers: int, strict: bool,
+    as_json: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
+
+    Each --add is searched for by itself, by bisection over runs; the answer suffices, and one less does not.
+    """
+    from fastsim.experiments.capacity_plan import smallest_additions
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+    from fastsim.scenario.scenario import Scenario
+
+    given = {name: value for name, value in options.items() if value is not None}
+    base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    if strict:
+        refuse_scenario(base)
+    with progress_bar("runs") as progress:
+        table = smallest_additions(base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress)
+    click.echo(text_tables.table_json(table) if as_json else text_tables.plan_text(table), nl=as_json)
+
+
+@click.command()
+@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor")
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with the paper's lists of pods or jobs."
+)
+@click.option("--quick", is_flag=True, help="The first trace, load and seeds only.")
+@click.option(
+    "--policy", "policies", multiple=True, metavar="P", help="Only this policy (sia, pollux, synergy); repeatable."
+)
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="[default: reproduced-PAPER]")
+@click.option("--strict", is_flag=True, help="Exit code 1 if a cell is outside.")
+@click.option("--json", "as_json", is_flag=True, help="Print all cells as JSON.")
+def reproduce(
+    paper: str, data: Path | None, quick: bool, policies: tuple[str, ...], workers: int, out: Path | None,
+    strict: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Make the figures of a paper again, ours beside the published ones: a page and Parquet tables.
+
+    With --data they are of the original lists and recorded runs there, without it of generated ones (the page says so).
+    """
+    from fastsim.experiments.reproduce import papers
+    from fastsim.foundation.folder_lock import held
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+
+    folder = out or Path(f"reproduced-{paper}")
+    count = papers.run_count(paper, data, quick, policies)
+    with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
+        made = papers.reproduce(paper, data, quick=quick, workers=workers, policies=policies, progress=progress)
+        made.write(folder)
+    if as_json:
+        click.echo(text_tables.table_json(made.cells))
+    else:
+        told = made.cells if policies else made.cells.filter(made.cells["verdict"] != "no reference")
+        click.echo(text_tables.reproduction_text(told), nl=False)
+        click.echo(f"{made.source}\n{made.verdict}; {made.effort}")
+        click.echo(f"page: {folder / 'index.html'}")
+    if strict and made.count("outside"):
+        sys.exit(1)
 
 
 def _joined(out: str, name: str) -> str:

@@ -11,19 +11,13 @@ from typing import Any
 import click
 
 from fastsim.cli.audit import audit
-from fastsim.cli.data import import_, synth
-from fastsim.cli.experiments import sweep
-from fastsim.cli.explain import explain
-from fastsim.cli.export import export
-from fastsim.cli.kubernetes import serve_extender
+from fastsim.cli.data import import_, profile, synth
+from fastsim.cli.experiments import plan, reproduce, sweep
+from fastsim.cli.kubernetes import export, serve_extender
 from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
-from fastsim.cli.plan import plan
-from fastsim.cli.plot import plot
-from fastsim.cli.profile import profile
-from fastsim.cli.report import report
-from fastsim.cli.reproduce import reproduce
-from fastsim.cli.run import compare, demo, fork, resume, run
+from fastsim.cli.report import plot, report
+from fastsim.cli.run import compare, demo, explain, fork, resume, run
 from fastsim.cli.strict import notice_key
 from fastsim.cli.trace import trace
 from fastsim.errors import FastsimError

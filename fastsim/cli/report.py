@@ -1,4 +1,4 @@
-"""The verb that shows saved runs to people: report."""
+"""Verbs that show saved runs: report as a page, plot as charts of jobs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 TO_FILE = click.Path(path_type=Path, dir_okay=False)
 TO_FOLDER = click.Path(path_type=Path, file_okay=False)
+CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
 
 
 @click.command()
@@ -46,13 +47,39 @@ def report(
     if pictures:
         click.echo(f"{len(pictures)} pictures in {' and '.join(str(folder) for folder in (png, svg) if folder)}")
     if markdown is not None:
-        click.echo(_told(made.to_markdown(markdown, pictures)))
+        click.echo(_with_size(made.to_markdown(markdown, pictures)))
     if html is not None:
-        click.echo(f"{_told(made.to_html(html))}: {len(runs)} runs, {len(made.figures)} charts")
+        click.echo(f"{_with_size(made.to_html(html))}: {len(runs)} runs, {len(made.figures)} charts")
     if trace is not None:
         _trace(runs, trace, made.window)
     if not (pictures or markdown or html or trace):
         click.echo(table_markdown(made.table), nl=False)
+
+
+@click.command()
+@click.argument("chart", type=click.Choice(CHARTS))
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".png, .svg, .html or .json."
+)
+@click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
+@click.option("--load", "loads", multiple=True, type=float, metavar="R", help="Jobs/h of a run.  [default: as written]")
+@click.option("--gpus", type=click.IntRange(1), help="GPUs of the cluster.  [default: of the text]")
+def plot(
+    chart: str, folders: tuple[Path, ...], output: Path, names: tuple[str, ...], loads: tuple[float, ...],
+    gpus: int | None,
+) -> None:  # fmt: skip
+    """Draw completion times (jct_cdf, jct_over_load) or demand (demand_over_load) of saved runs.
+
+    Runs of one policy and load, such as those of several seeds, are one point of the charts over load.
+    """
+    from fastsim.engine.result import Result
+    from fastsim.reports.charts.chart_files import written_chart
+    from fastsim.reports.charts.job_charts import job_chart
+
+    results = [Result.load(folder) for folder in folders]
+    drawn = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
+    click.echo(f"{written_chart(drawn, output)}: {chart} of {len(results)} runs")
 
 
 def _trace(runs: list[Result], path: Path, window: Window | None) -> None:
@@ -62,10 +89,10 @@ def _trace(runs: list[Result], path: Path, window: Window | None) -> None:
     if len(runs) != 1:
         raise ScenarioError("--trace", f"{len(runs)} runs", "the folder of one run")
     written, kept, every = written_trace(runs[0], path, window)
-    click.echo(f"{_told(written)}: {kept:,} of {every:,} stays on GPUs; open it at ui.perfetto.dev")
+    click.echo(f"{_with_size(written)}: {kept:,} of {every:,} stays on GPUs; open it at ui.perfetto.dev")
 
 
-def _told(path: Path) -> str:
+def _with_size(path: Path) -> str:
     size = path.stat().st_size
     return f"{path} ({size / 1e6:.1f} MB)" if size >= 1e5 else f"{path} ({size / 1e3:.1f} kB)"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.cli.explain import ATTEMPTS
 from fastsim.cli.main import exit_code
+from fastsim.cli.run import ATTEMPTS
 from fastsim.decisions.explain import explain
 from fastsim.decisions.replay import ATTEMPTS as KNOWN
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastsim.cli.main import exit_code
-from fastsim.cli.plot import CHARTS
+from fastsim.cli.report import CHARTS
 from fastsim.reports.charts.job_charts import CHARTS as KNOWN
 
 

@@ -17,7 +17,7 @@ from tests.style.tree import ROOT, parsed, short, sources, tracked
 
 ENTRIES = 15
 """Modules and folders that a folder has at most."""
-MORE = {"fastsim": 18, "fastsim/cli": 18, "fastsim/policies/deciders": 19, "fastsim_ext": 16}
+MORE = {"fastsim": 18, "fastsim/policies/deciders": 19, "fastsim_ext": 16}
 """Folders that have more until their modules are joined."""
 LEVELS = 3
 """Folders below each other, both packages included."""
