@@ -32,12 +32,12 @@ def refuse_scenario(scenario: Scenario) -> None:
     """InputError if the objects behind the texts of a scenario ask for what is not honoured, before anything is run."""
     from fastsim.workload import texts
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text, opened in ((scenario.cluster, texts.cluster_from), (scenario.workload, texts.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
                 opened(text)
-    refuse_not_honoured(text for text in dict.fromkeys(map(_notice, told)) if text)
+    refuse_not_honoured(text for text in dict.fromkeys(map(_notice, caught)) if text)
 
 
 def refuse_run(folder: Path) -> None:
@@ -58,7 +58,7 @@ def notice_key(message: Warning | str) -> str:
     return text.partition(": nodes: ")[2] or text
 
 
-def _notice(told: Any) -> str:
+def _notice(warning: Any) -> str:
     from fastsim.kubernetes.snapshot import NotHonoured
 
-    return str(told.message) if issubclass(told.category, NotHonoured) else ""
+    return str(warning.message) if issubclass(warning.category, NotHonoured) else ""

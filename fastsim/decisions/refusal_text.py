@@ -42,7 +42,7 @@ def mismatch(asked: Conditions, row: Mapping[str, Any]) -> str:
 
 
 def expression(constraint: Constraint) -> str:
-    """A node-label expression as it is told: ``zone In [a, b]``."""
+    """A node-label expression as text: ``zone In [a, b]``."""
     return f"{constraint.key} {constraint.op}" + (f" [{', '.join(constraint.values)}]" if constraint.values else "")
 
 
@@ -82,8 +82,8 @@ def summed(check: str, asked: Conditions, row: Mapping[str, Any], found: int, ne
 
 def sentence(counts: Mapping[str, int], nodes: int) -> str:
     """All nodes in one sentence: how many of them say what, most first."""
-    told = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return f"0/{nodes:,} nodes are available: {', '.join(f'{count:,} {text}' for text, count in told)}."
+    reasons = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return f"0/{nodes:,} nodes are available: {', '.join(f'{count:,} {text}' for text, count in reasons)}."
 
 
 def _failed(asked: Conditions, labels: Mapping[str, str]) -> Constraint | None:

@@ -34,12 +34,12 @@ def simulate_many(
         scenario.check()
     _refuse_shared_folders(listed)
     results: list[Result] = []
-    told: set[Message] = set()
+    shown: set[Message] = set()
     with executor(workers, len(listed), threads) as spread:
         for result, messages in spread.map(played, listed):
             results.append(result)
-            warn(set(messages) - told, depth=1)
-            told |= set(messages)
+            warn(set(messages) - shown, depth=1)
+            shown |= set(messages)
             if progress is not None:
                 progress(len(results))
     return results

@@ -79,7 +79,7 @@ def _full(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_template(pod: PodManifest) -> dict[str, Any]:
     """The pod that a workload makes, without its owner: that one is not known to have made it."""
-    told = {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": pod.created,
+    known = {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": pod.created,
             "labels": dict(pod.labels), "annotations": dict(pod.annotations)}  # fmt: skip
-    metadata = {key: value for key, value in told.items() if value}
+    metadata = {key: value for key, value in known.items() if value}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(pod.spec), "status": {}}

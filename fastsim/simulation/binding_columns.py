@@ -106,22 +106,22 @@ def check_entities(workload: Workload, entities: Collection[str]) -> None:
     found: set[str | None] = {None}
     if s.TENANT in workload.columns:
         found = {name for batch in workload.batches() for name in pc.unique(batch[s.TENANT]).to_pylist()}
-    told = f"the entities of the policy, {', '.join(sorted(entities))}"
+    named = f"the entities of the policy, {', '.join(sorted(entities))}"
     for name in sorted(found - set(entities), key=str):
-        raise InputError(f"{workload.name}: {s.TENANT}", "none" if name is None else repr(name), f"one of {told}")
+        raise InputError(f"{workload.name}: {s.TENANT}", "none" if name is None else repr(name), f"one of {named}")
     for missing in sorted(set(entities) - found):
-        raise InputError(f"{workload.name}: {s.TENANT}", f"no job of {missing!r}", f"jobs of {told}")
+        raise InputError(f"{workload.name}: {s.TENANT}", f"no job of {missing!r}", f"jobs of {named}")
 
 
 def _faults(batch: pa.RecordBatch, nodes: _Nodes, by_model: bool) -> list[tuple[str, Flags, str]]:
     """Column, rows and expectation of everything in a batch that these nodes or rounds do not give."""
-    asked = [(name, asks(batch, name), told) for name, asks, told in REFUSED if name in batch.schema.names]
+    asked = [(name, asks(batch, name), expected) for name, asks, expected in REFUSED if name in batch.schema.names]
     accepted = accepted_models(batch, nodes.models)
     known = ", ".join(nodes.models)
     wrong: Flags = np.logical_not(accepted.any(axis=1) if by_model else accepted.all(axis=1))
-    told = f"one of {known}" if by_model else f"null or all of {known}: adaptive jobs may be moved to each of them"
+    expected = f"one of {known}" if by_model else f"null or all of {known}: adaptive jobs may be moved to each of them"
     if s.GPU_MODELS in batch.schema.names:
-        asked.append((s.GPU_MODELS, wrong, told))
+        asked.append((s.GPU_MODELS, wrong, expected))
     for name in (s.CPU_MILLI, s.MEMORY_MIB):
         most = nodes.most(name, batch[s.NUM_GPU].to_numpy(), accepted)
         asked.append((name, batch[name].to_numpy() > most, "no more than nodes with its GPUs have"))

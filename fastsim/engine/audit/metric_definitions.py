@@ -89,11 +89,11 @@ def definition_text(one: Definition) -> str:
     """A definition to be read: a line for what it is, and one for each thing that there is to say."""
     unit = f" [{one.unit}]" if one.unit else ""
     engines = "" if one.engines == ENGINES else f" ({', '.join(one.engines)})"
-    told = {
+    details = {
         "formula": one.formula, "over": one.over, "GPUs": one.gpus,
         "better": f"{one.better} of it" if one.better else "",
     }  # fmt: skip
-    lines = [f"  {name}: {text}" for name, text in told.items() if text]
+    lines = [f"  {name}: {text}" for name, text in details.items() if text]
     return "\n".join([f"{one.table}.{one.column}{unit}: {one.meaning}{engines}", *lines])
 
 

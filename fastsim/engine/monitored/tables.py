@@ -105,11 +105,11 @@ def outcomes(made: Measured) -> Array:
 
 def placements(run: MonitoredRun, rows: Array, names: pl.Series) -> pl.DataFrame:
     """One row for each stay of a container; ``profile`` is what it did to its GPU, cut to the memory it got."""
-    told = {(stay.container.pod, stay.attempt): stay.profile for stay in run.stays()}
+    profiles = {(stay.container.pod, stay.attempt): stay.profile for stay in run.stays()}
     frame = placements_frame(rows, None, names)
     keys = frame.select("pod_id", "attempt").rows()
     return frame.with_columns(
-        profile=pl.Series([told.get(key) for key in keys], dtype=pl.String),
+        profile=pl.Series([profiles.get(key) for key in keys], dtype=pl.String),
         gpu_memory_mib=pl.Series([run.lived[pod].asked.request_mib for pod, _ in keys], dtype=pl.Int64),
     )
 

@@ -60,13 +60,13 @@ def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
     found: dict[str, set[tuple[Slots, bool]]] = {}
     instances = False
     for node in nodes:
-        told = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
-        instances = instances or any(is_instance(str(name)) for name in told)
+        amounts = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
+        instances = instances or any(is_instance(str(name)) for name in amounts)
         for name in (GPU, SHARED):
-            if name in told and whole(told[name], f"{node.where}: status: allocatable: {name}"):
+            if name in amounts and whole(amounts[name], f"{node.where}: status: allocatable: {name}"):
                 how = slots(node)
                 known = how.on(product(model_label(node) or "").gpu_model) is not None
-                count = whole(told[name], name)
+                count = whole(amounts[name], name)
                 found.setdefault(name, set()).add((how, known and _full(node, count, how)))
     common = {name: next(iter(kinds)) for name, kinds in found.items() if len(kinds) == 1}
     return {

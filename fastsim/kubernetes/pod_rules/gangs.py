@@ -40,8 +40,8 @@ def gang_of(pod: PodManifest) -> Gang | None:
     name = next((str(text) for text in named if text), "" if pod.together is None else pod.owner)
     if not name:
         return None
-    told = {**pod.labels, **pod.annotations}
-    total = next((_size(told[key], f"{pod.where}: {key}") for key in TOTALS if key in told), pod.together)
+    texts = {**pod.labels, **pod.annotations}
+    total = next((_size(texts[key], f"{pod.where}: {key}") for key in TOTALS if key in texts), pod.together)
     return Gang(pod.namespace, name, total)
 
 
@@ -67,7 +67,7 @@ def with_gangs(
     absent: set[int] = set()
     for (namespace, name), members in groups.items():
         waiting = sorted((row for row in members if not row["bound_node"]), key=_arrival)
-        size = _told_size(members, least.get((namespace, name)), notices) - (len(members) - len(waiting))
+        size = _gang_size(members, least.get((namespace, name)), notices) - (len(members) - len(waiting))
         if size > len(waiting):
             notices["pods: left out, because their gang is not complete"] += len(waiting)
             absent.update(map(id, waiting))
@@ -84,13 +84,13 @@ def _join(waiting: list[dict[str, Any]], size: int, job: str, notices: Counter[s
         notices["pods: beyond the least number of their gang, placed one by one"] += len(waiting) - size
 
 
-def _told_size(members: list[dict[str, Any]], least: int | None, notices: Counter[str]) -> int:
+def _gang_size(members: list[dict[str, Any]], least: int | None, notices: Counter[str]) -> int:
     """How many of a group start together; all of them if nothing tells."""
-    told = max((row["gang"].total for row in members if row["gang"].total is not None), default=None)
-    if least is None and told is None:
+    total = max((row["gang"].total for row in members if row["gang"].total is not None), default=None)
+    if least is None and total is None:
         notices["pods: of a gang of unknown size, which is all that are there"] += len(members)
         return len(members)
-    size = told if least is None else least
+    size = total if least is None else least
     return len(members) if size is None else size
 
 

@@ -37,9 +37,9 @@ def default_amounts(objects: Iterable[Manifest]) -> dict[str, list[Range]]:
         namespace = str(item.part("metadata").get("namespace") or "default")
         for rule in sequence(item.part("spec"), "limits", item.where):
             if rule.get("type") == "Container":
-                told = {name: mapping(rule, name, item.where) for name in ("min", "max", "default", "defaultRequest")}
-                limits = {**told["max"], **told["default"]}
-                found.setdefault(namespace, []).append((limits, {**told["min"], **limits, **told["defaultRequest"]}))
+                parts = {name: mapping(rule, name, item.where) for name in ("min", "max", "default", "defaultRequest")}
+                limits = {**parts["max"], **parts["default"]}
+                found.setdefault(namespace, []).append((limits, {**parts["min"], **limits, **parts["defaultRequest"]}))
     return found
 
 
@@ -65,8 +65,8 @@ def quota_notice(quotas: Sequence[Manifest]) -> str:
             if key in hard:
                 amount = number(hard[key], f"{where}: {key}")
                 limits[limit] = min(amount, limits.get(limit, amount))
-    told = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
-    return f"{QUOTAS}; --quotas '{told}' honours what they say of CPU, memory and GPUs" if told else QUOTAS
+    text = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
+    return f"{QUOTAS}; --quotas '{text}' honours what they say of CPU, memory and GPUs" if text else QUOTAS
 
 
 def _filled(container: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:

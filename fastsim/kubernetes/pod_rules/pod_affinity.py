@@ -71,8 +71,8 @@ class Term(NamedTuple):
     def group(self) -> str:
         """What tells the pods that keep apart by this term from others."""
         scope: Any = self.namespaces[0] if len(self.namespaces) == 1 else self.namespaces
-        told = [scope, self.selector, *([] if self.namespace_selector is None else [self.namespace_selector])]
-        return json.dumps(told, sort_keys=True, default=str)
+        parts = [scope, self.selector, *([] if self.namespace_selector is None else [self.namespace_selector])]
+        return json.dumps(parts, sort_keys=True, default=str)
 
 
 class Rules(NamedTuple):

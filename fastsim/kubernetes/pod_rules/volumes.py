@@ -25,7 +25,7 @@ class Volumes:
     def constraints(self, pod: PodManifest, places: Places, notices: Counter[str]) -> list[Constraint]:
         """Node expressions that say where the pod's volumes are; a pod with one that is not known is counted."""
         found: list[Constraint] = []
-        told = set()
+        unknown = set()
         for name in _claims_of(pod):
             claim = self._claims.get((pod.namespace, name))
             bound = claim and claim.part("spec").get("volumeName")
@@ -35,8 +35,8 @@ class Volumes:
                 terms = sequence(required, "nodeSelectorTerms", volume.where)
                 found += node_terms(terms, volume.where, places, notices)
             else:
-                told.add(UNBOUND if claim is not None and not bound else UNKNOWN)
-        notices.update(told)
+                unknown.add(UNBOUND if claim is not None and not bound else UNKNOWN)
+        notices.update(unknown)
         return list(dict.fromkeys(found))
 
 

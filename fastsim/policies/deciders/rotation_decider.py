@@ -113,10 +113,11 @@ class RotationDecider(HeldDecider):
         alone, named = np.array([rates[kind] for kind in known]), tuple((f"{a} {b}", n) for a, n, b in known)
         oracle = Oracle(named, models, alone, np.zeros((len(known), *alone.shape)))
         gpus = np.array([group.gpus for group in self.setting.groups], np.int64)
-        told = Setting(models, gpus, oracle, alone.max(axis=1), self.setting.seed)
+        setting = Setting(models, gpus, oracle, alone.max(axis=1), self.setting.seed)
         left = [updates_left(job) for job in view.jobs]
         return RoundView(
-            told, view.now_s, np.array([job.id for job in view.jobs]), np.array([known.index(kind) for kind in kinds]),
+            setting, view.now_s,
+            np.array([job.id for job in view.jobs]), np.array([known.index(kind) for kind in kinds]),
             np.array([job.job.num_gpu for job in view.jobs]), np.ones(len(kinds)),
             np.array([job.job.submit_s for job in view.jobs]), np.array(left), np.full(len(kinds), np.inf),
             np.zeros(len(models)),
