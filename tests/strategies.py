@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import random
 from dataclasses import dataclass, replace
@@ -43,10 +42,8 @@ def scenarios_per_run(many: int) -> int:
     return max(1, many // 5) if os.environ.get("FASTSIM_QUICK") else many
 
 
-MOST_TRIES = 50.0
-"""Mean number of times that what fails most often must begin before it ends: a run of many more takes for ever."""
-
-
+LONG_S = 100.0
+"""End of runs without one in which nodes fail at random: what needs longer than they hold begins again for ever."""
 MODELS = ("T4", "G2", "V100M16", "Odd")
 """Models of the random clusters; the last one draws a fraction of a watt more when used."""
 CATALOG = Catalog.default().extended(gpu={"Odd": GpuModel(idle_w=10.25, peak_w=10.75)})
@@ -364,23 +361,6 @@ def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
     )  # fmt: skip
 
 
-def ending(regime: Regime, workload: Workload, nodes: int) -> Regime:
-    """The same rules, with failures seldom enough that every pod and gang comes to its end.
-
-    What fails every ``gap_s`` on average and needs ``stretch_s`` without a failure tries about
-    ``exp(stretch_s / gap_s)`` times.
-    """
-    outages = regime.outages
-    if outages.mtbf_s is None or regime.on_node_loss == "lost":
-        return regime
-    rows = workload.table().to_pylist()
-    kept_s = math.inf if regime.checkpoint_every_s is None else regime.checkpoint_every_s
-    stretch_s = regime.restart_s + min(kept_s, max((row.get("duration_s") or 0.0 for row in rows), default=0.0))
-    together = min(nodes, max((row.get("gang_size") or 1 for row in rows), default=1))
-    least_s = together * stretch_s / math.log(MOST_TRIES)
-    return replace(regime, outages=replace(outages, mtbf_s=max(outages.mtbf_s, least_s)))
-
-
 @st.composite
 def crowds(draw: DrawFn, queues: tuple[str, ...], bound: bool = False) -> Scenario:
     """Many pods of all sizes on two or three nodes of two devices; if ``bound`` some may be there already."""
@@ -417,6 +397,5 @@ def ruled(
     together = gangs and queue not in BACKFILL and draw(st.booleans())
     workload = draw(demanding(main.workload, names, together, (*conditions, *RULES)))
     regime = draw(regimes(queue, names))
-    if main.until_s is None:
-        regime = ending(regime, workload, len(cluster))
-    return replace(main, cluster=cluster, workload=workload, regime=regime)
+    until_s = LONG_S if main.until_s is None and regime.outages.mtbf_s is not None else main.until_s
+    return replace(main, cluster=cluster, workload=workload, regime=regime, until_s=until_s)

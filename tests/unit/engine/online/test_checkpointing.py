@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,6 @@ def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
     return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime,
                          deschedule=() if "gang_size" in s.workload.columns else steps,
                          inflation=Inflation(1.5, s.seed), **rest)  # fmt: skip
-
-
-LONG_S = 100.0
-"""End of runs without one in which nodes fail at random: pods may never get done."""
 
 
 def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint | None, writes: int | None) -> bool:
@@ -88,8 +83,6 @@ def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(
 def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]) -> None:
     """Stopped after so many checkpoints each time and taken up again, the run ends as one that nothing stopped."""
     base = tmp_path_factory.mktemp("run")
-    if s.until_s is None and s.regime.outages.mtbf_s is not None:
-        s = replace(s, until_s=LONG_S)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "ROW_GROUP", 3)
         patch.setattr("os.fsync", lambda _: None)  # nobody pulls the plug here
