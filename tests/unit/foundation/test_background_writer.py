@@ -41,7 +41,9 @@ def test_who_tells_too_much_waits() -> None:
 
     teller = threading.Thread(target=tell)
     teller.start()
-    time.sleep(0.2)
+    while len(told) < DEPTH + 1:
+        time.sleep(0.001)
+    time.sleep(0.2)  # however long: it can only show that more was told
     assert len(told) <= DEPTH + 1  # one is being done, the others wait
     go.set()
     teller.join()
@@ -58,9 +60,8 @@ def test_the_first_error_comes_back_and_nothing_is_done_after_it() -> None:
     scribe = Background()
     scribe.do(fail)
     with pytest.raises(OSError, match="No space left"):
-        for k in range(1000):
-            scribe.do(done.append, k)
-            time.sleep(0.001)
+        while True:
+            scribe.do(done.append, 1)
     with pytest.raises(OSError, match="No space left"):
         scribe.close()
     scribe.drop()
@@ -73,6 +74,10 @@ def test_dropping_ends_the_thread_without_the_rest() -> None:
     scribe = Background()
     scribe.do(go.wait)
     scribe.do(done.append, 1)
-    threading.Timer(0.15, go.set).start()
-    scribe.drop()
+    dropping = threading.Thread(target=scribe.drop)
+    dropping.start()
+    while scribe._error is None:
+        time.sleep(0.001)
+    go.set()
+    dropping.join()
     assert done == [] and not scribe._thread.is_alive()

@@ -20,6 +20,9 @@ from fastsim.experiments.executors.processes import Processes
 from fastsim.simulation.run_warnings import PodTooLarge
 from tests.unit.experiments.executors.test_executor import fail_at_two
 
+FOR_EVER_S = 1e6
+"""Whoever waits for the end of this does not end."""
+
 
 def slow_square(number: int) -> tuple[int, int]:
     """The square, later for smaller numbers, and who computed it."""
@@ -110,10 +113,9 @@ def test_what_always_dies_is_one_clear_error() -> None:
 
 
 def test_what_takes_too_long_is_ended() -> None:
-    began = time.monotonic()
-    with Processes(1, most_s=1.0) as pool:
-        one, two = pool.completed(time.sleep, [60.0, 0.0])
-    assert isinstance(one.error, OutOfTime) and two.error is None and time.monotonic() - began < 50
+    with Processes(1, most_s=3.0) as pool:
+        one, two = pool.completed(time.sleep, [FOR_EVER_S, 0.0])
+    assert isinstance(one.error, OutOfTime) and two.error is None
 
 
 def test_tasks_need_an_open_executor() -> None:
@@ -127,22 +129,21 @@ from fastsim.experiments.executors.processes import Processes
 from fastsim.simulation.run_warnings import PodTooLarge
 
 if __name__ == "__main__":
-    start = time.monotonic()
     try:
         with Processes(2) as pool:
-            for _ in pool.map(time.sleep, [0.0, 60.0, 60.0]):
+            for _ in pool.map(time.sleep, [0.0, 1e6, 1e6]):
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
         pass
-    print(time.monotonic() - start < 30, len(multiprocessing.active_children()))
+    print(len(multiprocessing.active_children()))
 """
 
 
 def test_leaving_early_ends_the_workers_at_once(tmp_path: Path) -> None:
     script = tmp_path / "early.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["True", "0"] and done.stderr == ""
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0"] and done.stderr == ""
 
 
 PRINTING = """
@@ -162,7 +163,7 @@ if __name__ == "__main__":
 def test_what_a_worker_prints_is_not_lost(tmp_path: Path) -> None:
     script = tmp_path / "printing.py"
     script.write_text(PRINTING)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [f"said {number} True True" for number in range(3)] and done.stderr == ""
 
 
