@@ -26,7 +26,7 @@ def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
 
 
 @given(ruled(bound=True, queues=PODS_QUEUES, crowded=True))
-@settings(exhaustive, max_examples=scenarios_per_run(2) * RULED)
+@settings(exhaustive, max_examples=2 * RULED)
 def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
 
