@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.needs import skip_without
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
@@ -23,6 +27,27 @@ settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed
 if os.environ.get("FASTSIM_QUICK"):
     settings.register_profile("quick", settings(), max_examples=20)
     settings.load_profile("quick")
+
+
+pytest_plugins = ["tests.limits"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Another order of the tests, by which one finds those that need another one before them."""
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in the random order of this seed")
+
+
+def pytest_configure() -> None:
+    """Ctrl-C means what it means at a terminal, whoever started the tests: some shells start others deaf to it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked with :func:`tests.needs.needs` are skipped without the module."""
+    for mark in item.iter_markers("needs"):
+        skip_without(*mark.args)
 
 
 @pytest.fixture(scope="session")
@@ -47,16 +72,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With FASTSIM_QUICK set, keep the first cases of each golden test and no long test: the checked build is slow."""
-    if not os.environ.get("FASTSIM_QUICK"):
-        return
+    """Leave out what was not asked for, and put the rest into the order that was."""
+    kept = list(_quick(items)) if os.environ.get("FASTSIM_QUICK") else items
+    if not os.environ.get("FASTSIM_LONG"):
+        kept = [item for item in kept if not item.get_closest_marker("long")]
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
+    if (seed := config.getoption("--shuffle")) is not None:
+        random.Random(seed).shuffle(items)
+
+
+def _quick(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The first cases of each golden test: the checked build is slow."""
     seen: Counter[tuple[Path, str]] = Counter()
-    kept: list[pytest.Item] = []
-    dropped: list[pytest.Item] = []
     for item in items:
         test = (item.path, getattr(item, "originalname", item.name))
         seen[test] += 1
-        golden = "golden" in item.path.parts and seen[test] > QUICK_CASES
-        (dropped if golden or item.get_closest_marker("long") else kept).append(item)
-    config.hook.pytest_deselected(items=dropped)
-    items[:] = kept
+        if "golden" not in item.path.parts or seen[test] <= QUICK_CASES:
+            yield item

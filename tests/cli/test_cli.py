@@ -15,6 +15,7 @@ from fastsim.engine.result import Result
 from fastsim.policies import registry
 from fastsim.workload import Workload
 from tests.cli.terminal import fastsim
+from tests.needs import needed
 from tests.objects import node, pod, written
 
 SMALL = ("--cluster", "openb:20?seed=1", "--workload", "synth:openb?pods=40&seed=2")
@@ -198,7 +199,7 @@ def test_describe(capsys: pytest.CaptureFixture[str], name: str) -> None:
 
 
 def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     for policy in ("fgd", "pwr"):
         assert called("run", *SMALL, "--policy", policy, "--out", tmp_path / policy) == 0
     capsys.readouterr()
@@ -210,7 +211,7 @@ def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 
 def test_demo_leaves_a_report(tmp_path: Path) -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     done = fastsim("demo", "--nodes", 20, "--pods", 200, "--seed", 3, "--workers", 2, cwd=tmp_path)
     assert (done.code, done.err.count("\n")) == (0, done.err.count("warning")), done.err
     assert "0.9*fgd + 0.1*pwr" in done.out and "gpu_clustering" in done.out

@@ -17,6 +17,7 @@ from fastsim.telemetry.files import readings_of
 from fastsim.telemetry.metric_names import PROFILES as KNOWN_PROFILES
 from fastsim.telemetry.readings_table import write
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
+from tests.needs import needed, needs
 from tests.telemetry import table
 from tests.unit.telemetry.test_prometheus import Handler, Server, server
 
@@ -99,9 +100,6 @@ def test_what_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         (["serve", str(tmp_path / "nowhere.parquet")], "nowhere.parquet: found no such file"),
         (["serve", str(made), "--speed", "0"], "monitor: speed: found 0"),
         (["serve", str(made), "--listen", "here"], "--listen: found 'here'"),
-        (["plot", str(made), "-o", str(tmp_path / "a.gif")], "a name that ends in .gif"),
-        (["plot", str(made), "-o", target + ".png", "--pod", "q"], "no readings of pods q"),
-        (["plot", str(made), "-o", target + ".png", "--name", "a", "--name", "b"], "--name: found 2 of them"),
     ):
         assert exit_code(["monitor", *words]) == 2, words
         told = capsys.readouterr()
@@ -109,8 +107,23 @@ def test_what_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         assert sorted(tmp_path.rglob("*")) == before, words
 
 
+@needs("altair")
+def test_pictures_that_are_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = str(tmp_path / "new.png")
+    before = sorted(tmp_path.rglob("*"))
+    for words, found in (
+        ([str(tmp_path / "a.gif")], "a name that ends in .gif"),
+        ([target, "--pod", "q"], "no readings of pods q"),
+        ([target, "--name", "a", "--name", "b"], "--name: found 2 of them"),
+    ):
+        assert exit_code(["monitor", "plot", str(made), "-o", *words]) == 2, words
+        told = capsys.readouterr()
+        assert found in told.err and len(told.err.splitlines()) == 1, told.err
+        assert sorted(tmp_path.rglob("*")) == before, words
+
+
 def test_pictures(made: Path, tmp_path: Path) -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     for name in ("a.png", "a.svg"):
         assert exit_code(["monitor", "plot", str(made), "-o", str(tmp_path / name)]) == 0
     words = ["monitor", "plot", str(made), str(made), "-o", str(tmp_path / "two.png"), "--apart", "--metric", "power_w"]

@@ -9,6 +9,7 @@ import pytest
 from fastsim.cli.main import exit_code
 from fastsim.cli.report import CHARTS
 from fastsim.reports.charts.job_charts import CHARTS as KNOWN
+from tests.needs import needed
 
 
 def test_the_verb_knows_every_chart() -> None:
@@ -16,7 +17,7 @@ def test_the_verb_knows_every_chart() -> None:
 
 
 def test_saved_runs_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     jobs = "synth:gavel?jobs=9&rate_per_hour=4&seed=1"
     run = ["run", "--cluster", "gavel:1:1:1", "--workload", jobs, "--policy", "fifo", "--out", str(tmp_path / "a")]
     assert exit_code(run) == 0

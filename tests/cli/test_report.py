@@ -11,8 +11,9 @@ import pytest
 from fastsim.cli.main import exit_code
 from tests import reports
 from tests.browser import Page, browser
+from tests.needs import needed
 
-pytest.importorskip("vl_convert")
+needed("vl_convert")
 
 
 @pytest.fixture(scope="module")

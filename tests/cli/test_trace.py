@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.terminal import fastsim_here
+from tests.needs import needed
 
 HEAD = "name,time,application,num_replicas,batch_size\n"
 
@@ -16,7 +15,7 @@ def test_a_good_trace_of_pods(tmp_path: Path) -> None:
     words = ("synth:openb?pods=200", "--cluster", "openb")
     done = fastsim_here("trace", "lint", *words, cwd=tmp_path)
     assert (done.code, done.err) == (0, "") and "nothing to say against it" in done.out
-    pytest.importorskip("altair", reason="the report extra is not installed")
+    needed("altair")
     done = fastsim_here("trace", "stats", *words, "-o", "a.png", cwd=tmp_path)
     assert done.code == 0 and "GPU load offered while rows arrive" in done.out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.cli.terminal import COMMAND, attentive, environment
+from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = """
@@ -54,11 +54,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     swept(folder / "sweep.toml", "serial", "--on", "serial")
     assert len(tables(folder / "serial")) == 8 * 5 + 1
     return folder
-
-
-def needs(module: str) -> pytest.MarkDecorator:
-    """Skips where this is not installed."""
-    return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from tests.needs import needed
 from tests.style.cython_text import nogil_lines, signatures
 from tests.style.tree import ROOT, short, sources
 
@@ -89,7 +88,7 @@ def annotated(modules: list[Path], folder: Path) -> dict[Path, Path]:
     """Fresh pages of these modules, made in a folder of their own."""
     if not modules:
         return {}
-    pytest.importorskip("Cython", reason="the annotation pages need Cython")
+    needed("Cython")
     for suffix in (".pyx", ".pxd", ".py"):
         for path in sources("fastsim_ext", suffix=suffix):
             copy = folder / path.relative_to(ROOT)

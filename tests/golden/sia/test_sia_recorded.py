@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,11 @@ from tests.golden.sia.sia import SIA, lines
 from tests.golden.sia.sia_runs import RecordedRun
 from tests.golden.sia.test_sia_closed import BARS, off, played
 from tests.golden.sia.test_sia_program import adaptive, recorded_choice, rigid
+from tests.needs import needs
 
 pytestmark = [
     pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)"),
-    pytest.mark.skipif(find_spec("cylp") is None, reason="cylp is not installed (extra cbc)"),
+    needs("cylp"),
 ]
 RUNS = sorted((SIA / "runs").glob("*_sia"))
 

@@ -11,9 +11,10 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.objects import manifests
+from tests.needs import needed
 from tests.objects import node, pod
 
-pytest.importorskip("yaml")
+needed("yaml")
 TWO = """\
 kind: Node
 metadata: {name: a, creationTimestamp: 2024-01-01T00:00:00Z}

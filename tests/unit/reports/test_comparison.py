@@ -16,8 +16,9 @@ from fastsim.reports import text_tables
 from fastsim.reports.charts.series import POINTS
 from fastsim.reports.report import report
 from fastsim.reports.table import table_markdown
+from tests.needs import needed
 
-pytest.importorskip("altair")
+needed("altair")
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from fastsim.reports.gpu_reading_charts import (
 )
 from fastsim.reports.report import still
 from fastsim.reports.report_charts import figures
+from tests.needs import needed
 
 ONE = "uniform?nodes=1&gpu=V100M32&gpus=1"
 
@@ -75,7 +76,7 @@ def test_what_is_drawn() -> None:
     assert set(KEYS) <= set(drawn)
     assert set(drawn["util"].data["run"]) == {"alone", "shared"} and drawn["util_by_gpu"].single
     assert drawn["temperature"].spec["layer"][0]["encoding"]["y"]["scale"] == {"zero": False}
-    converter = pytest.importorskip("vl_convert")
+    converter = needed("vl_convert")
     for key in ("gpu_power", "copies_by_gpu"):
         assert "<svg" in converter.vegalite_to_svg(still(drawn[key]))
     [only] = figures(series_of(runs), wanted=("gpu_memory",))

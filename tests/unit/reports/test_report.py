@@ -9,8 +9,9 @@ import pytest
 import fastsim as fs
 from fastsim.reports.report import loaded_runs
 from tests import reports
+from tests.needs import needed
 
-pytest.importorskip("vl_convert")
+needed("vl_convert")
 
 
 @pytest.fixture(scope="module")

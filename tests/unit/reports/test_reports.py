@@ -13,6 +13,7 @@ from fastsim.reports.report import still
 from fastsim.reports.report_charts import KEYS, LINES, ON_DEMAND, figures
 from fastsim.reports.vega import COLOURS, lines, styles
 from tests import reports
+from tests.needs import needed
 
 FULL = ["allocation", "fragmentation", "power", "failed", "classes"]
 
@@ -39,7 +40,7 @@ def test_some_are_drawn_only_where_they_are_asked_for() -> None:
 @pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])
 def test_every_chart_can_be_drawn(kind: str) -> None:
     result = {"pods": reports.filling()[0], "gone": reports.passing(), "jobs": reports.jobs()}[kind]
-    converter = pytest.importorskip("vl_convert")
+    converter = needed("vl_convert")
     for figure in figures(series_of([result])):
         assert len(figure.data) <= 12 * 2500, figure.key
         assert figure.data.columns[0] == "run" and all(figure.data.null_count().row(0)) is False

@@ -11,8 +11,9 @@ import pytest
 from fastsim.errors import FastsimError
 from fastsim.experiments.executors.dask import DaskTasks
 from tests.clusters import spread_over
+from tests.needs import needs
 
-needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed (extra dask)")
+needs_dask = needs("distributed")
 
 
 @needs_dask

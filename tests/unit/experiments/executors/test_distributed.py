@@ -11,8 +11,9 @@ import pytest
 from fastsim.errors import FastsimError
 from fastsim.experiments.executors.distributed import RayTasks
 from tests.clusters import spread_over
+from tests.needs import needs
 
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed (extra ray)")
+needs_ray = needs("ray")
 
 
 @needs_ray

@@ -11,6 +11,7 @@ from fastsim.errors import FastsimError
 from fastsim.experiments.reproduce import page as reproduction_page
 from fastsim.experiments.reproduce.page import figure_text, page
 from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
+from tests.needs import needed
 
 
 def made() -> Reproduction:
@@ -22,7 +23,7 @@ def made() -> Reproduction:
 
 
 def test_the_page_has_everything_and_needs_no_network() -> None:
-    pytest.importorskip("altair", reason="the report extra is not installed")
+    needed("altair")
     text = page(made())
     for part in ("A paper", "2 cells: 1 same, 1 no reference", 'class="no-reference"', "@article{x}", "vegaEmbed"):
         assert part in text
@@ -36,7 +37,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 
 @pytest.mark.parametrize(("many", "last", "palette", "axis"), [(11, 100.0, True, True), (10, 4.0, False, False)])
 def test_no_colour_stands_for_two_and_no_curve_at_the_edge(many: int, last: float, palette: bool, axis: bool) -> None:
-    pytest.importorskip("altair", reason="the report extra is not installed")
+    needed("altair")
     lines = [points("chart", "x", "y", f"policy {i}", [1, 2, last], [3, 4, 5]) for i in range(many)]
     text = page(replace(made(), curves=pl.concat(lines)))
     assert ('"scheme": "tableau20"' in text, '"type": "log"' in text) == (palette, axis)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,14 @@ from fastsim.errors import ResultError, ScenarioError
 from fastsim.experiments.sweep.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
 from fastsim.experiments.sweep.table import sweep_table
 from fastsim.foundation.folder_lock import held
+from tests.needs import needs
 
 BASE: dict[str, Any] = {"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6, "seed": [0, 1]}
 SCORER = """
 import time
 
 def points(nodes, pod):
-    time.sleep(0.01)
+    time.sleep(0.025)
     return nodes.memory_free
 
 def broken(nodes, pod):
@@ -42,7 +42,7 @@ def scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def with_scorer(name: str) -> Sweep:
     """Two runs, one with this scorer."""
     policies = ["fgd", f"python(scorer='{name}')"]
-    return Sweep({"cluster": "openb:20", "workload": "synth:openb?pods=2000", "policy": policies})
+    return Sweep({"cluster": "openb:20", "workload": "synth:openb?pods=800", "policy": policies})
 
 
 def test_what_fails_fails_alone_and_is_tried_again(scorers: str, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_folder_is_for_one_kind_of_sweep(tmp_path: Path) -> None:
         Sweep(BASE).run(tmp_path)
 
 
-@pytest.mark.skipif(find_spec("fsspec") is None, reason="fsspec is not installed")
+@needs("fsspec")
 def test_an_object_store_does_as_well(tmp_path: Path) -> None:
     url = f"memory://{uuid.uuid4().hex}/runs"
     plain = Sweep(BASE).run(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import pytest
 import fastsim as fs
 from fastsim.errors import FastsimError, ResultError
 from fastsim.experiments.sweep.store import Bucket, Folder, store_at
+from tests.needs import needs
 
-needs_fsspec = pytest.mark.skipif(find_spec("fsspec") is None, reason="fsspec is not installed")
+needs_fsspec = needs("fsspec")
 
 
 @pytest.fixture(params=["folder", pytest.param("memory", marks=needs_fsspec)])

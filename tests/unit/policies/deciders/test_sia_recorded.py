@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider, recorded_
 from fastsim.policies.deciders.sia_values import NONE
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.adaptive import adaptive_setting, random_jobs, told_of
+from tests.needs import needs
 
-needs_cbc = pytest.mark.skipif(find_spec("cylp") is None, reason="cylp is not installed (extra cbc)")
+needs_cbc = needs("cylp")
 SETTING = adaptive_setting()
 ROOM = np.array([3, 4])
 

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from importlib.util import find_spec
 from itertools import product
 
 import hypothesis.strategies as st
@@ -16,8 +15,9 @@ from hypothesis import given, settings
 
 from fastsim.errors import FastsimError, SolverError
 from fastsim.policies.solvers.cbc import CbcSolver, FreeProgram
+from tests.needs import needs
 
-needs_cbc = pytest.mark.skipif(find_spec("cylp") is None, reason="cylp is not installed (extra cbc)")
+needs_cbc = needs("cylp")
 
 
 def program(cost: list[float], rows: list[tuple[list[float], float, float]]) -> FreeProgram:

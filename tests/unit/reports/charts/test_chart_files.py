@@ -10,8 +10,9 @@ import pytest
 
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.reports.charts.chart_files import SUFFIXES, charting, picturing, written_chart
+from tests.needs import needed
 
-altair = pytest.importorskip("altair")
+altair = needed("altair")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -33,7 +34,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, needed in (("altair", charting), ("vl_convert", picturing)):
+    for name, asked in (("altair", charting), ("vl_convert", picturing)):
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(FastsimError, match=r'pip install "fastsim-gpu\[report\]"'):
-            needed()
+            asked()

@@ -9,8 +9,9 @@ import pytest
 
 import fastsim as fs
 from fastsim.reports.charts.job_charts import CHARTS, completion_hours, job_points
+from tests.needs import needed
 
-pytest.importorskip("altair")
+needed("altair")
 
 
 @pytest.fixture(scope="module")

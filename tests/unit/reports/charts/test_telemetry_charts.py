@@ -20,6 +20,7 @@ from fastsim.reports.charts.telemetry_charts import (
     workload_chart,
 )
 from fastsim.telemetry.readings_table import ordered
+from tests.needs import needed
 from tests.telemetry import table
 
 
@@ -69,7 +70,7 @@ def test_what_cannot_be_drawn() -> None:
 
 
 def test_few_devices_have_lines_and_many_a_band() -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     assert '"name"' in workload_chart(devices(LINES)).to_json()
     crowd = workload_chart(devices(LINES + 1), title="many").to_json()
     assert "mean of 9 GPUs" in crowd and '"many"' in crowd
@@ -77,7 +78,7 @@ def test_few_devices_have_lines_and_many_a_band() -> None:
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_runs_side_by_side(apart: bool, tmp_path: Path) -> None:
-    pytest.importorskip("altair")
+    needed("altair")
     from fastsim.reports.charts.chart_files import written_chart
 
     drawn = comparison_chart({"a": devices(1), "b": devices(2)}, apart=apart)

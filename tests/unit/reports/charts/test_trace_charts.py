@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.reports.charts.chart_files import written_chart
 from fastsim.reports.charts.trace_charts import MOST_MODELS, load_points, spread, trace_chart
 from fastsim.workload import Workload
 from fastsim.workload.load_statistics import trace_frame
+from tests.needs import needed
 
 
 def openb(pods: int = 60) -> pl.DataFrame:
@@ -20,7 +20,7 @@ def openb(pods: int = 60) -> pl.DataFrame:
 
 
 def test_a_chart_of_each_kind(tmp_path: Path) -> None:
-    pytest.importorskip("altair", reason="the report extra is not installed")
+    needed("altair")
     chart = trace_chart(openb(), Cluster.preset("openb"), "mine")
     titles = [part["title"] for part in chart.to_dict()["concat"]]
     assert titles == [

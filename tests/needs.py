@@ -1,0 +1,33 @@
+"""What a test needs and an installation may lack: the test is skipped there, for one reason at one place."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+import pytest
+
+EXTRAS = {
+    "altair": "report", "vl_convert": "report", "yaml": "k8s", "gymnasium": "rl", "ray": "ray", "distributed": "dask",
+    "fsspec": "dask", "cylp": "cbc", "Cython": "test",
+}  # fmt: skip
+"""The extra that brings each module."""
+
+
+def skip_without(module: str) -> None:
+    """Skip a test, or what follows in a file, where the module is not installed."""
+    if find_spec(module) is None:
+        pytest.skip(f"{module} is not installed (extra {EXTRAS[module]})", allow_module_level=True)
+
+
+def needed(module: str) -> ModuleType:
+    """The module, or a skip where it is not installed."""
+    skip_without(module)
+    return import_module(module)
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    """The mark of a test that is skipped where the module is not installed."""
+    assert module in EXTRAS
+    return pytest.mark.needs(module)
