@@ -6,7 +6,7 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked with :func:`tests.needs.needs` are skipped without the module."""
     for mark in item.iter_markers("needs"):
         skip_without(*mark.args)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Skips for one reason are one line of the summary, however many tests they are."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (str(ROOT / "tests"), None, report.longrepr[2])
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -43,8 +43,9 @@ def test_cannot_be_interrupted():
 def tried(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     """These tests in a process of their own with these limits."""
     (folder / "test_much.py").write_text(text)
+    wide = environment(ROOT) | {"COLUMNS": "1000"}  # the summary is cut at the edge of the terminal
     words = [sys.executable, "-m", "pytest", "-p", "tests.limits", "-p", "no:cacheprovider", "-rfE", *options]
-    return subprocess.run(words, cwd=folder, env=environment(ROOT), capture_output=True, text=True)
+    return subprocess.run(words, cwd=folder, env=wide, capture_output=True, text=True)
 
 
 def failures(told: str) -> dict[str, str]:

@@ -23,11 +23,12 @@ from tests.golden.fgd.fgd import (
     summaries,
 )
 from tests.reference.online.engine import simulate_reference
+from tests.strategies import scenarios_per_run
 
 RUNS = summaries()
 EXACT = [name for name, summary in RUNS.items() if reproducible(summary)]
 RANDOM = [name for name in RUNS if name not in EXACT]
-PREFIX = 60
+PREFIX = scenarios_per_run(60)
 """Pods of each recorded run that the slow twin places again."""
 PRINTED = 1e-3
 """Fragmentation is recorded with three decimals and summed over nodes in an unknown order."""
