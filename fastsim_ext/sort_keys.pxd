@@ -16,9 +16,10 @@ cdef struct Claim:
     double weight
     int32_t priority
 
-cdef struct Yard:        # what keys are measured by
+cdef struct OrderContext:        # what keys are measured by
     double now_s
     double gpus, cpu_milli, memory_mib   # of the whole cluster
     bint plain           # speedups do not count
 
-cdef double claim_term(int32_t term, const Claim* claim, const Yard* yard, const double[::1] level_s) noexcept nogil
+cdef double claim_term(int32_t term, const Claim* claim, const OrderContext* yard,
+                       const double[::1] level_s) noexcept nogil

@@ -9,7 +9,8 @@ cdef inline double share(double part, double whole) noexcept nogil:
     return part / whole if whole > 0 else 0.0
 
 
-cdef double claim_term(int32_t term, const Claim* claim, const Yard* yard, const double[::1] level_s) noexcept nogil:
+cdef double claim_term(int32_t term, const Claim* claim, const OrderContext* yard,
+                       const double[::1] level_s) noexcept nogil:
     """One term of a key; ``level_s`` are the steps of the term LEVEL, GPU seconds."""
     cdef double gpus, cpu, memory, sum_of_parts
     cdef int32_t i
@@ -54,5 +55,5 @@ def terms(numbers, claim, yard, const double[::1] level_s):
     """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
     cdef Claim c = Claim(claim.submit_s, claim.last_s, claim.left_s, claim.total_s, claim.attained_s, claim.gpus,
                          claim.cpu_milli, claim.memory_mib, claim.weight, claim.priority)
-    cdef Yard y = Yard(yard.now_s, yard.gpus, yard.cpu_milli, yard.memory_mib, False)
+    cdef OrderContext y = OrderContext(yard.now_s, yard.gpus, yard.cpu_milli, yard.memory_mib, False)
     return [claim_term(number, &c, &y, level_s) for number in numbers]

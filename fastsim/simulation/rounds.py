@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
-    from fastsim_ext.rounds.cluster_metrics import Gauge
+    from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
@@ -165,7 +165,7 @@ def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], N
     return dataclasses.replace(run, gauge=gauge_for(scenario.with_(record="summary"), made))
 
 
-def gauge_for(scenario: Scenario, made: PreparedRounds) -> Gauge:
+def gauge_for(scenario: Scenario, made: PreparedRounds) -> ClusterMetrics:
     """What measures the run."""
     from fastsim.engine.rounds.node_metrics import gauge_of
 

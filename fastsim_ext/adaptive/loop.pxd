@@ -2,13 +2,13 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.training_job cimport Trainee
-from fastsim_ext.rounds.cluster_metrics cimport Gauge
+from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 
 
 @cython.final
 cdef class Adaptive:
     cdef readonly list active, gone
-    cdef readonly Gauge gauge
+    cdef readonly ClusterMetrics gauge
     cdef list pending                  # jobs to come, the next one last
     cdef dict held                     # by job: (nodes, GPUs)
     cdef int32_t[::1] owned            # by GPU: whether somebody has it

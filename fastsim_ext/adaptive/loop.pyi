@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from fastsim_ext.adaptive.ground_truth import Site
 from fastsim_ext.adaptive.training_job import Trainee
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 class Adaptive:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
     active: list[Trainee]
     gone: list[Trainee]
-    gauge: Gauge | None
+    gauge: ClusterMetrics | None
     busy_s: Any
     now_s: float
     rounds: int
@@ -33,7 +33,7 @@ class Adaptive:
         round_s: float,
         base__n: npt.NDArray[np.int32],
         recorded: bool,
-        gauge: Gauge | None,
+        gauge: ClusterMetrics | None,
     ) -> None: ...
     def work(self) -> None:
         """Let a round pass: jobs train, those that are done leave, others come."""

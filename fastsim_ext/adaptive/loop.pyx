@@ -18,7 +18,7 @@ cdef enum:               # places in a moment, as fastsim.engine.rounds.records.
 cdef class Adaptive:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
-    def __init__(self, jobs, double round_s, base__n, bint recorded, Gauge gauge):
+    def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics gauge):
         nodes = len(base__n) - 1
         self.pending = list(reversed(jobs))
         self.round_s, self.recorded, self.gauge = round_s, recorded, gauge

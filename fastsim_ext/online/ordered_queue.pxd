@@ -1,7 +1,7 @@
 # The waiting line of pods in an order: a sort key for every entry.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, Yard
+from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, OrderContext
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport Roster
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -22,7 +22,7 @@ cdef class Lineup:
     cdef const double[::1] level_s
     cdef bint moving, known      # keys change with time; they were made once
     cdef int64_t[3] cap          # what the nodes had then: milli-CPU, MiB, milli-GPU
-    cdef Yard yard
+    cdef OrderContext yard
     cdef double* keys            # by slot, MOST_TERMS each
     cdef int32_t* rows
     cdef int32_t* spare

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
-cdef struct Entry:
+cdef struct Candidate:
     double priority, deficit, share
     int64_t order        # of equal ones the smallest comes first
     int32_t row, mate    # mate = -1: a job by itself
@@ -16,8 +16,8 @@ cdef struct Place:       # what decides most comparisons, apart from the rest
 
 
 @cython.final
-cdef class Ranking:
-    cdef Entry* items                  # in the order in which they came
+cdef class CandidateHeap:
+    cdef Candidate* items                  # in the order in which they came
     cdef Place* heap
     cdef int32_t n, n_heap, room
     cdef int reserve(self, int64_t count) except -1 nogil

@@ -1,6 +1,6 @@
 """Candidates for GPUs, best first: a heap, since a round looks at no more of them than it has GPUs for."""
 
-class Ranking:
+class CandidateHeap:
     """Entries, and a heap of their places; the best one is ``items[best()]``."""
 
     def verify(self) -> int:

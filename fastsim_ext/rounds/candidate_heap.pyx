@@ -6,7 +6,7 @@ from libc.stdlib cimport free, realloc
 
 
 @cython.final
-cdef class Ranking:
+cdef class CandidateHeap:
     """Entries, and a heap of their places; the best one is ``items[best()]``."""
 
     def __dealloc__(self):
@@ -15,11 +15,11 @@ cdef class Ranking:
 
     cdef int reserve(self, int64_t count) except -1 nogil:
         """Make room for ``count`` entries."""
-        cdef Entry* items
+        cdef Candidate* items
         cdef Place* heap
         if count <= self.room:
             return 0
-        items = <Entry*> realloc(self.items, 2 * count * sizeof(Entry))
+        items = <Candidate*> realloc(self.items, 2 * count * sizeof(Candidate))
         if items != NULL:
             self.items = items
         heap = <Place*> realloc(self.heap, 2 * count * sizeof(Place))
@@ -32,8 +32,8 @@ cdef class Ranking:
         return 0
 
     cdef bint better(self, const Place* a, const Place* b) noexcept nogil:
-        cdef const Entry* x
-        cdef const Entry* y
+        cdef const Candidate* x
+        cdef const Candidate* y
         if a.priority != b.priority:
             return a.priority > b.priority
         x, y = &self.items[a.item], &self.items[b.item]

@@ -2,16 +2,16 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.random cimport Mersenne
-from fastsim_ext.rounds.candidate_heap cimport Entry, Ranking
-from fastsim_ext.rounds.job_table cimport Claim, GangTable
+from fastsim_ext.rounds.candidate_heap cimport Candidate, CandidateHeap
+from fastsim_ext.rounds.job_table cimport JobTable, ShareAccount
 from fastsim_ext.rounds.leases cimport Leases
 
 
 @cython.final
-cdef class Draft:
-    cdef GangTable table
+cdef class CandidateSelection:
+    cdef JobTable table
     cdef Leases leases
-    cdef Ranking ranking
+    cdef CandidateHeap ranking
     cdef Mersenne shuffler
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
@@ -24,8 +24,8 @@ cdef class Draft:
     cdef void enter_singles(self, int32_t model, int64_t before) noexcept nogil
     cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil
-    cdef bint next_pair(self, Entry* entry) noexcept nogil
+    cdef bint next_pair(self, Candidate* entry) noexcept nogil
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil
     cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil
-    cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil
-    cdef void take(self, const Entry* entry) noexcept nogil
+    cdef double priority(self, const ShareAccount* claim, int32_t model) noexcept nogil
+    cdef void take(self, const Candidate* entry) noexcept nogil

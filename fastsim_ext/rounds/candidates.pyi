@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fastsim_ext.rounds.job_table import GangTable
+from fastsim_ext.rounds.job_table import JobTable
 from fastsim_ext.rounds.leases import Leases
 
-class Draft:
+class CandidateSelection:
     """Fills the tasks of ``leases`` from the candidates of ``table``."""
 
     def __init__(
         self,
-        table: GangTable,
+        table: JobTable,
         leases: Leases,
         alone: Any,
         shared: Any,

@@ -7,7 +7,7 @@ stream instead of being listed: those that were there at the last settlement, an
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.random cimport WORDS, mersenne_shuffle
-from fastsim_ext.rounds.job_table cimport NEVER, Claim, Couple, Gang
+from fastsim_ext.rounds.job_table cimport NEVER, Job, Pair, ShareAccount
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
@@ -17,14 +17,14 @@ cdef double LARGE = 1e9                # priority of a share that has not run ye
 
 
 @cython.final
-cdef class Draft:
+cdef class CandidateSelection:
     """Fills the tasks of ``leases`` from the candidates of ``table``."""
 
-    def __init__(self, GangTable table, Leases leases, alone, shared, fastest, shuffle_state, *, bint pairs,
+    def __init__(self, JobTable table, Leases leases, alone, shared, fastest, shuffle_state, *, bint pairs,
                  bint shuffled, bint strict, bint one_line, bint reserves):
         import numpy as np
         cdef int i
-        self.table, self.leases, self.ranking = table, leases, Ranking()
+        self.table, self.leases, self.ranking = table, leases, CandidateHeap()
         self.alone, self.shared = alone, shared
         self.fastest = np.array(fastest, np.int32)
         self.visit = np.array(fastest, np.int32)
@@ -63,7 +63,7 @@ cdef class Draft:
         """Serve the GPU models ``visit[first]`` and the ``count`` - 1 after it in one line."""
         cdef int64_t span = (<int64_t> self.table.n + 1) * (self.table.n + 1)
         cdef int32_t i, model
-        cdef Entry* best
+        cdef Candidate* best
         self.ranking.n = 0
         for i in range(count):
             model = self.visit[first + i]
@@ -87,9 +87,9 @@ cdef class Draft:
         cdef int32_t n = self.table.n
         cdef int32_t row
         cdef int32_t space = self.free[model]
-        cdef const Gang* gang
-        cdef const Claim* claim
-        cdef Entry* entry
+        cdef const Job* gang
+        cdef const ShareAccount* claim
+        cdef Candidate* entry
         for row in range(n):
             gang = &self.table.gangs[row]
             if gang.taken or gang.num_gpu > space or not self.alone[gang.kind, model] > 0:
@@ -106,9 +106,9 @@ cdef class Draft:
 
     cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil:
         cdef int32_t i
-        cdef const Couple* couple
-        cdef const Claim* claim
-        cdef Entry* entry
+        cdef const Pair* couple
+        cdef const ShareAccount* claim
+        cdef Candidate* entry
         for i in range(self.table.n_couples):
             couple = &self.table.couples[i]
             claim = &self.table.shared[i * self.table.width + model]
@@ -126,7 +126,7 @@ cdef class Draft:
 
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil:
         """The first pair of a stream stands for all of it."""
-        cdef Entry* entry = &self.ranking.items[self.ranking.n]
+        cdef Candidate* entry = &self.ranking.items[self.ranking.n]
         entry.priority, entry.share = 0.0, 0.0
         entry.deficit = self.table.half if stream == SETTLED else 0.0
         entry.order, entry.row, entry.mate, entry.couple = before, -1, 1, -1
@@ -135,13 +135,13 @@ cdef class Draft:
             self.ranking.put(self.ranking.n)
             self.ranking.n += 1
 
-    cdef bint next_pair(self, Entry* entry) noexcept nogil:
+    cdef bint next_pair(self, Candidate* entry) noexcept nogil:
         """Move a stream on to its next pair that can run."""
         cdef int32_t n = self.table.n
         cdef int32_t row = entry.row + 1
         cdef int32_t mate = entry.mate
         cdef int64_t span = (<int64_t> n + 1) * (n + 1)
-        cdef const Gang* gang
+        cdef const Job* gang
         while mate < n:
             gang = &self.table.gangs[mate]
             if not gang.taken and gang.num_gpu <= self.free[entry.model]:
@@ -158,8 +158,8 @@ cdef class Draft:
 
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
         """Whether both jobs fit and are believed to get on with each other; who ``ran`` together, is known."""
-        cdef const Gang* a = &self.table.gangs[row]
-        cdef const Gang* b = &self.table.gangs[mate]
+        cdef const Job* a = &self.table.gangs[row]
+        cdef const Job* b = &self.table.gangs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
         if ran:
@@ -173,7 +173,7 @@ cdef class Draft:
         """Whether jobs of these kinds both make progress while they share GPUs."""
         return self.shared[kind, other, model] > 0 and self.shared[other, kind, model] > 0
 
-    cdef double priority(self, const Claim* claim, int32_t model) noexcept nogil:
+    cdef double priority(self, const ShareAccount* claim, int32_t model) noexcept nogil:
         """The share over the part of the time it got so far."""
         cdef double part
         if claim.share == 0:
@@ -181,10 +181,10 @@ cdef class Draft:
         part = claim.received / self.table.type_time[model] if self.table.type_time[model] != 0 else 0.0
         return claim.share / part if part > 0 else claim.share * LARGE
 
-    cdef void take(self, const Entry* entry) noexcept nogil:
+    cdef void take(self, const Candidate* entry) noexcept nogil:
         """Reserve the GPUs of a candidate that still fits; unless it must wait for an allocation, it will run."""
-        cdef Gang* gang = &self.table.gangs[entry.row]
-        cdef Gang* mate = NULL if entry.mate < 0 else &self.table.gangs[entry.mate]
+        cdef Job* gang = &self.table.gangs[entry.row]
+        cdef Job* mate = NULL if entry.mate < 0 else &self.table.gangs[entry.mate]
         cdef Task* task
         if gang.taken or (mate != NULL and mate.taken) or gang.num_gpu > self.free[entry.model]:
             return

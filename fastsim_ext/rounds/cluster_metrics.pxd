@@ -23,7 +23,7 @@ cdef struct Row:         # as fastsim.engine.tables.ROW
 
 
 @cython.final
-cdef class Gauge:
+cdef class ClusterMetrics:
     cdef const int32_t[::1] node_of_gpu, shape_of_node
     cdef const int64_t[:, :, ::1] totals__sut  # by shape of node, GPUs in use, quantity
     cdef int32_t[::1] used, fresh, touched     # by node; the nodes in use in the last round

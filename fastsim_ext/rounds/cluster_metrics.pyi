@@ -4,7 +4,7 @@ from typing import Any
 
 AREAS: tuple[str, ...]
 
-class Gauge:
+class ClusterMetrics:
     """Running totals from the first arrival on. A row for each change if ``recorded``, or else one at the beginning of
     a round every ``sample_s`` seconds; the last one is that of the end."""
 

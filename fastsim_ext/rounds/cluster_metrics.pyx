@@ -52,7 +52,7 @@ cdef int gauge_compare(const void* first, const void* second) noexcept nogil:
 
 
 @cython.final
-cdef class Gauge:
+cdef class ClusterMetrics:
     """Running totals from the first arrival on. A row for each change if ``recorded``, or else one at the beginning of
     a round every ``sample_s`` seconds; the last one is that of the end."""
 

@@ -2,8 +2,9 @@
 from libc.stdint cimport int32_t
 from fastsim_ext.rounds.leases cimport Task
 
-cdef struct Due:
+cdef struct Completion:
     double finish_s
     int32_t task
 
-cdef void dues_sorted(const Task* tasks, Due* dues, Due* spare, int32_t n, bint mixed) noexcept nogil
+cdef void completions_sorted(const Task* tasks, Completion* dues, Completion* spare, int32_t n,
+                             bint mixed) noexcept nogil

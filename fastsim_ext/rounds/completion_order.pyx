@@ -11,7 +11,7 @@ cdef enum:
     SHORT = 8            # tasks that are sorted by insertion
 
 
-cdef inline bint earlier(const Task* tasks, const Due* a, const Due* b) noexcept nogil:
+cdef inline bint earlier(const Task* tasks, const Completion* a, const Completion* b) noexcept nogil:
     cdef const Task* x
     cdef const Task* y
     if a.finish_s != b.finish_s:
@@ -24,7 +24,8 @@ cdef inline bint earlier(const Task* tasks, const Due* a, const Due* b) noexcept
     return x.mate_id < y.mate_id
 
 
-cdef void dues_sorted(const Task* tasks, Due* dues, Due* spare, int32_t n, bint mixed) noexcept nogil:
+cdef void completions_sorted(const Task* tasks, Completion* dues, Completion* spare, int32_t n,
+                             bint mixed) noexcept nogil:
     """Fill ``dues``; unless tasks of all models are ``mixed``, those of one model stand together."""
     cdef int32_t low = 0
     cdef int32_t high, i
@@ -38,10 +39,10 @@ cdef void dues_sorted(const Task* tasks, Due* dues, Due* spare, int32_t n, bint 
         low = high
 
 
-cdef void dues_of_one(const Task* tasks, Due* dues, Due* spare, int32_t n) noexcept nogil:
+cdef void dues_of_one(const Task* tasks, Completion* dues, Completion* spare, int32_t n) noexcept nogil:
     """Sort them all: short runs by insertion, then merges of ever longer runs."""
-    cdef Due* source = dues
-    cdef Due* target = spare
+    cdef Completion* source = dues
+    cdef Completion* target = spare
     cdef int32_t width = SHORT
     cdef int32_t low = 0
     while low < n:
@@ -55,12 +56,12 @@ cdef void dues_of_one(const Task* tasks, Due* dues, Due* spare, int32_t n) noexc
         source, target = target, source
         width *= 2
     if source != dues:
-        memcpy(dues, source, n * sizeof(Due))
+        memcpy(dues, source, n * sizeof(Completion))
 
 
-cdef inline void dues_inserted(const Task* tasks, Due* items, int32_t low, int32_t high) noexcept nogil:
+cdef inline void dues_inserted(const Task* tasks, Completion* items, int32_t low, int32_t high) noexcept nogil:
     cdef int32_t i, j
-    cdef Due moving
+    cdef Completion moving
     for i in range(low + 1, high):
         j, moving = i, items[i]
         while j > low and earlier(tasks, &moving, &items[j - 1]):
@@ -69,7 +70,8 @@ cdef inline void dues_inserted(const Task* tasks, Due* items, int32_t low, int32
         items[j] = moving
 
 
-cdef inline void dues_merged(const Task* tasks, const Due* source, Due* target, int32_t low, int32_t middle,
+cdef inline void dues_merged(const Task* tasks, const Completion* source, Completion* target, int32_t low,
+                             int32_t middle,
                              int32_t high) noexcept nogil:
     cdef int32_t i = low
     cdef int32_t j = middle

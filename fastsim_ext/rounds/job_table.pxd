@@ -5,13 +5,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 cdef enum:  # Ran
     NEVER, UNTOLD, TOLD
 
-cdef struct Claim:       # one candidate on one GPU model
+cdef struct ShareAccount:       # one candidate on one GPU model
     double received      # seconds since the last allocation, and half a round
     double deficit       # seconds it was promised and did not get
     double share         # 0 to 1
     int64_t ran          # Ran: the true rate of a pair is known once it has run
 
-cdef struct Gang:        # a job that runs on num_gpu GPUs at once
+cdef struct Job:        # a job that runs on num_gpu GPUs at once
     int64_t id
     double submit_s, deadline_s, weight, total, run, cost
     double first_s, finish_s           # when it first ran, when it was complete; NaN = not yet
@@ -25,28 +25,28 @@ cdef struct Gang:        # a job that runs on num_gpu GPUs at once
     uint8_t known, settled             # the allocation has a row for it; it was there when shares were settled
     uint8_t taken, holds, ended        # it has GPUs in this round; it had them in the last one
 
-cdef struct Couple:      # two jobs that share their GPUs, rows in the table
+cdef struct Pair:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
     int32_t gang_size
 
-cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
-                      double total, double weight, double deadline_s) noexcept nogil
-cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil
-cdef void gang_waits(Gang* gang, double now_s) noexcept nogil
+cdef void job_begin(Job* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
+                    double total, double weight, double deadline_s) noexcept nogil
+cdef void gang_stays(Job* gang, double now_s, bint kept) noexcept nogil
+cdef void gang_waits(Job* gang, double now_s) noexcept nogil
 
 
 @cython.final
-cdef class GangTable:
-    cdef Gang* gangs
-    cdef Claim* claims             # width for each gang
-    cdef Couple* couples           # in order of (mate, row)
-    cdef Claim* shared             # width for each couple
+cdef class JobTable:
+    cdef Job* gangs
+    cdef ShareAccount* claims             # width for each gang
+    cdef Pair* couples           # in order of (mate, row)
+    cdef ShareAccount* shared             # width for each couple
     cdef readonly int32_t n, n_couples
     cdef int32_t width, room, couple_room
     cdef double half               # half a round, seconds
     cdef readonly int64_t added
     cdef double* type_time         # by model
-    cdef int enter(self, const Gang* new) except -1 nogil
+    cdef int enter(self, const Job* new) except -1 nogil
     cdef int32_t couple(self, int32_t row, int32_t mate) except -1 nogil
     cdef int32_t found(self, int32_t row, int32_t mate) noexcept nogil
     cdef void settle(self, double elapsed, bint pairs) noexcept nogil

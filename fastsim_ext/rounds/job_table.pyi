@@ -1,6 +1,6 @@
 """The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own."""
 
-class GangTable:
+class JobTable:
     """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     n: int

@@ -13,8 +13,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 
 
-cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
-                      double total, double weight, double deadline_s) noexcept nogil:
+cdef void job_begin(Job* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
+                    double total, double weight, double deadline_s) noexcept nogil:
     """A job that has done nothing yet, and is believed to be what it is."""
     gang.id, gang.kind, gang.guise, gang.num_gpu, gang.tenant = id, kind, kind, num_gpu, tenant
     gang.submit_s, gang.total, gang.weight, gang.deadline_s = submit_s, total, weight, deadline_s
@@ -24,7 +24,7 @@ cdef void gangs_begin(Gang* gang, int64_t id, int32_t kind, int32_t num_gpu, int
     gang.known = gang.settled = gang.taken = gang.holds = gang.ended = False
 
 
-cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil:
+cdef void gang_stays(Job* gang, double now_s, bint kept) noexcept nogil:
     """It has GPUs in the round that begins now; ``kept``: those of the last round, with the same mate."""
     if not gang.holds and not isnan(gang.first_s):
         gang.paused_s += now_s - gang.left_s
@@ -35,14 +35,14 @@ cdef void gang_stays(Gang* gang, double now_s, bint kept) noexcept nogil:
     gang.holds = True
 
 
-cdef void gang_waits(Gang* gang, double now_s) noexcept nogil:
+cdef void gang_waits(Job* gang, double now_s) noexcept nogil:
     """It had GPUs and has none in the round that begins now."""
     gang.holds, gang.left_s = False, now_s
     gang.preemptions += 1
 
 
 @cython.final
-cdef class GangTable:
+cdef class JobTable:
     """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     def __cinit__(self, int32_t width, double half):
@@ -58,16 +58,17 @@ cdef class GangTable:
         free(self.shared)
         free(self.type_time)
 
-    cdef int enter(self, const Gang* new) except -1 nogil:
+    cdef int enter(self, const Job* new) except -1 nogil:
         """Append a job; its id is above all others."""
         cdef int g
         if self.n == self.room:
-            self.gangs = <Gang*> memory_grown(self.gangs, 2 * self.room + 64, sizeof(Gang))
-            self.claims = <Claim*> memory_grown(self.claims, (2 * self.room + 64) * <int64_t> self.width, sizeof(Claim))
+            self.gangs = <Job*> memory_grown(self.gangs, 2 * self.room + 64, sizeof(Job))
+            self.claims = <ShareAccount*> memory_grown(self.claims, (2 * self.room + 64) * <int64_t> self.width,
+                                                       sizeof(ShareAccount))
             self.room = 2 * self.room + 64
         self.gangs[self.n] = new[0]
         for g in range(self.width):
-            self.claims[self.n * self.width + g] = Claim(self.half, 0.0, 0.0, NEVER)
+            self.claims[self.n * self.width + g] = ShareAccount(self.half, 0.0, 0.0, NEVER)
         self.n += 1
         self.added += 1
         return 0
@@ -77,7 +78,7 @@ cdef class GangTable:
         cdef int32_t low = 0
         cdef int32_t high = self.n_couples
         cdef int32_t middle
-        cdef const Couple* c
+        cdef const Pair* c
         while low < high:
             middle = (low + high) // 2
             c = &self.couples[middle]
@@ -99,16 +100,17 @@ cdef class GangTable:
             return at
         at = -1 - at
         if self.n_couples == self.couple_room:
-            self.couples = <Couple*> memory_grown(self.couples, 2 * self.couple_room + 64, sizeof(Couple))
-            self.shared = <Claim*> memory_grown(self.shared, (2 * self.couple_room + 64) * <int64_t> w, sizeof(Claim))
+            self.couples = <Pair*> memory_grown(self.couples, 2 * self.couple_room + 64, sizeof(Pair))
+            self.shared = <ShareAccount*> memory_grown(self.shared, (2 * self.couple_room + 64) * <int64_t> w,
+                                                       sizeof(ShareAccount))
             self.couple_room = 2 * self.couple_room + 64
-        memmove(&self.couples[at + 1], &self.couples[at], (self.n_couples - at) * sizeof(Couple))
-        memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_couples - at) * w * sizeof(Claim))
-        self.couples[at] = Couple(row, mate, self.gangs[row].num_gpu)
+        memmove(&self.couples[at + 1], &self.couples[at], (self.n_couples - at) * sizeof(Pair))
+        memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_couples - at) * w * sizeof(ShareAccount))
+        self.couples[at] = Pair(row, mate, self.gangs[row].num_gpu)
         # A pair begins with nothing received; the first settlement counts that as half a round owed.
         past = self.half if self.gangs[row].settled and self.gangs[mate].settled else 0.0
         for g in range(w):
-            self.shared[at * w + g] = Claim(past, past, 0.0, NEVER)
+            self.shared[at * w + g] = ShareAccount(past, past, 0.0, NEVER)
         self.n_couples += 1
         return at
 
@@ -164,7 +166,7 @@ cdef class GangTable:
 
     cdef bint remembers(self, int64_t couple) noexcept nogil:
         """Forget its shares; whether it differs from a pair that never ran."""
-        cdef Claim* c = &self.shared[couple * self.width]
+        cdef ShareAccount* c = &self.shared[couple * self.width]
         cdef bint differs = False
         cdef int g
         for g in range(self.width):
@@ -176,14 +178,14 @@ cdef class GangTable:
         cdef int32_t w = self.width
         if source != target:
             self.couples[target] = self.couples[source]
-            memmove(&self.shared[target * w], &self.shared[source * w], w * sizeof(Claim))
+            memmove(&self.shared[target * w], &self.shared[source * w], w * sizeof(ShareAccount))
 
     cdef void compact(self) noexcept nogil:
         """Remove the jobs that have ended and every couple with one of them."""
         cdef int32_t i
         cdef int32_t kept = 0
         cdef int32_t w = self.width
-        cdef Couple* c
+        cdef Pair* c
         for i in range(self.n):
             self.gangs[i].place = kept
             kept += not self.gangs[i].ended
@@ -201,7 +203,7 @@ cdef class GangTable:
                 continue
             if kept != i:
                 self.gangs[kept] = self.gangs[i]
-                memmove(&self.claims[kept * w], &self.claims[i * w], w * sizeof(Claim))
+                memmove(&self.claims[kept * w], &self.claims[i * w], w * sizeof(ShareAccount))
             kept += 1
         self.n = kept
 
@@ -220,13 +222,13 @@ cdef class GangTable:
 
     def rows(self):
         """The active jobs as the bytes of their records."""
-        return PyBytes_FromStringAndSize(<char*> self.gangs, self.n * sizeof(Gang))
+        return PyBytes_FromStringAndSize(<char*> self.gangs, self.n * sizeof(Job))
 
     def observed(self):
         """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
         cdef int64_t i
         cdef int64_t w = self.width
-        cdef const Couple* c
+        cdef const Pair* c
         found = []
         for i in range(self.n_couples * w):
             if self.shared[i].ran == UNTOLD:
@@ -248,6 +250,6 @@ cdef class GangTable:
         return 0
 
 
-cdef inline void owed(Claim* claim, double elapsed, double half) noexcept nogil:
+cdef inline void owed(ShareAccount* claim, double elapsed, double half) noexcept nogil:
     claim.deficit += claim.share * elapsed - (claim.received - half)
     claim.received = half

@@ -1,13 +1,13 @@
 # What a job of an ordered run asks for, holds and remembers, row by row beside the table of gangs.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
-from fastsim_ext.rounds.job_table cimport Gang, GangTable
-from fastsim_ext.sort_keys cimport MOST_TERMS, Yard
+from fastsim_ext.rounds.job_table cimport Job, JobTable
+from fastsim_ext.sort_keys cimport MOST_TERMS, OrderContext
 
 cdef enum:
     RESOURCES = 3        # milli-CPU, MiB of memory, MB/s of storage
 
-cdef struct Stake:
+cdef struct OrderedJob:
     double[RESOURCES] need       # of the whole gang, for which it runs at its own speedup
     double[RESOURCES] given      # in this round
     double step_s                # of one step at the fair share, on the best GPU model
@@ -20,8 +20,8 @@ cdef struct Stake:
 
 
 @cython.final
-cdef class StakeTable:
-    cdef Stake* stakes
+cdef class OrderedJobTable:
+    cdef OrderedJob* stakes
     cdef int32_t* order          # rows in the order of the last round, newcomers at the end
     cdef int32_t* spare
     cdef double* keys            # terms for each row
@@ -30,7 +30,8 @@ cdef class StakeTable:
     cdef double[MOST_TERMS] sign
     cdef const double[::1] level_s       # GPU seconds at which a job goes to the next level
     cdef int reserve(self, int32_t n) except -1 nogil
-    cdef int enter(self, const Stake* new) except -1 nogil
-    cdef void compact(self, GangTable table) noexcept nogil
-    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil
-    cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil
+    cdef int enter(self, const OrderedJob* new) except -1 nogil
+    cdef void compact(self, JobTable table) noexcept nogil
+    cdef void arrange(self, JobTable table, const OrderContext* yard) noexcept nogil
+    cdef void measure(self, const Job* gang, const OrderedJob* stake, const OrderContext* yard,
+                      double* key) noexcept nogil

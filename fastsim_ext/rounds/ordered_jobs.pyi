@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-class StakeTable:
+class OrderedJobTable:
     """Rows of stakes; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
 
     def __init__(self, terms: Sequence[tuple[int, float]], level_s: Any) -> None: ...

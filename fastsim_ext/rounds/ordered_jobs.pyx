@@ -8,13 +8,13 @@ cimport cython
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.job_table cimport Gang, GangTable
-from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, Yard, claim_term
+from fastsim_ext.rounds.job_table cimport Job, JobTable
+from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, OrderContext, claim_term
 from fastsim_ext.sorting cimport merge_sorted
 
 
 @cython.final
-cdef class StakeTable:
+cdef class OrderedJobTable:
     """Rows of stakes; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
 
     def __init__(self, terms, level_s):
@@ -36,14 +36,14 @@ cdef class StakeTable:
         if n <= self.room:
             return 0
         n = max(n, 2 * self.room + 64)
-        self.stakes = <Stake*> memory_grown(self.stakes, n, sizeof(Stake))
+        self.stakes = <OrderedJob*> memory_grown(self.stakes, n, sizeof(OrderedJob))
         self.order = <int32_t*> memory_grown(self.order, n, sizeof(int32_t))
         self.spare = <int32_t*> memory_grown(self.spare, n, sizeof(int32_t))
         self.keys = <double*> memory_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
         self.room = n
         return 0
 
-    cdef int enter(self, const Stake* new) except -1 nogil:
+    cdef int enter(self, const OrderedJob* new) except -1 nogil:
         """Append a job, also at the end of the order."""
         self.reserve(self.n + 1)
         self.stakes[self.n] = new[0]
@@ -51,7 +51,7 @@ cdef class StakeTable:
         self.n += 1
         return 0
 
-    cdef void compact(self, GangTable table) noexcept nogil:
+    cdef void compact(self, JobTable table) noexcept nogil:
         """Remove the jobs that have ended; before the table of gangs does."""
         cdef int32_t i, row
         cdef int32_t kept = 0
@@ -71,7 +71,7 @@ cdef class StakeTable:
 
     # ------------------------------------------------------------------ order
 
-    cdef void arrange(self, GangTable table, const Yard* yard) noexcept nogil:
+    cdef void arrange(self, JobTable table, const OrderContext* yard) noexcept nogil:
         """Sort the rows; equal ones stay as they are."""
         cdef int32_t i
         cdef double* key = self.keys
@@ -83,7 +83,8 @@ cdef class StakeTable:
             other = self.order
             self.order, self.spare = self.spare, other
 
-    cdef void measure(self, const Gang* gang, const Stake* stake, const Yard* yard, double* key) noexcept nogil:
+    cdef void measure(self, const Job* gang, const OrderedJob* stake, const OrderContext* yard,
+                      double* key) noexcept nogil:
         """A job's sort key."""
         cdef Claim claim
         cdef int32_t k

@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fastsim_ext.rounds.cluster_metrics import Gauge
-from fastsim_ext.rounds.job_table import GangTable
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
+from fastsim_ext.rounds.job_table import JobTable
 from fastsim_ext.rounds.leases import Leases
-from fastsim_ext.rounds.ordered_jobs import StakeTable
-from fastsim_ext.rounds.resource_shares import Portions
-from fastsim_ext.rounds.round_log import Ledger
-from fastsim_ext.rounds.server_allocation import Seats
+from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
+from fastsim_ext.rounds.resource_shares import ResourceShares
+from fastsim_ext.rounds.round_log import RoundLog
+from fastsim_ext.rounds.server_allocation import ServerAllocation
 
-class Turns:
+class OrderedLoop:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
 
-    table: GangTable
-    stakes: StakeTable
-    seats: Seats
-    portions: Portions
+    table: JobTable
+    stakes: OrderedJobTable
+    seats: ServerAllocation
+    portions: ResourceShares
     leases: Leases
-    ledger: Ledger
-    gauge: Gauge | None
+    ledger: RoundLog
+    gauge: ClusterMetrics | None
     now_s: float
     end_s: float
     done_s: float
@@ -58,7 +58,7 @@ class Turns:
         last: int,
         recorded: bool,
         quirks: Sequence[bool],
-        gauge: Gauge | None = None,
+        gauge: ClusterMetrics | None = None,
     ) -> None: ...
     def feed(
         self, submit: Any, kind: Any, num_gpu: Any, total: Any, weight: Any, deadline: Any, tenant: Any, closed: bool

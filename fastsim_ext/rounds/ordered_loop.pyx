@@ -11,12 +11,12 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.cluster_metrics cimport Gauge
-from fastsim_ext.rounds.job_table cimport Gang, gang_stays, gang_waits, gangs_begin
+from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
+from fastsim_ext.rounds.job_table cimport Job, gang_stays, gang_waits, job_begin
 from fastsim_ext.rounds.leases cimport Task
-from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
+from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 from fastsim_ext.rounds.resource_shares cimport FAIR, OPT, TUNE
-from fastsim_ext.rounds.server_allocation cimport Seat
+from fastsim_ext.rounds.server_allocation cimport ServerPart
 from fastsim_ext.rounds.share_loop cimport ASK, AT_ARRIVALS, AT_CHOICE, AT_TOP, DONE, DRAIN, HUNGRY, PAUSE, PRICE, STUCK
 
 cdef enum:
@@ -25,20 +25,20 @@ cdef enum:
 
 
 @cython.final
-cdef class Turns:
+cdef class OrderedLoop:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, packed__k, *,
                  int mechanism, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
                  double restart_s, double until_s, double starving_s, int64_t first, int64_t last, bint recorded,
-                 quirks, Gauge gauge=None):
+                 quirks, ClusterMetrics gauge=None):
         import numpy as np
         cdef bint raises, sweeping
         raises, sweeping, self.whole, self.lease_end, self.gap_ends, self.stale_speedup = quirks
-        self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
-        self.stakes, self.seats = StakeTable(terms, level_s), Seats(servers, cap__sr, base)
-        self.portions = Portions(self.table, self.stakes, self.seats, step_s__kg, packed__k,
-                                 mechanism, raises, sweeping)
+        self.table, self.leases, self.ledger = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
+        self.stakes, self.seats = OrderedJobTable(terms, level_s), ServerAllocation(servers, cap__sr, base)
+        self.portions = ResourceShares(self.table, self.stakes, self.seats, step_s__kg, packed__k,
+                                       mechanism, raises, sweeping)
         self.need__kr, self.speedup__k, self.step_s__kg = need__kr, speedup__k, step_s__kg
         self.gauge, self.gauged, self.price = gauge, gauge is not None, np.zeros(len(gpus))
         self.round_s, self.begin_s, self.restart_s, self.until_s = round_s, begin_s, restart_s, until_s
@@ -65,11 +65,11 @@ cdef class Turns:
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
-            self.pending = <Gang*> memory_grown(self.pending, n, sizeof(Gang))
+            self.pending = <Job*> memory_grown(self.pending, n, sizeof(Job))
             self.pending_room = n
         for i in range(n):
-            gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
-                        deadline[i])
+            job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
+                      deadline[i])
         self.n_pending, self.at_pending, self.closed = n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):
@@ -86,7 +86,7 @@ cdef class Turns:
     def tell(self, const double[:, ::1] need__jr, const double[::1] speedup__j):
         """What each of those jobs gets, and how fast it is with that."""
         cdef int32_t i, r
-        cdef Stake* stake
+        cdef OrderedJob* stake
         if need__jr.shape[0] != self.n_chosen or need__jr.shape[1] != RESOURCES or speedup__j.shape[0] != self.n_chosen:
             raise ValueError(f"{need__jr.shape[0]} rows, expected {self.n_chosen}")
         for i in range(self.n_chosen):
@@ -103,7 +103,7 @@ cdef class Turns:
 
     def drained(self):
         """Records of rounds since the last call, as bytes."""
-        part = PyBytes_FromStringAndSize(<char*> self.records, self.n_records * sizeof(Turn))
+        part = PyBytes_FromStringAndSize(<char*> self.records, self.n_records * sizeof(RoundRecord))
         self.n_records = 0
         return part
 
@@ -165,8 +165,8 @@ cdef class Turns:
             self.now_s = self.begin_s + ceil((next_s - self.begin_s) / self.round_s) * self.round_s
 
     cdef int arrive(self) except -1 nogil:
-        cdef Gang* new
-        cdef Stake stake
+        cdef Job* new
+        cdef OrderedJob stake
         if self.gauged:
             self.tell_gauge()
         while self.at_pending < self.n_pending:
@@ -184,7 +184,7 @@ cdef class Turns:
     cdef int tell_gauge(self) except -1 nogil:
         """Tell the metrics who has come, also of jobs that are not let in yet."""
         cdef int64_t i
-        cdef const Gang* new
+        cdef const Job* new
         for i in range(self.at_pending, self.n_pending):
             new = &self.pending[i]
             if new.submit_s > self.now_s:
@@ -194,13 +194,13 @@ cdef class Turns:
                 self.told = new.id + 1
         return 0
 
-    cdef bint admits(self, const Gang* gang) noexcept nogil:
+    cdef bint admits(self, const Job* gang) noexcept nogil:
         """Whether there is room for what the job asks for; the first one always comes in."""
         return self.table.n == 0 or self.asked_gpus + gang.num_gpu <= self.admitted_gpus
 
-    cdef Stake fresh(self, const Gang* gang) noexcept nogil:
+    cdef OrderedJob fresh(self, const Job* gang) noexcept nogil:
         """The stake of a job that has just arrived."""
-        cdef Stake stake
+        cdef OrderedJob stake
         cdef int32_t r, g
         for r in range(RESOURCES):
             stake.need[r] = self.need__kr[gang.kind, r]
@@ -219,7 +219,7 @@ cdef class Turns:
     cdef int line_up(self) except -1 nogil:
         """Put the jobs in order, and name those that are served."""
         cdef int32_t i
-        cdef Stake* stake
+        cdef OrderedJob* stake
         for i in range(self.table.n):
             stake = &self.stakes.stakes[i]
             stake.seat, stake.seats = -1, 0
@@ -296,7 +296,7 @@ cdef class Turns:
         """Those that keep their GPUs first, then all others in their order."""
         cdef int32_t i, row, left
         cdef bint shut = False
-        cdef Gang* gang
+        cdef Job* gang
         if self.sticky:
             left = self.seats.gpus
             for i in range(self.n_chosen):
@@ -323,13 +323,13 @@ cdef class Turns:
             else:
                 shut |= self.blocking
 
-    cdef bint keeps(self, const Gang* gang) noexcept nogil:
+    cdef bint keeps(self, const Job* gang) noexcept nogil:
         """Whether the job had GPUs in the last round."""
         return gang.num_gpu > 0 and gang.task >= 0 and self.leases.last[gang.task].id == gang.id
 
     cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil:
         """Note that a job has its seats."""
-        cdef const Gang* gang = &self.table.gangs[row]
+        cdef const Job* gang = &self.table.gangs[row]
         cdef Task* task = &self.leases.tasks[self.leases.n]
         self.leases.n += 1
         task.id, task.row, task.num_gpu, task.model = gang.id, row, gang.num_gpu, self.stakes.stakes[row].model
@@ -338,12 +338,12 @@ cdef class Turns:
         task.priority, task.deficit = place, 0.0
         task.before = gang.task
 
-    cdef void seat_gpus(self, Task* task, const Stake* stake) noexcept nogil:
+    cdef void seat_gpus(self, Task* task, const OrderedJob* stake) noexcept nogil:
         """List the task's GPUs, and see whether it had the same ones."""
         cdef int32_t at = stake.seat
         cdef int32_t gpu
         cdef uint64_t bits
-        cdef const Seat* seat
+        cdef const ServerPart* seat
         task.held = self.leases.n_held
         while at >= 0:
             seat = &self.seats.seats[at]
@@ -362,8 +362,8 @@ cdef class Turns:
 
     cdef void work(self, Task* task) noexcept nogil:
         """What the job does in this round, and when it is done."""
-        cdef Gang* gang = &self.table.gangs[task.row]
-        cdef Stake* stake = &self.stakes.stakes[task.row]
+        cdef Job* gang = &self.table.gangs[task.row]
+        cdef OrderedJob* stake = &self.stakes.stakes[task.row]
         cdef double delay_s = 0.0 if task.kept or isnan(gang.first_s) else self.restart_s
         cdef double step_s = self.step_s__kg[gang.kind, task.model]
         cdef double left = gang.total - gang.run
@@ -401,14 +401,14 @@ cdef class Turns:
         cdef int32_t i
         cdef int64_t cpu_milli = 0
         cdef int64_t memory_mib = 0
-        cdef Turn* turn
-        cdef const Stake* stake
+        cdef RoundRecord* turn
+        cdef const OrderedJob* stake
         if self.n_records == self.record_room:
-            self.records = <Turn*> memory_grown(self.records, 2 * self.record_room + 64, sizeof(Turn))
+            self.records = <RoundRecord*> memory_grown(self.records, 2 * self.record_room + 64, sizeof(RoundRecord))
             self.record_room = 2 * self.record_room + 64
         turn = &self.records[self.n_records]
         self.n_records += 1
-        turn[0] = Turn(
+        turn[0] = RoundRecord(
             self.rounds - 1, self.table.n, self.leases.n, self.leases.n_held, 0,
             self.now_s, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         )
@@ -434,7 +434,7 @@ cdef class Turns:
         """The round is over: jobs that are done leave."""
         cdef int32_t i
         cdef bint gone = False
-        cdef const Gang* gang
+        cdef const Job* gang
         for i in range(self.leases.n):
             gang = &self.table.gangs[self.leases.tasks[i].row]
             self.leases.tasks[i].alive = not gang.ended
@@ -456,8 +456,8 @@ cdef class Turns:
 
     cdef int hand_back(self, const Task* task) except -1 nogil:
         """A job that is done frees its GPUs and all that goes with them."""
-        cdef const Gang* gang = &self.table.gangs[task.row]
-        cdef const Stake* stake = &self.stakes.stakes[task.row]
+        cdef const Job* gang = &self.table.gangs[task.row]
+        cdef const OrderedJob* stake = &self.stakes.stakes[task.row]
         return self.gauge.depart(gang.finish_s, gang.id, True, &self.leases.gpu[task.held], task.num_gpu,
                                  <int64_t> rint(stake.given[0]), <int64_t> rint(stake.given[1]))
 

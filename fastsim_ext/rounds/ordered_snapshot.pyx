@@ -6,15 +6,15 @@ that have not arrived are read again. ``tests/style/test_saved_fields.py`` has t
 
 from libc.stdint cimport int32_t
 from fastsim_ext.rounds.leases cimport Leases, Task
-from fastsim_ext.rounds.ordered_jobs cimport Stake, StakeTable
-from fastsim_ext.rounds.ordered_loop cimport Turns
+from fastsim_ext.rounds.ordered_jobs cimport OrderedJob, OrderedJobTable
+from fastsim_ext.rounds.ordered_loop cimport OrderedLoop
 from fastsim_ext.rounds.share_loop cimport AT_TOP
 from fastsim_ext.rounds.snapshot cimport (
     fill, gauge_back, gauge_state, leases_state, ledger_back, ledger_state, raw, table_back, table_state,
 )
 
 
-def snapshot(Turns run):
+def snapshot(OrderedLoop run):
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
     if run.stage != AT_TOP or run.ledger.waiting() or run.n_records or (run.gauged and run.gauge.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
@@ -27,7 +27,7 @@ def snapshot(Turns run):
     return numbers, parts
 
 
-def restore(Turns run, numbers, parts):
+def restore(OrderedLoop run, numbers, parts):
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
     if run.rounds or run.table.added or run.n_pending:
         raise ValueError("the run has begun")
@@ -41,7 +41,7 @@ def restore(Turns run, numbers, parts):
     run.verify()
 
 
-cdef tuple turns_state(Turns run):
+cdef tuple turns_state(OrderedLoop run):
     numbers = {
         "now_s": run.now_s, "next_price_s": run.next_price_s, "done_s": run.done_s, "end_s": run.end_s,
         "rounds": run.rounds,
@@ -53,7 +53,7 @@ cdef tuple turns_state(Turns run):
     return numbers, {"price": raw(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""}
 
 
-cdef int turns_back(Turns run, numbers, parts) except -1:
+cdef int turns_back(OrderedLoop run, numbers, parts) except -1:
     if numbers["gauged"] != run.gauged:
         raise ValueError("metrics are measured in one of both runs only")
     run.now_s, run.next_price_s, run.done_s = numbers["now_s"], numbers["next_price_s"], numbers["done_s"]
@@ -67,17 +67,17 @@ cdef int turns_back(Turns run, numbers, parts) except -1:
     return 0
 
 
-cdef tuple stakes_state(StakeTable stakes):
+cdef tuple stakes_state(OrderedJobTable stakes):
     return {"stakes": stakes.n}, {
-        "stakes": raw(stakes.stakes, stakes.n, sizeof(Stake)),
+        "stakes": raw(stakes.stakes, stakes.n, sizeof(OrderedJob)),
         "order": raw(stakes.order, stakes.n, sizeof(int32_t)),
     }
 
 
-cdef int stakes_back(StakeTable stakes, numbers, parts) except -1:
+cdef int stakes_back(OrderedJobTable stakes, numbers, parts) except -1:
     stakes.reserve(numbers["stakes"])
     stakes.n = numbers["stakes"]
-    fill(stakes.stakes, parts["stakes"], stakes.n, sizeof(Stake))
+    fill(stakes.stakes, parts["stakes"], stakes.n, sizeof(OrderedJob))
     fill(stakes.order, parts["order"], stakes.n, sizeof(int32_t))
     return 0
 

@@ -1,19 +1,19 @@
 # How much of a server a job gets beside its GPUs.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
-from fastsim_ext.rounds.job_table cimport Gang, GangTable
-from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake, StakeTable
-from fastsim_ext.rounds.server_allocation cimport Seats
+from fastsim_ext.rounds.job_table cimport Job, JobTable
+from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob, OrderedJobTable
+from fastsim_ext.rounds.server_allocation cimport ServerAllocation
 
 cdef enum:  # Mechanism: order of fastsim.engine.orders.plan.MECHANISMS
     FAIR, GREEDY, TUNE, OPT
 
 
 @cython.final
-cdef class Portions:
-    cdef GangTable table
-    cdef StakeTable stakes
-    cdef Seats seats
+cdef class ResourceShares:
+    cdef JobTable table
+    cdef OrderedJobTable stakes
+    cdef ServerAllocation seats
     cdef const double[:, ::1] step_s__kg     # by kind and model, seconds of a step at the fair share; 0: cannot run
     cdef const uint8_t[::1] packed__k        # by kind: gangs stay together if they can
     cdef int mechanism
@@ -25,7 +25,8 @@ cdef class Portions:
     cdef void commit_told(self, int32_t row, int32_t model) noexcept nogil
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil
     cdef bint tune(self, int32_t row, int32_t model) noexcept nogil
-    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil
+    cdef bint lowered(self, const OrderedJob* stake, int32_t model, int32_t num_gpu, double* need,
+                      bint full) noexcept nogil
     cdef void reclaim(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
     cdef void reclaim_from(self, int32_t server, int32_t num_gpu, int32_t part, const double* need) noexcept nogil
     cdef bint demote(self, int32_t row) noexcept nogil

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from fastsim_ext.rounds.job_table import GangTable
-from fastsim_ext.rounds.ordered_jobs import StakeTable
-from fastsim_ext.rounds.server_allocation import Seats
+from fastsim_ext.rounds.job_table import JobTable
+from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
+from fastsim_ext.rounds.server_allocation import ServerAllocation
 
-class Portions:
+class ResourceShares:
     """Fills ``seats``, one job after the other."""
 
     reclaims: int
     demotions: int
     def __init__(
         self,
-        table: GangTable,
-        stakes: StakeTable,
-        seats: Seats,
+        table: JobTable,
+        stakes: OrderedJobTable,
+        seats: ServerAllocation,
         step_s__kg: Any,
         packed__k: Any,
         mechanism: int,

@@ -6,23 +6,23 @@ if there is not enough, its fair share; if others took more than theirs, they gi
 
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
-from fastsim_ext.rounds.job_table cimport Gang
-from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
-from fastsim_ext.rounds.server_allocation cimport Seat, Server, enough
+from fastsim_ext.rounds.job_table cimport Job
+from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
+from fastsim_ext.rounds.server_allocation cimport Server, ServerPart, enough
 
 
 @cython.final
-cdef class Portions:
+cdef class ResourceShares:
     """Fills ``seats``, one job after the other."""
 
-    def __init__(self, GangTable table, StakeTable stakes, Seats seats, const double[:, ::1] step_s__kg,
+    def __init__(self, JobTable table, OrderedJobTable stakes, ServerAllocation seats, const double[:, ::1] step_s__kg,
                  const uint8_t[::1] packed__k, int mechanism, bint raises, bint sweeping):
         self.table, self.stakes, self.seats, self.step_s__kg = table, stakes, seats, step_s__kg
         self.packed__k, self.mechanism, self.raises, self.sweeping = packed__k, mechanism, raises, sweeping
 
     cdef bint fill(self, int32_t row) noexcept nogil:
         """Give a job its GPUs, on the model on which it is fastest of those with room; answers whether it runs."""
-        cdef const Gang* gang = &self.table.gangs[row]
+        cdef const Job* gang = &self.table.gangs[row]
         cdef int32_t tried = -1
         cdef int32_t m, best
         cdef double limit = 0.0
@@ -43,7 +43,7 @@ cdef class Portions:
 
     cdef bint keep(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
         """Give a job the GPUs that it had, and beside them what the mechanism says; answers whether that is there."""
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         self.seats.retake(gpus, num_gpu)
         stake.plain = self.mechanism == FAIR
@@ -59,7 +59,7 @@ cdef class Portions:
         """Take the seats that are picked; what the job gets beside them was told, and no server counts it."""
         cdef double[RESOURCES] nothing
         cdef double[RESOURCES] told
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t r
         for r in range(RESOURCES):
             nothing[r], told[r] = 0.0, stake.given[r]
@@ -69,7 +69,7 @@ cdef class Portions:
 
     cdef bint fill_model(self, int32_t row, int32_t model) noexcept nogil:
         cdef double[RESOURCES] nothing
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         cdef bint packed = self.packed__k[self.table.gangs[row].kind]
         cdef int32_t r
@@ -95,7 +95,7 @@ cdef class Portions:
 
     cdef bint tune(self, int32_t row, int32_t model) noexcept nogil:
         cdef double[RESOURCES] need
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         cdef bint packed = self.packed__k[self.table.gangs[row].kind]
         cdef int32_t r
@@ -116,7 +116,7 @@ cdef class Portions:
     cdef bint keep_tuned(self, int32_t row, int32_t model) noexcept nogil:
         """As ``tune``, on the GPUs that are picked; if not even that is possible, the job is as it was."""
         cdef double[RESOURCES] need
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         cdef int32_t i, r
         cdef bint fits
@@ -137,7 +137,8 @@ cdef class Portions:
             stake.speedup = stake.own_speedup
         return fits
 
-    cdef bint lowered(self, const Stake* stake, int32_t model, int32_t num_gpu, double* need, bint full) noexcept nogil:
+    cdef bint lowered(self, const OrderedJob* stake, int32_t model, int32_t num_gpu, double* need,
+                      bint full) noexcept nogil:
         """Turn a job's own need into its fair share; False, and nothing changes, if it needs no more than that.
 
         ``full``: it gets all of its share, also of what it needs less of.
@@ -180,7 +181,7 @@ cdef class Portions:
         cdef bint lacking = False
         cdef bint gives
         cdef int32_t i, r
-        cdef const Seat* seat
+        cdef const ServerPart* seat
         cdef Server* at = &self.seats.servers[server]
         for r in range(RESOURCES):
             lack[r] = need[r] * part / num_gpu
@@ -206,7 +207,7 @@ cdef class Portions:
     cdef bint demote(self, int32_t row) noexcept nogil:
         """A job that runs falls back to its fair share, on the same GPUs; a need below that stays as it is."""
         cdef double[RESOURCES] need
-        cdef Stake* stake = &self.stakes.stakes[row]
+        cdef OrderedJob* stake = &self.stakes.stakes[row]
         cdef int32_t num_gpu = self.table.gangs[row].num_gpu
         cdef bint above = self.lowered(stake, stake.model, num_gpu, need, self.raises)
         if self.raises and not self.seats.room_to_reshare(stake, num_gpu, need):
@@ -231,8 +232,8 @@ cdef class Portions:
             listed[j] = seat
 
     cdef bint before(self, int32_t row, int32_t other) noexcept nogil:
-        cdef const Stake* a = &self.stakes.stakes[row]
-        cdef const Stake* b = &self.stakes.stakes[other]
+        cdef const OrderedJob* a = &self.stakes.stakes[row]
+        cdef const OrderedJob* b = &self.stakes.stakes[other]
         cdef int32_t a_gpus = self.table.gangs[row].num_gpu
         cdef int32_t b_gpus = self.table.gangs[other].num_gpu
         if a.seats != b.seats:

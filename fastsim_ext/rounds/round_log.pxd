@@ -1,10 +1,10 @@
 # What a run in rounds leaves behind until somebody takes it away.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.rounds.job_table cimport Gang
+from fastsim_ext.rounds.job_table cimport Job
 from fastsim_ext.rounds.leases cimport Leases
 
-cdef struct Moment:      # one candidate in one round
+cdef struct TaskRecord:      # one candidate in one round
     int64_t round, id, mate_id
     double t, finish_s, priority, deficit
     int32_t model, num_gpu
@@ -12,12 +12,12 @@ cdef struct Moment:      # one candidate in one round
 
 
 @cython.final
-cdef class Ledger:
-    cdef Gang* gone                    # jobs that have ended
-    cdef Moment* moments
+cdef class RoundLog:
+    cdef Job* gone                    # jobs that have ended
+    cdef TaskRecord* moments
     cdef int32_t* gpu                  # held by the moments, each time they change
     cdef int64_t n_gone, gone_room, n_moments, moment_room, n_gpu, gpu_room, gpu_drained
-    cdef int close(self, const Gang* gang) except -1 nogil
+    cdef int close(self, const Job* gang) except -1 nogil
     cdef int note(self, Leases leases, int32_t task, int64_t turn, double now_s) except -1 nogil
     cdef int64_t hold(self, const int32_t* gpu, int32_t count) except -2 nogil
     cdef int64_t waiting(self) noexcept nogil

@@ -1,6 +1,6 @@
 """What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
 
-class Ledger:
+class RoundLog:
     """Two growing lists of records."""
 
     def drained(self) -> tuple[bytes, bytes, bytes]:

@@ -10,7 +10,7 @@ from fastsim_ext.rounds.leases cimport Task
 
 
 @cython.final
-cdef class Ledger:
+cdef class RoundLog:
     """Two growing lists of records."""
 
     def __dealloc__(self):
@@ -18,10 +18,10 @@ cdef class Ledger:
         free(self.moments)
         free(self.gpu)
 
-    cdef int close(self, const Gang* gang) except -1 nogil:
+    cdef int close(self, const Job* gang) except -1 nogil:
         """Note a job that has ended."""
         if self.n_gone == self.gone_room:
-            self.gone = <Gang*> memory_grown(self.gone, 2 * self.gone_room + 64, sizeof(Gang))
+            self.gone = <Job*> memory_grown(self.gone, 2 * self.gone_room + 64, sizeof(Job))
             self.gone_room = 2 * self.gone_room + 64
         self.gone[self.n_gone] = gang[0]
         self.n_gone += 1
@@ -32,9 +32,9 @@ cdef class Ledger:
         cdef const Task* t = &leases.tasks[task]
         cdef int64_t held = -1 if t.kept else self.hold(&leases.gpu[t.held], t.num_gpu)
         if self.n_moments == self.moment_room:
-            self.moments = <Moment*> memory_grown(self.moments, 2 * self.moment_room + 64, sizeof(Moment))
+            self.moments = <TaskRecord*> memory_grown(self.moments, 2 * self.moment_room + 64, sizeof(TaskRecord))
             self.moment_room = 2 * self.moment_room + 64
-        self.moments[self.n_moments] = Moment(
+        self.moments[self.n_moments] = TaskRecord(
             turn, t.id, t.mate_id, now_s, t.finish_s, t.priority, t.deficit, t.model, t.num_gpu, held
         )
         self.n_moments += 1
@@ -56,8 +56,8 @@ cdef class Ledger:
 
     def drained(self):
         """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""
-        parts = (PyBytes_FromStringAndSize(<char*> self.gone, self.n_gone * sizeof(Gang)),
-                 PyBytes_FromStringAndSize(<char*> self.moments, self.n_moments * sizeof(Moment)),
+        parts = (PyBytes_FromStringAndSize(<char*> self.gone, self.n_gone * sizeof(Job)),
+                 PyBytes_FromStringAndSize(<char*> self.moments, self.n_moments * sizeof(TaskRecord)),
                  PyBytes_FromStringAndSize(<char*> self.gpu, self.n_gpu * sizeof(int32_t)))
         self.gpu_drained += self.n_gpu
         self.n_gone = self.n_moments = self.n_gpu = 0

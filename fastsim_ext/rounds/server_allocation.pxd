@@ -1,7 +1,7 @@
 # Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs.
 cimport cython
 from libc.stdint cimport int32_t, uint64_t
-from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
+from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 
 cdef inline bint enough(double there, double wanted) noexcept nogil:
     """Whether so much is there; parts of servers are quotients, so sums of them may miss the last bits."""
@@ -14,18 +14,18 @@ cdef struct Server:
     int32_t n_free, num_gpu, first       # first: number of its first GPU
     int32_t seats                        # that have GPUs, listed
 
-cdef struct Seat:        # a job on one server
+cdef struct ServerPart:        # a job on one server
     double[RESOURCES] share
     uint64_t gpus
     int32_t row, server, num_gpu, next   # next: the job's next seat, or -1
 
 
 @cython.final
-cdef class Seats:
+cdef class ServerAllocation:
     cdef Server* servers
-    cdef Seat* seats
+    cdef ServerPart* seats
     cdef int32_t* listed                 # width for each server: its seats in the order in which they were taken
-    cdef Seat* picks                     # a proposal
+    cdef ServerPart* picks                     # a proposal
     cdef int32_t* base                   # first server of each GPU model, and the number of all at the end
     cdef int32_t* n_free                 # by GPU model
     cdef int32_t* server_of              # by GPU
@@ -41,8 +41,9 @@ cdef class Seats:
     cdef bint propose(self, int32_t model, int32_t num_gpu, const double* need, bint packed) noexcept nogil
     cdef int32_t fitting(self, const Server* server, const double* each, int32_t most) noexcept nogil
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil
-    cdef void commit(self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need) noexcept nogil
-    cdef void reshare(self, Stake* stake, int32_t num_gpu, const double* need) noexcept nogil
-    cdef bint room_to_reshare(self, const Stake* stake, int32_t num_gpu, const double* need) noexcept nogil
+    cdef void commit(self, OrderedJob* stake, int32_t row, int32_t model, int32_t num_gpu,
+                     const double* need) noexcept nogil
+    cdef void reshare(self, OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil
+    cdef bint room_to_reshare(self, const OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil
     cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil
     cpdef int verify(self) except -1

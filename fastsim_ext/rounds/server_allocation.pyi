@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-class Seats:
+class ServerAllocation:
     """``num_gpu`` by server, ``cap__sr`` what each has of every resource, ``base`` where each GPU model begins."""
 
     count: int

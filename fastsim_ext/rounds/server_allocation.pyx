@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, Stake
+from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 
 
 cdef void* zeros(long long count, size_t size) except NULL:
@@ -19,7 +19,7 @@ cdef void* zeros(long long count, size_t size) except NULL:
 
 
 @cython.final
-cdef class Seats:
+cdef class ServerAllocation:
     """``num_gpu`` by server, ``cap__sr`` what each has of every resource, ``base`` where each GPU model begins."""
 
     def __init__(self, num_gpu, const double[:, ::1] cap__sr, base):
@@ -46,7 +46,7 @@ cdef class Seats:
         for s in range(self.count):
             for r in range(self.servers[s].num_gpu):
                 self.server_of[self.servers[s].first + r] = s
-        self.picks = <Seat*> zeros(self.count, sizeof(Seat))
+        self.picks = <ServerPart*> zeros(self.count, sizeof(ServerPart))
         self.clear()
 
     def __dealloc__(self):
@@ -62,7 +62,7 @@ cdef class Seats:
         """Room for the seats of a round: one for every GPU, and one for every job without."""
         cdef int32_t most = self.gpus + jobs
         if most > self.room:
-            self.seats = <Seat*> memory_grown(self.seats, 2 * most, sizeof(Seat))
+            self.seats = <ServerPart*> memory_grown(self.seats, 2 * most, sizeof(ServerPart))
             self.room = 2 * most
         return 0
 
@@ -86,7 +86,7 @@ cdef class Seats:
     cdef void retake(self, const int32_t* gpus, int32_t num_gpu) noexcept nogil:
         """Pick these very GPUs, listed server by server."""
         cdef int32_t i, server
-        cdef Seat* seat = self.picks
+        cdef ServerPart* seat = self.picks
         self.n_picks = 0
         for i in range(num_gpu):
             server = self.server_of[gpus[i]]
@@ -194,18 +194,18 @@ cdef class Seats:
         return False
 
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil:
-        cdef Seat* seat = &self.picks[self.n_picks]
+        cdef ServerPart* seat = &self.picks[self.n_picks]
         seat.server, seat.gpus, seat.num_gpu = server, gpus, num_gpu
         self.n_picks += 1
 
     # ------------------------------------------------------------------ seats
 
     cdef void commit(
-        self, Stake* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need
+        self, OrderedJob* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need
     ) noexcept nogil:
         """Take what was proposed; without a need, each GPU brings its fair share."""
         cdef int32_t i, r
-        cdef Seat* seat
+        cdef ServerPart* seat
         cdef Server* server
         stake.model, stake.seat, stake.seats = model, -1, self.n_picks
         for r in range(RESOURCES):
@@ -233,12 +233,12 @@ cdef class Seats:
         self.n += self.n_picks
         self.n_free[model] -= num_gpu
 
-    cdef void reshare(self, Stake* stake, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef void reshare(self, OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil:
         """Another need on the same GPUs."""
         cdef int32_t r
         cdef int32_t at = stake.seat
         cdef double share
-        cdef Seat* seat
+        cdef ServerPart* seat
         for r in range(RESOURCES):
             stake.given[r] = 0.0
         while at >= 0:
@@ -250,11 +250,11 @@ cdef class Seats:
                 stake.given[r] += share
             at = seat.next
 
-    cdef bint room_to_reshare(self, const Stake* stake, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef bint room_to_reshare(self, const OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil:
         """Whether its servers have enough for another need on the same GPUs."""
         cdef int32_t r
         cdef int32_t at = stake.seat
-        cdef const Seat* seat
+        cdef const ServerPart* seat
         while at >= 0:
             seat = &self.seats[at]
             for r in range(RESOURCES):

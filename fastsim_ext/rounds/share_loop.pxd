@@ -1,12 +1,12 @@
 # The loop of a run in rounds.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.rounds.candidates cimport Draft
-from fastsim_ext.rounds.cluster_metrics cimport Gauge
-from fastsim_ext.rounds.completion_order cimport Due
-from fastsim_ext.rounds.job_table cimport Gang, GangTable
+from fastsim_ext.rounds.candidates cimport CandidateSelection
+from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
+from fastsim_ext.rounds.completion_order cimport Completion
+from fastsim_ext.rounds.job_table cimport Job, JobTable
 from fastsim_ext.rounds.leases cimport Leases, Task
-from fastsim_ext.rounds.round_log cimport Ledger
+from fastsim_ext.rounds.round_log cimport RoundLog
 
 cdef enum:  # Stop: order of fastsim.engine.shares.run.STOPS
     DONE, ASK, HUNGRY, PRICE, DRAIN, STUCK, PAUSE
@@ -16,17 +16,17 @@ cdef enum:  # Stage: where the loop goes on
 
 
 @cython.final
-cdef class Rounds:
-    cdef readonly GangTable table
+cdef class ShareLoop:
+    cdef readonly JobTable table
     cdef readonly Leases leases
-    cdef readonly Ledger ledger
-    cdef readonly Draft draft
-    cdef readonly Gauge gauge
+    cdef readonly RoundLog ledger
+    cdef readonly CandidateSelection draft
+    cdef readonly ClusterMetrics gauge
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
     cdef double[::1] price                     # by model, $/h
-    cdef Due* dues                             # this round's tasks in the order in which they are credited
-    cdef Due* spare
+    cdef Completion* dues                             # this round's tasks in the order in which they are credited
+    cdef Completion* spare
     cdef double round_s, realloc_s, restart_s, until_s
     cdef bint recorded, endless, gauged, guessed, last_chunk, gap_counts, whole, reset_at_zero, stale, lease_cost
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
@@ -35,7 +35,7 @@ cdef class Rounds:
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
     cdef bint wanted, ever_reset, closed, was_idle, moved
     cdef int stage, quiet, frozen
-    cdef Gang* pending                         # jobs to come
+    cdef Job* pending                         # jobs to come
     cdef int64_t n_pending, at_pending, pending_room
     cdef double last_submit_s
     cdef int play(self, int64_t budget) except -1 nogil
@@ -47,14 +47,14 @@ cdef class Rounds:
     cdef int arrive(self) except -1 nogil
     cdef int complete(self) except -1 nogil
     cdef void credit(self, Task* task) noexcept nogil
-    cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil
+    cdef void gain(self, Job* gang, const Task* task, double steps, double spent) noexcept nogil
     cdef int let_go(self, Task* task, int32_t row) except -1 nogil
     cdef void hold(self, Task* task) noexcept nogil
-    cdef void bill(self, const Task* task, Gang* gang, double seconds) noexcept nogil
+    cdef void bill(self, const Task* task, Job* gang, double seconds) noexcept nogil
     cdef int run_round(self) except -1 nogil
     cdef int measure(self) except -1 nogil
     cdef void dispatch(self, Task* task) noexcept nogil
-    cdef double steps_of(self, Gang* gang, double rate, Task* task, double* finish_s) noexcept nogil
+    cdef double steps_of(self, Job* gang, double rate, Task* task, double* finish_s) noexcept nogil
     cpdef int verify(self) except -1
-    cdef bint starved(self, const Gang* gang, double steps) noexcept nogil
-    cdef void fail(self, Gang* gang) noexcept nogil
+    cdef bint starved(self, const Job* gang, double steps) noexcept nogil
+    cdef void fail(self, Job* gang) noexcept nogil

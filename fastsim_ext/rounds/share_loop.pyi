@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fastsim_ext.rounds.candidates import Draft
-from fastsim_ext.rounds.cluster_metrics import Gauge
-from fastsim_ext.rounds.job_table import GangTable
+from fastsim_ext.rounds.candidates import CandidateSelection
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
+from fastsim_ext.rounds.job_table import JobTable
 from fastsim_ext.rounds.leases import Leases
-from fastsim_ext.rounds.round_log import Ledger
+from fastsim_ext.rounds.round_log import RoundLog
 
-class Rounds:
+class ShareLoop:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
 
-    table: GangTable
+    table: JobTable
     leases: Leases
-    ledger: Ledger
-    draft: Draft
-    gauge: Gauge | None
+    ledger: RoundLog
+    draft: CandidateSelection
+    gauge: ClusterMetrics | None
     now_s: float
     start_s: float
     end_s: float
@@ -46,7 +46,7 @@ class Rounds:
         recorded: bool,
         endless: bool,
         quirks: Sequence[bool],
-        gauge: Gauge | None = None,
+        gauge: ClusterMetrics | None = None,
         guessed: bool = False,
         pairs: bool,
         shuffled: bool,

@@ -5,9 +5,9 @@ from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.cluster_metrics cimport Gauge
-from fastsim_ext.rounds.completion_order cimport Due, dues_sorted
-from fastsim_ext.rounds.job_table cimport NEVER, UNTOLD, Claim, Gang, gang_stays, gang_waits, gangs_begin
+from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
+from fastsim_ext.rounds.completion_order cimport Completion, completions_sorted
+from fastsim_ext.rounds.job_table cimport NEVER, UNTOLD, Job, ShareAccount, gang_stays, gang_waits, job_begin
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
@@ -17,29 +17,30 @@ cdef enum:
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
-cdef bint round_completes(const Task* task, const Gang* gangs) noexcept nogil:
+cdef bint round_completes(const Task* task, const Job* gangs) noexcept nogil:
     """Whether a task does all that is left of a job, which may be less than time can tell."""
-    cdef const Gang* gang = &gangs[task.row]
-    cdef const Gang* mate = gang if task.mate < 0 else &gangs[task.mate]
+    cdef const Job* gang = &gangs[task.row]
+    cdef const Job* mate = gang if task.mate < 0 else &gangs[task.mate]
     return task.steps >= gang.total - gang.run or (task.mate >= 0 and task.mate_steps >= mate.total - mate.run)
 
 
 @cython.final
-cdef class Rounds:
+cdef class ShareLoop:
     """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 Gauge gauge=None, bint guessed=False, **draft):
+                 ClusterMetrics gauge=None, bint guessed=False, **draft):
         import numpy as np
-        self.table, self.leases, self.ledger = GangTable(len(gpus), round_s / 2), Leases(gpus), Ledger()
+        self.table, self.leases, self.ledger = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale,
          self.lease_cost) = quirks
-        self.draft = Draft(self.table, self.leases, alone, shared, fastest, shuffle_state, reserves=reserves, **draft)
+        self.draft = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
+                                        reserves=reserves, **draft)
         self.alone, self.shared = alone, shared
         self.gauge, self.gauged, self.guessed = gauge, gauge is not None, guessed
-        self.dues = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
-        self.spare = <Due*> calloc(self.leases.gpus + 1, sizeof(Due))
+        self.dues = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
+        self.spare = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
         if self.dues == NULL or self.spare == NULL:
             raise MemoryError()
         self.price = np.zeros(len(gpus))
@@ -67,11 +68,11 @@ cdef class Rounds:
         if self.at_pending < self.n_pending:
             raise ValueError("there are jobs that have not arrived yet")
         if n > self.pending_room:
-            self.pending = <Gang*> memory_grown(self.pending, n, sizeof(Gang))
+            self.pending = <Job*> memory_grown(self.pending, n, sizeof(Job))
             self.pending_room = n
         for i in range(n):
-            gangs_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
-                        deadline[i])
+            job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
+                      deadline[i])
             if guise is not None:
                 self.pending[i].guise = guise[i]
         self.n_pending, self.at_pending, self.closed = n, 0, closed
@@ -89,7 +90,7 @@ cdef class Rounds:
         cdef int64_t i
         cdef int32_t row, mate, g, at
         cdef int32_t w = self.table.width
-        cdef Claim* claim
+        cdef ShareAccount* claim
         for i in range(first.shape[0]):
             row = self.table.row_of(first[i])
             mate = -1 if second[i] < 0 else self.table.row_of(second[i])
@@ -197,7 +198,7 @@ cdef class Rounds:
         return max(self.now_s, next_s) if next_s < INFINITY else self.now_s
 
     cdef int arrive(self) except -1 nogil:
-        cdef Gang* new
+        cdef Job* new
         while self.at_pending < self.n_pending:
             new = &self.pending[self.at_pending]
             if new.submit_s > self.now_s:
@@ -231,7 +232,7 @@ cdef class Rounds:
         cdef int32_t i
         cdef int32_t gone = 0
         cdef Task* task
-        dues_sorted(self.leases.tasks, self.dues, self.spare, self.leases.n, self.draft.one_line)
+        completions_sorted(self.leases.tasks, self.dues, self.spare, self.leases.n, self.draft.one_line)
         for i in range(self.leases.n):
             self.credit(&self.leases.tasks[self.dues[i].task])
         for i in range(self.leases.n):
@@ -248,8 +249,8 @@ cdef class Rounds:
     cdef void hold(self, Task* task) noexcept nogil:
         """A task's GPUs were held until it was done, or else until now; a pair has half of the time that both were
         there, the one that stays longer has the rest."""
-        cdef Gang* gang = &self.table.gangs[task.row]
-        cdef Gang* mate
+        cdef Job* gang = &self.table.gangs[task.row]
+        cdef Job* mate
         cdef double until_s = self.now_s if isnan(gang.finish_s) else task.finish_s
         cdef double mate_until_s, both_s
         task.alive = not gang.ended
@@ -265,7 +266,7 @@ cdef class Rounds:
         self.bill(task, mate, mate_until_s - self.began_s - both_s / 2)
         self.spoilt_gpu_s += min(task.spoilt, (max(until_s, mate_until_s) - self.began_s) * task.num_gpu)
 
-    cdef void bill(self, const Task* task, Gang* gang, double seconds) noexcept nogil:
+    cdef void bill(self, const Task* task, Job* gang, double seconds) noexcept nogil:
         """A job had a task's GPUs for so long."""
         gang.gpu_s += seconds * task.num_gpu
         if not self.lease_cost:
@@ -273,7 +274,7 @@ cdef class Rounds:
 
     cdef int let_go(self, Task* task, int32_t row) except -1 nogil:
         """Hand a job that has ended to the ledger; answers whether it has. The last one of a task frees its GPUs."""
-        cdef const Gang* gang = &self.table.gangs[row]
+        cdef const Job* gang = &self.table.gangs[row]
         cdef bint frees = row == (task.row if task.mate < 0 else task.mate) and not task.alive
         cdef bint done = not isnan(gang.finish_s)
         if not gang.ended:
@@ -289,10 +290,10 @@ cdef class Rounds:
         """Add a task's time and steps, or count a failure."""
         cdef double spent = task.finish_s - self.start_s
         cdef int32_t i
-        cdef Claim* claim
+        cdef ShareAccount* claim
         cdef double* type_time = self.table.type_time
         cdef double* busy_s = self.leases.busy_s
-        cdef Gang* gang = &self.table.gangs[task.row]
+        cdef Job* gang = &self.table.gangs[task.row]
         if task.mate < 0:
             claim = &self.table.claims[task.row * self.table.width]
         else:
@@ -320,16 +321,16 @@ cdef class Rounds:
         if task.mate >= 0:
             self.gain(&self.table.gangs[task.mate], task, task.mate_steps, spent)
 
-    cdef void fail(self, Gang* gang) noexcept nogil:
+    cdef void fail(self, Job* gang) noexcept nogil:
         gang.failures += 1
         gang.ended = gang.failures == MOST_FAILURES
 
-    cdef bint starved(self, const Gang* gang, double steps) noexcept nogil:
+    cdef bint starved(self, const Job* gang, double steps) noexcept nogil:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""
         # Who has nothing to do at all is done as soon as it starts.
         return gang.total > 0 and (steps <= 0 or (self.last_chunk and gang.num_gpu > 1 and steps < gang.num_gpu))
 
-    cdef void gain(self, Gang* gang, const Task* task, double steps, double spent) noexcept nogil:
+    cdef void gain(self, Job* gang, const Task* task, double steps, double spent) noexcept nogil:
         gang.failures = 0
         gang.run += steps
         if self.lease_cost:
@@ -379,8 +380,8 @@ cdef class Rounds:
     cdef void dispatch(self, Task* task) noexcept nogil:
         """What the candidate will have done at the end of the round, and when that is."""
         cdef double finish_s = 0.0
-        cdef Gang* gang = &self.table.gangs[task.row]
-        cdef Gang* mate
+        cdef Job* gang = &self.table.gangs[task.row]
+        cdef Job* mate
         task.spoilt, task.price = 0.0, self.price[task.model]
         if task.mate < 0:
             task.couple = -1
@@ -392,7 +393,7 @@ cdef class Rounds:
         task.mate_steps = self.steps_of(mate, self.shared[mate.kind, gang.kind, task.model], task, &finish_s)
         task.finish_s = max(task.finish_s, finish_s)
 
-    cdef double steps_of(self, Gang* gang, double rate, Task* task, double* finish_s) noexcept nogil:
+    cdef double steps_of(self, Job* gang, double rate, Task* task, double* finish_s) noexcept nogil:
         """Steps of one job until the round ends or it is complete; ``finish_s`` says which comes first.
 
         A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them.

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastsim_ext.rounds.share_loop import Rounds
+from fastsim_ext.rounds.share_loop import ShareLoop
 
-def arrived(run: Rounds) -> int:
+def arrived(run: ShareLoop) -> int:
     """How many jobs have arrived."""
 
-def snapshot(run: Rounds) -> tuple[dict[str, float], dict[str, bytes]]:
+def snapshot(run: ShareLoop) -> tuple[dict[str, float], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
 
-def restore(run: Rounds, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
+def restore(run: ShareLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
 
-def doubt(run: Rounds) -> None:
+def doubt(run: ShareLoop) -> None:
     """The next round asks for shares as soon as it may: another policy is at work."""

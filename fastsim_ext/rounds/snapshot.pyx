@@ -9,12 +9,12 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.random cimport Mersenne
-from fastsim_ext.rounds.candidates cimport Draft
-from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, Change, Gauge, Row
-from fastsim_ext.rounds.job_table cimport Claim, Couple, Gang, GangTable
+from fastsim_ext.rounds.candidates cimport CandidateSelection
+from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, Change, ClusterMetrics, Row
+from fastsim_ext.rounds.job_table cimport Job, JobTable, Pair, ShareAccount
 from fastsim_ext.rounds.leases cimport Leases, Task
-from fastsim_ext.rounds.round_log cimport Ledger
-from fastsim_ext.rounds.share_loop cimport AT_TOP, Rounds
+from fastsim_ext.rounds.round_log cimport RoundLog
+from fastsim_ext.rounds.share_loop cimport AT_TOP, ShareLoop
 
 
 cdef bytes raw(const void* items, int64_t count, int64_t size):
@@ -37,12 +37,12 @@ cdef void* room(void* items, int64_t count, int64_t size) except NULL:
     return more
 
 
-def arrived(Rounds run):
+def arrived(ShareLoop run):
     """How many jobs have arrived."""
     return run.table.added
 
 
-def snapshot(Rounds run):
+def snapshot(ShareLoop run):
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
     if run.stage != AT_TOP or run.ledger.waiting() or (run.gauged and run.gauge.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
@@ -55,7 +55,7 @@ def snapshot(Rounds run):
     return numbers, parts
 
 
-def restore(Rounds run, numbers, parts):
+def restore(ShareLoop run, numbers, parts):
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
     if run.rounds or run.table.added or run.n_pending:
         raise ValueError("the run has begun")
@@ -69,14 +69,14 @@ def restore(Rounds run, numbers, parts):
     run.verify()
 
 
-def doubt(Rounds run):
+def doubt(ShareLoop run):
     """The next round asks for shares as soon as it may: another policy is at work."""
     run.wanted = True
 
 
 # ---------------------------------------------------------------------- the loop
 
-cdef tuple loop_state(Rounds run):
+cdef tuple loop_state(ShareLoop run):
     numbers = {
         "now_s": run.now_s, "start_s": run.start_s, "end_s": run.end_s, "reset_s": run.reset_s,
         "next_price_s": run.next_price_s, "last_submit_s": run.last_submit_s, "rounds": run.rounds,
@@ -87,7 +87,7 @@ cdef tuple loop_state(Rounds run):
     return numbers, {"price": raw(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""}
 
 
-cdef int loop_back(Rounds run, numbers, parts) except -1:
+cdef int loop_back(ShareLoop run, numbers, parts) except -1:
     if numbers["gauged"] != run.gauged:
         raise ValueError("metrics are measured in one of both runs only")
     run.now_s, run.start_s, run.end_s = numbers["now_s"], numbers["start_s"], numbers["end_s"]
@@ -105,30 +105,30 @@ cdef int loop_back(Rounds run, numbers, parts) except -1:
 
 # ---------------------------------------------------------------------- jobs and pairs
 
-cdef tuple table_state(GangTable table):
+cdef tuple table_state(JobTable table):
     cdef int64_t w = table.width
     numbers = {"jobs": table.n, "couples": table.n_couples, "added": table.added}
     return numbers, {
-        "gangs": raw(table.gangs, table.n, sizeof(Gang)),
-        "claims": raw(table.claims, table.n * w, sizeof(Claim)),
-        "couples": raw(table.couples, table.n_couples, sizeof(Couple)),
-        "shared": raw(table.shared, table.n_couples * w, sizeof(Claim)),
+        "gangs": raw(table.gangs, table.n, sizeof(Job)),
+        "claims": raw(table.claims, table.n * w, sizeof(ShareAccount)),
+        "couples": raw(table.couples, table.n_couples, sizeof(Pair)),
+        "shared": raw(table.shared, table.n_couples * w, sizeof(ShareAccount)),
         "type_time": raw(table.type_time, w, sizeof(double)),
     }
 
 
-cdef int table_back(GangTable table, numbers, parts) except -1:
+cdef int table_back(JobTable table, numbers, parts) except -1:
     cdef int64_t w = table.width
     cdef int32_t n = numbers["jobs"]
     cdef int32_t n_couples = numbers["couples"]
-    table.gangs = <Gang*> room(table.gangs, n, sizeof(Gang))
-    table.claims = <Claim*> room(table.claims, n * w, sizeof(Claim))
-    table.couples = <Couple*> room(table.couples, n_couples, sizeof(Couple))
-    table.shared = <Claim*> room(table.shared, n_couples * w, sizeof(Claim))
-    fill(table.gangs, parts["gangs"], n, sizeof(Gang))
-    fill(table.claims, parts["claims"], n * w, sizeof(Claim))
-    fill(table.couples, parts["couples"], n_couples, sizeof(Couple))
-    fill(table.shared, parts["shared"], n_couples * w, sizeof(Claim))
+    table.gangs = <Job*> room(table.gangs, n, sizeof(Job))
+    table.claims = <ShareAccount*> room(table.claims, n * w, sizeof(ShareAccount))
+    table.couples = <Pair*> room(table.couples, n_couples, sizeof(Pair))
+    table.shared = <ShareAccount*> room(table.shared, n_couples * w, sizeof(ShareAccount))
+    fill(table.gangs, parts["gangs"], n, sizeof(Job))
+    fill(table.claims, parts["claims"], n * w, sizeof(ShareAccount))
+    fill(table.couples, parts["couples"], n_couples, sizeof(Pair))
+    fill(table.shared, parts["shared"], n_couples * w, sizeof(ShareAccount))
     fill(table.type_time, parts["type_time"], w, sizeof(double))
     table.n, table.n_couples, table.room, table.couple_room = n, n_couples, n, n_couples
     table.added = numbers["added"]
@@ -147,7 +147,7 @@ cdef tuple leases_state(Leases leases):
     }
 
 
-cdef int leases_back(Leases leases, GangTable table, numbers, parts) except -1:
+cdef int leases_back(Leases leases, JobTable table, numbers, parts) except -1:
     cdef int32_t i
     cdef const Task* task
     if not (0 <= numbers["tasks"] <= leases.gpus and 0 <= numbers["held"] <= leases.gpus):
@@ -167,24 +167,24 @@ cdef int leases_back(Leases leases, GangTable table, numbers, parts) except -1:
 
 # ---------------------------------------------------------------------- the rest
 
-cdef tuple draft_state(Draft draft):
+cdef tuple draft_state(CandidateSelection draft):
     return {}, {"shuffler": raw(&draft.shuffler, 1, sizeof(Mersenne))}
 
 
-cdef int draft_back(Draft draft, parts) except -1:
+cdef int draft_back(CandidateSelection draft, parts) except -1:
     return fill(&draft.shuffler, parts["shuffler"], 1, sizeof(Mersenne))
 
 
-cdef tuple ledger_state(Ledger ledger):
+cdef tuple ledger_state(RoundLog ledger):
     return {"gpu_drained": ledger.gpu_drained}, {}
 
 
-cdef int ledger_back(Ledger ledger, numbers) except -1:
+cdef int ledger_back(RoundLog ledger, numbers) except -1:
     ledger.gpu_drained = numbers["gpu_drained"]
     return 0
 
 
-cdef tuple gauge_state(Gauge gauge):
+cdef tuple gauge_state(ClusterMetrics gauge):
     cdef int64_t nodes = gauge.used.shape[0]
     numbers = {"gauge_turn": gauge.turn, "touched": gauge.n_touched, "finished": gauge.finished,
                "dropped": gauge.dropped, "arrived": gauge.arrived, "arrived_gpu": gauge.arrived_gpu,
@@ -203,7 +203,7 @@ cdef tuple gauge_state(Gauge gauge):
     }
 
 
-cdef int gauge_back(Gauge gauge, numbers, parts) except -1:
+cdef int gauge_back(ClusterMetrics gauge, numbers, parts) except -1:
     cdef int64_t nodes = gauge.used.shape[0]
     gauge.turn, gauge.n_touched = numbers["gauge_turn"], numbers["touched"]
     gauge.finished, gauge.dropped = numbers["finished"], numbers["dropped"]

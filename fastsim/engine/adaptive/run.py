@@ -37,7 +37,7 @@ from fastsim_ext.adaptive.learned_performance import Lessons
 from fastsim_ext.adaptive.loop import Adaptive
 from fastsim_ext.adaptive.training_job import Trainee
 from fastsim_ext.build import CHECKED
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 LOOK_ROUNDS = 64
 """Rounds between two looks at progress and Ctrl-C."""
@@ -142,7 +142,7 @@ def run_adaptive(
     *,
     until_s: float = float("inf"),
     record_tasks: bool = False,
-    gauge: Gauge | None = None,
+    gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: RoundKeeping | None = None,
     resume: RoundCheckpoint | None = None,
@@ -196,7 +196,7 @@ def begun(
     plan: AdaptivePlan,
     asked: Sequence[AdaptiveJob],
     record: bool = False,
-    gauge: Gauge | None = None,
+    gauge: ClusterMetrics | None = None,
 ) -> Rounds:
     """A run whose first round has not passed yet."""
     _check(asked, setting)

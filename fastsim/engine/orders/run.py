@@ -24,10 +24,10 @@ from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
-from fastsim_ext.rounds.cluster_metrics import Gauge
-from fastsim_ext.rounds.ordered_loop import Turns
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
+from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.ordered_snapshot import snapshot
-from fastsim_ext.rounds.server_allocation import Seats
+from fastsim_ext.rounds.server_allocation import ServerAllocation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +111,7 @@ def run_turns(
     *,
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
-    gauge: Gauge | None = None,
+    gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: RoundKeeping | None = None,
     resume: RoundCheckpoint | None = None,
@@ -137,11 +137,11 @@ def run_turns(
 
 
 def looped(
-    needs: TurnNeeds, plan: TurnPlan, options: RoundOptions, record: bool = True, gauge: Gauge | None = None
-) -> Turns:
+    needs: TurnNeeds, plan: TurnPlan, options: RoundOptions, record: bool = True, gauge: ClusterMetrics | None = None
+) -> OrderedLoop:
     """The compiled loop of a run that has not begun."""
     first, last = options.window or (0, -1)
-    return Turns(
+    return OrderedLoop(
         needs.gpus__g, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
         needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64), packed__k(needs, plan),
         mechanism=MECHANISMS.index(plan.mechanism), narrow=plan.narrow,
@@ -159,7 +159,7 @@ def packed__k(needs: TurnNeeds, plan: TurnPlan) -> npt.NDArray[np.uint8]:
 
 def room_for(needs: TurnNeeds, mechanism: str) -> npt.NDArray[np.int64]:
     """GPUs that empty servers of one model could give to jobs of each kind; 1 for a job without GPUs that fits."""
-    seats = Seats(needs.num_gpu__s, needs.cap__sr, needs.base)
+    seats = ServerAllocation(needs.num_gpu__s, needs.cap__sr, needs.base)
     need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
     return np.array(seats.rooms(needs.size__k, need), np.int64)
 

@@ -30,8 +30,8 @@ from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim_ext.rounds import ordered_snapshot
 from fastsim_ext.rounds import snapshot as round_state
-from fastsim_ext.rounds.ordered_loop import Turns
-from fastsim_ext.rounds.share_loop import Rounds
+from fastsim_ext.rounds.ordered_loop import OrderedLoop
+from fastsim_ext.rounds.share_loop import ShareLoop
 
 KIND = "fastsim.rounds"
 """What the header calls itself."""
@@ -179,10 +179,10 @@ class RoundCheckpoint:
             expected = f"{_short(self.meta['policy'])}, as before"
             raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
 
-    def restore(self, loop: Rounds | Turns) -> None:
+    def restore(self, loop: ShareLoop | OrderedLoop) -> None:
         """Put the state into a loop that has not begun."""
         try:
-            if isinstance(loop, Turns):
+            if isinstance(loop, OrderedLoop):
                 ordered_snapshot.restore(loop, self.meta["loop"], self.arrays)
             else:
                 round_state.restore(loop, self.meta["loop"], self.arrays)

@@ -11,7 +11,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
 from fastsim.hardware.mig import WHOLE
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 CORE = 2 * WHOLE
 """Milli-CPU of a core: two virtual CPUs."""
@@ -34,14 +34,14 @@ class NodeKind(NamedTuple):
 
 def gauge_of(
     cluster: Cluster, typical: TypicalPods, gpu_models: tuple[str, ...], sample_s: float, recorded: bool
-) -> Gauge:
+) -> ClusterMetrics:
     """Measures rounds on this cluster; GPUs are numbered model by model and, within a model, node by node."""
     listed = node_kinds(cluster)
     distinct = list(dict.fromkeys(listed))
     index = {kind: number for number, kind in enumerate(distinct)}
     nodes = node_of_gpu(cluster, gpu_models)
     kinds = np.array([index[kind] for kind in listed], np.int32)
-    return Gauge(nodes, kinds, _totals(distinct, typical), sample_s, recorded)
+    return ClusterMetrics(nodes, kinds, _totals(distinct, typical), sample_s, recorded)
 
 
 def totals_by_node(cluster: Cluster, typical: TypicalPods) -> list[npt.NDArray[np.int64]]:

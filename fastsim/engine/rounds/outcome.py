@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import RoundOptions, Setting
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +41,7 @@ class RoundRun:
     """By GPU, seconds at work."""
     gpus__g: tuple[int, ...]
     solver_s: float = 0.0
-    gauge: Gauge | None = None
+    gauge: ClusterMetrics | None = None
     spoilt_gpu_s: float | None = None
     """GPU seconds that restarts took; None of a run without rounds."""
     even: ClassVar[bool] = False

@@ -22,8 +22,8 @@ from fastsim.engine.shares.plan import RoundPlan
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
-from fastsim_ext.rounds.cluster_metrics import Gauge
-from fastsim_ext.rounds.share_loop import Rounds
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
+from fastsim_ext.rounds.share_loop import ShareLoop
 from fastsim_ext.rounds.snapshot import doubt, snapshot
 
 
@@ -99,7 +99,7 @@ def run_rounds(
     gpus_per_server: tuple[int, ...] = (),
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
-    gauge: Gauge | None = None,
+    gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: RoundKeeping | None = None,
     resume: RoundCheckpoint | None = None,
@@ -122,11 +122,16 @@ def run_rounds(
 
 
 def _loop(
-    setting: Setting, plan: RoundPlan, options: RoundOptions, gpus: tuple[int, ...], record: bool, gauge: Gauge | None
-) -> Rounds:
+    setting: Setting,
+    plan: RoundPlan,
+    options: RoundOptions,
+    gpus: tuple[int, ...],
+    record: bool,
+    gauge: ClusterMetrics | None,
+) -> ShareLoop:
     fastest = [setting.gpu_models.index(m) for m in setting.oracle.fastest_first if m in setting.gpu_models]
     first, last = options.window or (0, -1)
-    return Rounds(
+    return ShareLoop(
         gpus, setting.oracle.alone__kg, setting.oracle.shared__kkg, fastest,
         random.Random(setting.seed + 5).getstate()[1],  # the stream the original gives to its shuffler
         round_s=options.round_s, realloc_s=options.gap_s(plan), restart_s=options.restart_s, until_s=options.until_s,

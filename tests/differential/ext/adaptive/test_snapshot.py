@@ -26,7 +26,7 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.served import ORDERS, Served
 from fastsim.policies.adaptive.sia import Sia
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 
@@ -37,11 +37,11 @@ POLICIES = (
 SETTING = adaptive_setting()
 
 
-def gauge() -> Gauge:
+def gauge() -> ClusterMetrics:
     """Measures what a toy says: quantity k of a node is k for each of its GPUs that is in use."""
     sizes = [gpus for group in SETTING.groups for gpus in group.gpus__n]
     totals = np.arange(9)[None, :, None] * np.arange(18)[None, None, :]
-    return Gauge(
+    return ClusterMetrics(
         np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), np.zeros(len(sizes), np.int32),
         totals.astype(np.int64), 500.0, True,
     )  # fmt: skip

@@ -16,18 +16,18 @@ from fastsim.engine.orders.run import TurnRun, run_turns
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from tests.differential.ext.rounds.test_snapshot import LAST
 from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 
 
-def gauge(case: Case) -> Gauge:
+def gauge(case: Case) -> ClusterMetrics:
     """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
     totals[0, 1] = np.arange(18)
-    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
+    return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> TurnRun:

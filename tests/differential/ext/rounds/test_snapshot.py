@@ -17,7 +17,7 @@ from fastsim.engine.rounds.outcome import RoundRun
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
-from fastsim_ext.rounds.cluster_metrics import Gauge
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from tests.differential.ext.rounds.test_rounds import Case, cases
 from tests.strategies import scenarios_per_run
 
@@ -25,12 +25,12 @@ LAST = [name for name in GANG.names or () if name not in ("place", "task", "take
 """Fields of a job that mean something after the run."""
 
 
-def gauge(case: Case) -> Gauge:
+def gauge(case: Case) -> ClusterMetrics:
     """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
     totals[0, 1] = np.arange(18)
-    return Gauge(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
+    return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> RoundRun:

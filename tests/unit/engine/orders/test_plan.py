@@ -16,11 +16,11 @@ def test_terms_have_numbers_and_signs() -> None:
 
 
 def test_the_compiled_loop_knows_as_many() -> None:
-    from fastsim_ext.rounds.ordered_jobs import StakeTable
+    from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
 
-    StakeTable([(0, 1.0)] * MOST_TERMS, memoryview(b"").cast("d"))
+    OrderedJobTable([(0, 1.0)] * MOST_TERMS, memoryview(b"").cast("d"))
     with pytest.raises(ValueError, match="5 terms, expected 1 to 4"):
-        StakeTable([(0, 1.0)] * (MOST_TERMS + 1), memoryview(b"").cast("d"))
+        OrderedJobTable([(0, 1.0)] * (MOST_TERMS + 1), memoryview(b"").cast("d"))
     assert len(set(TERMS)) == 13 and len(MECHANISMS) == 4
 
 

@@ -143,9 +143,9 @@ def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
 
 
 def test_a_state_is_only_there_between_rounds(path: Path) -> None:
-    from fastsim_ext.rounds.share_loop import Rounds
+    from fastsim_ext.rounds.share_loop import ShareLoop
 
-    run = Rounds(
+    run = ShareLoop(
         (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,
         until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 7, pairs=False, shuffled=False,
         strict=False, one_line=False,

@@ -54,10 +54,10 @@ def test_classes_and_power_are_those_by_hand(data: st.DataObject) -> None:
 
 
 def test_the_gauge_needs_every_quantity() -> None:
-    from fastsim_ext.rounds.cluster_metrics import Gauge
+    from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
     with pytest.raises(ValueError, match="quantities"):
-        Gauge(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 2, 3), np.int64), 0.0, True)
+        ClusterMetrics(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 2, 3), np.int64), 0.0, True)
     gauge = gauge_of(CLUSTER, TypicalPods.of(JOBS), ("k80", "p100", "v100"), 0.0, True)
     assert gauge.verify() == 0
 
