@@ -15,7 +15,7 @@ from fastsim.policies.deciders.sia_program import Wishes, best_choices
 from fastsim.policies.deciders.sia_values import NONE, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from fastsim_ext.adaptive.fitness import evaluated
-from fastsim_ext.adaptive.genetic_operators import Breeder
+from fastsim_ext.adaptive.genetic_operators import GeneticOperators
 
 PERF = Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5)
 GROUPS = (NodeGroup("aws", 6, 4), NodeGroup("dgx-ext", 2, 8), NodeGroup("rtx", 3, 8))
@@ -64,7 +64,7 @@ def bench_generation(timed: Timed) -> None:
     """Mutation, repair and fitness of 100 allocations of 16 nodes to 16 jobs."""
     jobs, nodes, node_gpus = 16, 16, 4
     _, key, used, *_ = np.random.RandomState(1).get_state()
-    breeder = Breeder(jobs, nodes, node_gpus, np.array(key, np.uint32), int(used))
+    breeder = GeneticOperators(jobs, nodes, node_gpus, np.array(key, np.uint32), int(used))
     state = np.zeros((POPULATION, jobs, nodes), np.int8)
     base, speedup = state[0].copy(), np.random.RandomState(2).random_sample((jobs, 2, nodes * node_gpus + 1))
     most, least = np.full(jobs, 16, np.int32), np.zeros(jobs, np.int32)

@@ -6,7 +6,7 @@ import numpy.typing as npt
 States = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int32]
 
-class Breeder:
+class GeneticOperators:
     """The operators on arrays, and the stream of random numbers they share; sizes are those of one search."""
 
     def __init__(self, jobs: int, nodes: int, node_gpus: int, key: npt.NDArray[np.uint32], used: int) -> None: ...

@@ -292,7 +292,7 @@ cdef void breed_free(Room* room) noexcept nogil:
     free(room.draw__n)
 
 
-cdef class Breeder:
+cdef class GeneticOperators:
     """The operators on arrays, and the stream of random numbers they share; sizes are those of one search."""
 
     cdef Flow flow

@@ -6,7 +6,7 @@ from fastsim_ext.adaptive.genetic_operators cimport Room
 from fastsim_ext.adaptive.pareto_fronts cimport FrontRoom
 from fastsim_ext.numpy_random cimport Flow
 
-cdef struct Herd:
+cdef struct Population:
     int size                 # states that live on
     int cells                # of a state
     int alive                # states of the herd, which come first
@@ -35,8 +35,8 @@ cdef struct Rules:           # what a state may be
 cdef class Search:
     cdef Flow flow
     cdef readonly int size
-    cdef object first(self, Herd* herd, int jobs, int nodes)
+    cdef object first(self, Population* herd, int jobs, int nodes)
 
-cdef void genetic_born(Flow* flow, Herd* herd, const Judge* judge, const Rules* rules, Room* breed,
+cdef void genetic_born(Flow* flow, Population* herd, const Judge* judge, const Rules* rules, Room* breed,
                        FitnessRoom* fit) noexcept nogil
-cdef void genetic_survived(Flow* flow, Herd* herd, FrontRoom* fronts, int size) noexcept nogil
+cdef void genetic_survived(Flow* flow, Population* herd, FrontRoom* fronts, int size) noexcept nogil

@@ -41,7 +41,7 @@ cdef void genetic_shuffled(Flow* flow, int32_t* items, int count) noexcept nogil
         items[i], items[j] = items[j], items[i]
 
 
-cdef inline int32_t winner(Flow* flow, const Herd* herd, int32_t a, int32_t b) noexcept nogil:
+cdef inline int32_t winner(Flow* flow, const Population* herd, int32_t a, int32_t b) noexcept nogil:
     """The one that beats the other, or is less crowded; or either."""
     cdef bint better = herd.loss__p[a] < herd.loss__p[b] or herd.waste__p[a] < herd.waste__p[b]
     cdef bint worse = herd.loss__p[b] < herd.loss__p[a] or herd.waste__p[b] < herd.waste__p[a]
@@ -52,7 +52,7 @@ cdef inline int32_t winner(Flow* flow, const Herd* herd, int32_t a, int32_t b) n
     return b if flow_upto(flow, 1) else a
 
 
-cdef void genetic_children(Flow* flow, Herd* herd, int couples, const Judge* judge, const Rules* rules,
+cdef void genetic_children(Flow* flow, Population* herd, int couples, const Judge* judge, const Rules* rules,
                            Room* breed) noexcept nogil:
     """Two children of each couple: exchanged, changed, repaired."""
     cdef size_t bytes = herd.cells
@@ -92,7 +92,7 @@ cdef uint64_t genetic_mark(const int8_t* state__jn, int cells) noexcept nogil:
     return mark ^ (mark >> 32)
 
 
-cdef void genetic_known(Herd* herd) noexcept nogil:
+cdef void genetic_known(Population* herd) noexcept nogil:
     """Find those who are alive by their marks from now on."""
     cdef int at, slot
     memset(herd.known__h, -1, herd.slots * sizeof(int32_t))
@@ -103,7 +103,7 @@ cdef void genetic_known(Herd* herd) noexcept nogil:
         herd.known__h[slot] = at
 
 
-cdef bint genetic_joined(Herd* herd, const int8_t* state__jn) noexcept nogil:
+cdef bint genetic_joined(Population* herd, const int8_t* state__jn) noexcept nogil:
     """Take a state in behind the others, unless one of them is the same."""
     cdef uint64_t mark = genetic_mark(state__jn, herd.cells)
     cdef int slot = mark & (herd.slots - 1), here = herd.alive + herd.born, at = herd.known__h[slot]
@@ -119,7 +119,7 @@ cdef bint genetic_joined(Herd* herd, const int8_t* state__jn) noexcept nogil:
     return True
 
 
-cdef void genetic_judged(Herd* herd, const Judge* judge, FitnessRoom* fit) noexcept nogil:
+cdef void genetic_judged(Population* herd, const Judge* judge, FitnessRoom* fit) noexcept nogil:
     """The values of the newborn."""
     cdef int at
     for at in range(herd.alive, herd.alive + herd.born):
@@ -127,7 +127,7 @@ cdef void genetic_judged(Herd* herd, const Judge* judge, FitnessRoom* fit) noexc
         herd.loss__p[at], herd.waste__p[at] = -herd.loss__p[at], -herd.waste__p[at]
 
 
-cdef void genetic_born(Flow* flow, Herd* herd, const Judge* judge, const Rules* rules, Room* breed,
+cdef void genetic_born(Flow* flow, Population* herd, const Judge* judge, const Rules* rules, Room* breed,
                        FitnessRoom* fit) noexcept nogil:
     """As many new states as live in a herd, or as many as are found."""
     cdef int _, couples, at
@@ -147,7 +147,7 @@ cdef void genetic_born(Flow* flow, Herd* herd, const Judge* judge, const Rules* 
 
 # ---------------------------------------------------------------------- survival
 
-cdef int genetic_chosen(Flow* flow, Herd* herd, int32_t* member, int count, int wanted,
+cdef int genetic_chosen(Flow* flow, Population* herd, int32_t* member, int count, int wanted,
                         FrontRoom* fronts) noexcept nogil:
     """Put the least crowded members of a front first; the same ones in a drawn order."""
     cdef int at
@@ -160,7 +160,7 @@ cdef int genetic_chosen(Flow* flow, Herd* herd, int32_t* member, int count, int 
     return wanted
 
 
-cdef void genetic_survived(Flow* flow, Herd* herd, FrontRoom* fronts, int size) noexcept nogil:
+cdef void genetic_survived(Flow* flow, Population* herd, FrontRoom* fronts, int size) noexcept nogil:
     """Let ``size`` states live on, front after front; their values move with them."""
     cdef int all_of_them = herd.alive + herd.born
     cdef int front, start = 0, count, at, lives = 0, wanted = min(size, all_of_them)
@@ -198,7 +198,7 @@ cdef void genetic_sorted(double* value, const int32_t* order, int count, double*
 
 # ---------------------------------------------------------------------- the search
 
-cdef int genetic_reserve(Herd* herd, int size, int cells) except -1 nogil:
+cdef int genetic_reserve(Population* herd, int size, int cells) except -1 nogil:
     """Make room; ``genetic_free`` gives it back, also after a failure."""
     herd.size, herd.cells, herd.alive, herd.born = size, cells, 0, 0
     herd.slots = 4
@@ -224,7 +224,7 @@ cdef int genetic_reserve(Herd* herd, int size, int cells) except -1 nogil:
     return 0
 
 
-cdef void genetic_free(Herd* herd) noexcept nogil:
+cdef void genetic_free(Population* herd) noexcept nogil:
     """Give the room back."""
     free(herd.state__pjn)
     free(herd.next__pjn)
@@ -236,7 +236,7 @@ cdef void genetic_free(Herd* herd) noexcept nogil:
     free(herd.flag__pjn)
 
 
-cdef int genetic_searched(Flow* flow, Herd* herd, const Judge* judge, const Rules* rules, int states,
+cdef int genetic_searched(Flow* flow, Population* herd, const Judge* judge, const Rules* rules, int states,
                           int generations) except -1 nogil:
     """Let a herd live for some generations; its first ``states`` children are those it begins with."""
     cdef Room breed
@@ -282,7 +282,7 @@ cdef class Search:
         The search begins with the given states, ``base`` is what jobs have; the rest is told in ``fitness``.
         """
         cdef int states = <int> state__pjn.shape[0], jobs = <int> base__jn.shape[0], nodes = <int> base__jn.shape[1]
-        cdef Herd herd
+        cdef Population herd
         cdef Judge judge
         cdef Rules rules
         if (not 1 <= states <= self.size or jobs < 1 or nodes < 1
@@ -306,7 +306,7 @@ cdef class Search:
         finally:
             genetic_free(&herd)
 
-    cdef object first(self, Herd* herd, int jobs, int nodes):
+    cdef object first(self, Population* herd, int jobs, int nodes):
         """The states on the first front with their values."""
         import numpy as np
         cdef int at, count = 0

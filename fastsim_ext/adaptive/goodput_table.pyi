@@ -7,7 +7,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.uint8]
 
-class Offers:
+class GoodputTable:
     """Configurations ``q`` on groups ``g``, and what is known of applications ``a`` there.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many

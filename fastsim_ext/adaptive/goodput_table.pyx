@@ -17,7 +17,7 @@ cdef float LEAST = 1e-4                 # of what a job cannot have, or knows no
 
 
 @cython.final
-cdef class Offers:
+cdef class GoodputTable:
     """Configurations ``q`` on groups ``g``, and what is known of applications ``a`` there.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many
@@ -37,7 +37,7 @@ cdef class Offers:
         ``known`` says on which groups a job has run, ``most`` how many replicas it may have there, ``batch`` is the
         most samples of a step, and all of them if the job is not ``tuned``.
         """
-        cdef Asker job
+        cdef JobView job
         cdef Py_ssize_t j
         if not self.columns or not self.groups:
             return
@@ -50,7 +50,7 @@ cdef class Offers:
                 self.fill(&job, &row__jq[j, 0])
 
     @cython.cdivision(True)
-    cdef void fill(self, const Asker* job, float* row) noexcept nogil:
+    cdef void fill(self, const JobView* job, float* row) noexcept nogil:
         """One row: what is measured or projected, so that the worst of it is one replica; else one replica is one."""
         cdef int teacher = NONE, g, q
         cdef int64_t stages, unit = 1
@@ -80,7 +80,7 @@ cdef class Offers:
             if row[q] < LEAST:
                 row[q] = LEAST
 
-    cdef bint seeded(self, const Asker* job, int group, int teacher) noexcept nogil:
+    cdef bint seeded(self, const JobView* job, int group, int teacher) noexcept nogil:
         """Whether something is known of a group: measured or projected, and a configuration there is allowed."""
         cdef int source = group if job.known__g[group] else teacher, q
         if source == NONE or (source != group and isnan(self.ratio__agg[job.app, group, source])):
@@ -91,13 +91,13 @@ cdef class Offers:
         return False
 
     @cython.cdivision(True)
-    cdef bint allowed(self, const Asker* job, int q) noexcept nogil:
+    cdef bint allowed(self, const JobView* job, int q) noexcept nogil:
         """Whether a job may have a configuration."""
         cdef int64_t g = self.group__q[q], stages = self.stages__ag[job.app, g]
         return self.gpus__q[q] <= job.most__g[g] * stages and self.gpus__q[q] % stages == 0
 
     @cython.cdivision(True)
-    cdef bint fill_group(self, const Asker* job, int group, int source, float* row) noexcept nogil:
+    cdef bint fill_group(self, const JobView* job, int group, int source, float* row) noexcept nogil:
         """The goodput of a group's configurations, from what was learned of ``source``; whether there is any."""
         cdef Grid grid
         cdef int64_t nodes, per_node
@@ -120,7 +120,7 @@ cdef class Offers:
             row[q] = <float> found
         return True
 
-    cdef double worth(self, const Asker* job, int source, int64_t nodes, int64_t replicas, Grid* grid) noexcept nogil:
+    cdef double worth(self, const JobView* job, int source, int64_t nodes, int64_t replicas, Grid* grid) noexcept nogil:
         """Goodput by what was learned of one group."""
         cdef int64_t stages = self.stages__ag[job.app, source]
         cdef Limits limits

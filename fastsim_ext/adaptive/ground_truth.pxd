@@ -5,7 +5,7 @@ from fastsim_ext.adaptive.goodput cimport Grid
 
 
 @cython.final
-cdef class Course:
+cdef class TrainingCurveTable:
     cdef readonly object curve
     cdef const double[::1] progress__e             # after so many epochs, iterations of the initial batch size
     cdef const double[::1] batch__b                # recorded batch sizes, samples
@@ -16,7 +16,7 @@ cdef class Course:
 
 
 @cython.final
-cdef class Site:
+cdef class PlacedStepTimes:
     cdef readonly object times, ring
     cdef readonly int64_t group, nodes, gpus, replicas, stages
     cdef readonly int64_t low, high                # samples that a GPU takes at once here

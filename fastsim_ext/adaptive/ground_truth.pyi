@@ -19,7 +19,7 @@ class _StepTimes(Protocol):
     stages: int
     def seconds(self, placement: tuple[int, ...], atomic: int, /) -> tuple[float, float]: ...
 
-class Course:
+class TrainingCurveTable:
     """A recorded training curve as tables."""
 
     curve: _TrainingCurve
@@ -30,7 +30,7 @@ class Course:
         self, curve: _TrainingCurve, progress__e: Floats, batch__b: Floats, sqr__eb: Floats, var__eb: Floats
     ) -> None: ...
 
-class Site:
+class PlacedStepTimes:
     """A placement of one application on one group of nodes; a GPU takes ``low`` to ``high`` samples at once."""
 
     times: _StepTimes

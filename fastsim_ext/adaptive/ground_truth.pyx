@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 
 @cython.final
-cdef class Course:
+cdef class TrainingCurveTable:
     """A recorded training curve as tables."""
 
     def __init__(self, curve, progress__e, batch__b, sqr__eb, var__eb):
@@ -38,7 +38,7 @@ cdef class Course:
 
 
 @cython.final
-cdef class Site:
+cdef class PlacedStepTimes:
     """A placement of one application on one group of nodes; a GPU takes ``low`` to ``high`` samples at once."""
 
     def __init__(self, int64_t group, ring, times, int64_t high, int64_t seen, step_s, sync_s):

@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.goodput cimport Perf
 
-cdef struct Lesson:      # all measurements from the root to here
+cdef struct Measurements:      # all measurements from the root to here
     int32_t parent       # the same without the last one; the root is its own
     int32_t most_replicas
     int64_t nodes, replicas, atomic    # of the last measurement
@@ -12,10 +12,10 @@ cdef struct Lesson:      # all measurements from the root to here
 
 
 @cython.final
-cdef class Lessons:
+cdef class LearnedPerformance:
     cdef object fit
     cdef dict known
-    cdef Lesson* rows
+    cdef Measurements* rows
     cdef readonly int32_t n
     cdef int32_t room
     cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 Measurement = tuple[int, int, int, float, float]
 
-class Lessons:
+class LearnedPerformance:
     """The tree; ``fit`` makes seven parameters from measurements (nodes, replicas, samples, turn and step seconds)."""
 
     n: int

@@ -11,13 +11,13 @@ from fastsim_ext.memory cimport memory_grown
 
 
 @cython.final
-cdef class Lessons:
+cdef class LearnedPerformance:
     """The tree; ``fit`` makes seven parameters from measurements (nodes, replicas, samples, turn and step seconds)."""
 
     def __cinit__(self, fit):
         self.fit, self.known = fit, {}
         self.room = 64
-        self.rows = <Lesson*> memory_grown(NULL, self.room, sizeof(Lesson))
+        self.rows = <Measurements*> memory_grown(NULL, self.room, sizeof(Measurements))
         self.rows[0].parent, self.rows[0].most_replicas = 0, 0
         self.n = 1
 
@@ -26,7 +26,7 @@ cdef class Lessons:
 
     cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept:
         """Whether this configuration was measured already."""
-        cdef const Lesson* at
+        cdef const Measurements* at
         while lesson:
             at = &self.rows[lesson]
             if at.atomic == atomic and at.replicas == replicas and at.nodes == nodes:
@@ -45,9 +45,9 @@ cdef class Lessons:
 
     cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
                        double step_s, bint fitted) except -1:
-        cdef Lesson* new
+        cdef Measurements* new
         if self.n == self.room:
-            self.rows = <Lesson*> memory_grown(self.rows, 2 * self.room, sizeof(Lesson))
+            self.rows = <Measurements*> memory_grown(self.rows, 2 * self.room, sizeof(Measurements))
             self.room *= 2
         new = &self.rows[self.n]
         new.parent, new.nodes, new.replicas, new.atomic = lesson, nodes, replicas, atomic
@@ -75,7 +75,7 @@ cdef class Lessons:
 
     def measurements(self, int32_t lesson):
         """All measurements of a lesson, first one first."""
-        cdef const Lesson* at
+        cdef const Measurements* at
         found = []
         while lesson:
             at = &self.rows[lesson]

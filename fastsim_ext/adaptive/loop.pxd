@@ -1,12 +1,12 @@
 # Rounds of adaptive jobs: who trains, who comes, who has which GPUs.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.adaptive.training_job cimport Trainee
+from fastsim_ext.adaptive.training_job cimport TrainingJob
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 
 
 @cython.final
-cdef class Adaptive:
+cdef class AdaptiveLoop:
     cdef readonly list active, gone
     cdef readonly ClusterMetrics gauge
     cdef list pending                  # jobs to come, the next one last
@@ -20,7 +20,7 @@ cdef class Adaptive:
     cdef bint recorded
     cdef readonly list moments, gpus   # what ran in each round, and GPUs that were new to their jobs
     cdef int64_t first_moment          # of this round
-    cdef int depart(self, Trainee job) except -1
+    cdef int depart(self, TrainingJob job) except -1
     cdef int release(self, object job) except -1
     cdef object take(self, object nodes)
     cdef int measure(self, int64_t running) except -1

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim_ext.adaptive.ground_truth import Site
-from fastsim_ext.adaptive.training_job import Trainee
+from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
+from fastsim_ext.adaptive.training_job import TrainingJob
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
-class Adaptive:
+class AdaptiveLoop:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
-    active: list[Trainee]
-    gone: list[Trainee]
+    active: list[TrainingJob]
+    gone: list[TrainingJob]
     gauge: ClusterMetrics | None
     busy_s: Any
     now_s: float
@@ -29,7 +29,7 @@ class Adaptive:
         """Jobs that have not come yet."""
     def __init__(
         self,
-        jobs: Sequence[Trainee],
+        jobs: Sequence[TrainingJob],
         round_s: float,
         base__n: npt.NDArray[np.int32],
         recorded: bool,
@@ -37,7 +37,7 @@ class Adaptive:
     ) -> None: ...
     def work(self) -> None:
         """Let a round pass: jobs train, those that are done leave, others come."""
-    def settle(self, sites: Sequence[Site | None], nodes: Sequence[tuple[int, ...]]) -> None:
+    def settle(self, sites: Sequence[PlacedStepTimes | None], nodes: Sequence[tuple[int, ...]]) -> None:
         """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
     def verify(self) -> None:
         """Every GPU that is owned is held by one job."""

@@ -8,14 +8,14 @@ import numpy as np
 cimport cython
 from libc.math cimport ceil, isnan
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.adaptive.training_job cimport Trainee
+from fastsim_ext.adaptive.training_job cimport TrainingJob
 
 cdef enum:               # places in a moment, as fastsim.engine.rounds.records.MOMENT
     FINISH = 4
 
 
 @cython.final
-cdef class Adaptive:
+cdef class AdaptiveLoop:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
     def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics gauge):
@@ -28,7 +28,7 @@ cdef class Adaptive:
         self.busy_s = np.zeros(base__n[nodes])
         self.used__n = np.zeros(nodes + 1, np.int32)
         if self.pending:  # rounds before the one that ends with the first arrival are left out
-            self.now_s = (ceil((<Trainee> jobs[0]).submit_s / round_s) - 1) * round_s
+            self.now_s = (ceil((<TrainingJob> jobs[0]).submit_s / round_s) - 1) * round_s
 
     @property
     def expected(self):
@@ -37,7 +37,7 @@ cdef class Adaptive:
 
     def work(self):
         """Let a round pass: jobs train, those that are done leave, others come."""
-        cdef Trainee job
+        cdef TrainingJob job
         cdef double end_s = self.now_s + self.round_s
         cdef double spent_s, finish_s
         cdef int64_t at = self.first_moment
@@ -63,7 +63,7 @@ cdef class Adaptive:
             self.gone.append(job)
         self.active = staying
         self.now_s = end_s
-        while self.pending and (<Trainee> self.pending[len(self.pending) - 1]).submit_s <= end_s:
+        while self.pending and (<TrainingJob> self.pending[len(self.pending) - 1]).submit_s <= end_s:
             job = self.pending.pop()
             job.clock_s = end_s
             self.active.append(job)
@@ -74,7 +74,7 @@ cdef class Adaptive:
 
     def settle(self, sites, nodes):
         """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
-        cdef Trainee job
+        cdef TrainingJob job
         cdef int64_t running = 0, active = len(self.active)
         for job, place in zip(self.active, nodes, strict=True):
             if job.id in self.held and self.held[job.id][0] != place:
@@ -105,7 +105,7 @@ cdef class Adaptive:
         if self.gauge is not None and (active or self.pending):
             self.measure(running)
 
-    cdef int depart(self, Trainee job) except -1:
+    cdef int depart(self, TrainingJob job) except -1:
         """Tell the metrics that a job is done, and which GPUs it frees."""
         cdef int32_t[::1] gpus = np.array(self.held[job.id][1] if job.id in self.held else (), np.int32)
         cdef int32_t count = <int32_t> gpus.shape[0]

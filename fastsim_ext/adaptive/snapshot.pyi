@@ -3,17 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastsim_ext.adaptive.ground_truth import Site
-from fastsim_ext.adaptive.learned_performance import Lessons
-from fastsim_ext.adaptive.loop import Adaptive
+from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
+from fastsim_ext.adaptive.learned_performance import LearnedPerformance
+from fastsim_ext.adaptive.loop import AdaptiveLoop
 
-def snapshot(run: Adaptive, lessons: Lessons) -> tuple[dict[str, Any], dict[str, bytes]]:
+def snapshot(run: AdaptiveLoop, lessons: LearnedPerformance) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs."""
 
 def restore(
-    run: Adaptive, lessons: Lessons, sites: Mapping[int, Site], numbers: Mapping[str, Any], parts: Mapping[str, Any]
+    run: AdaptiveLoop,
+    lessons: LearnedPerformance,
+    sites: Mapping[int, PlacedStepTimes],
+    numbers: Mapping[str, Any],
+    parts: Mapping[str, Any],
 ) -> None:
     """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
 
-def recorded_again(run: Adaptive, moments: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
+def recorded_again(run: AdaptiveLoop, moments: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
     """Take back what was recorded so far."""

@@ -5,14 +5,14 @@ a lesson hangs on all measurements before it. ``tests/style/test_saved_fields.py
 """
 
 from libc.stdint cimport int32_t
-from fastsim_ext.adaptive.learned_performance cimport Lesson, Lessons
-from fastsim_ext.adaptive.loop cimport Adaptive
-from fastsim_ext.adaptive.training_job cimport Trainee
+from fastsim_ext.adaptive.learned_performance cimport LearnedPerformance, Measurements
+from fastsim_ext.adaptive.loop cimport AdaptiveLoop
+from fastsim_ext.adaptive.training_job cimport TrainingJob
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.snapshot cimport fill, gauge_back, gauge_state, raw
 
 
-def snapshot(Adaptive run, Lessons lessons):
+def snapshot(AdaptiveLoop run, LearnedPerformance lessons):
     """(numbers, bytes) by name: all that ``restore`` needs."""
     numbers, parts = {}, {}
     for more_numbers, more_parts in (loop_state(run), lessons_state(lessons),
@@ -25,14 +25,14 @@ def snapshot(Adaptive run, Lessons lessons):
     return numbers, parts
 
 
-def restore(Adaptive run, Lessons lessons, sites, numbers, parts):
+def restore(AdaptiveLoop run, LearnedPerformance lessons, sites, numbers, parts):
     """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
-    cdef Trainee job
+    cdef TrainingJob job
     cdef Py_ssize_t at = 0, here, size = sizeof(Trained)
     if run.rounds or len(run.active) or (run.gauge is not None) != numbers["gauged"]:
         raise ValueError("the run has begun, or metrics are measured in one of both runs only")
     lessons_back(lessons, numbers, parts)
-    jobs = {(<Trainee> job).id: job for job in run.pending}
+    jobs = {(<TrainingJob> job).id: job for job in run.pending}
     for ids, arrived in ((numbers["active"], run.active), (numbers["gone"], run.gone)):
         for id in ids:
             job = jobs.pop(id)
@@ -53,7 +53,7 @@ def restore(Adaptive run, Lessons lessons, sites, numbers, parts):
 
 # ---------------------------------------------------------------------- the loop
 
-cdef tuple loop_state(Adaptive run):
+cdef tuple loop_state(AdaptiveLoop run):
     numbers = {
         "now_s": run.now_s, "rounds": run.rounds, "max_active": run.max_active, "job_rounds": run.job_rounds,
         "quiet": run.quiet, "first_moment": run.first_moment, "gauged": run.gauge is not None,
@@ -64,7 +64,7 @@ cdef tuple loop_state(Adaptive run):
     return numbers, {"busy_s": raw(&run.busy_s[0], run.busy_s.shape[0], sizeof(double))}
 
 
-cdef int loop_back(Adaptive run, numbers, parts) except -1:
+cdef int loop_back(AdaptiveLoop run, numbers, parts) except -1:
     cdef int32_t node, gpu
     run.now_s, run.rounds, run.max_active = numbers["now_s"], numbers["rounds"], numbers["max_active"]
     run.job_rounds, run.quiet, run.first_moment = numbers["job_rounds"], numbers["quiet"], numbers["first_moment"]
@@ -79,7 +79,7 @@ cdef int loop_back(Adaptive run, numbers, parts) except -1:
     return 0
 
 
-def recorded_again(Adaptive run, moments, gpus):
+def recorded_again(AdaptiveLoop run, moments, gpus):
     """Take back what was recorded so far."""
     run.moments += [list(at) for at in moments]
     run.gpus += gpus
@@ -87,7 +87,7 @@ def recorded_again(Adaptive run, moments, gpus):
 
 # ---------------------------------------------------------------------- jobs and what they know
 
-cdef bytes trainee_state(Trainee job):
+cdef bytes trainee_state(TrainingJob job):
     cdef Trained all
     all.id, all.atomic, all.accum, all.epoch, all.restarts = job.id, job.atomic, job.accum, job.epoch, job.restarts
     all.rounds, all.present, all.crowd, all.samples = job.rounds, job.present, job.crowd, job.samples
@@ -99,7 +99,7 @@ cdef bytes trainee_state(Trainee job):
     return raw(&all, 1, sizeof(Trained))
 
 
-cdef int trainee_back(Trainee job, part) except -1:
+cdef int trainee_back(TrainingJob job, part) except -1:
     cdef Trained all
     fill(&all, part, 1, sizeof(Trained))
     if all.id != job.id:
@@ -114,11 +114,11 @@ cdef int trainee_back(Trainee job, part) except -1:
     return 0
 
 
-cdef bytes lesson_state(Trainee job):
+cdef bytes lesson_state(TrainingJob job):
     return raw(&job.lesson__g[0], job.lesson__g.shape[0], sizeof(int32_t))
 
 
-cdef int lesson_back(Trainee job, Lessons lessons, part) except -1:
+cdef int lesson_back(TrainingJob job, LearnedPerformance lessons, part) except -1:
     cdef int32_t lesson
     fill(&job.lesson__g[0], part, job.lesson__g.shape[0], sizeof(int32_t))
     for lesson in job.lesson__g:
@@ -127,19 +127,19 @@ cdef int lesson_back(Trainee job, Lessons lessons, part) except -1:
     return 0
 
 
-cdef tuple lessons_state(Lessons lessons):
-    return {"lessons": lessons.n}, {"lessons": raw(lessons.rows, lessons.n, sizeof(Lesson))}
+cdef tuple lessons_state(LearnedPerformance lessons):
+    return {"lessons": lessons.n}, {"lessons": raw(lessons.rows, lessons.n, sizeof(Measurements))}
 
 
-cdef int lessons_back(Lessons lessons, numbers, parts) except -1:
+cdef int lessons_back(LearnedPerformance lessons, numbers, parts) except -1:
     cdef int32_t n = numbers["lessons"], i
     cdef int32_t taught = lessons.n                   # before any job trained: nobody comes to these by training
-    cdef const Lesson* at
+    cdef const Measurements* at
     if n < taught:
         raise ValueError(f"{n} lessons, expected {taught} or more")
-    lessons.rows = <Lesson*> memory_grown(lessons.rows, max(n, lessons.room), sizeof(Lesson))
+    lessons.rows = <Measurements*> memory_grown(lessons.rows, max(n, lessons.room), sizeof(Measurements))
     lessons.room = max(n, lessons.room)
-    fill(lessons.rows, parts["lessons"], n, sizeof(Lesson))
+    fill(lessons.rows, parts["lessons"], n, sizeof(Measurements))
     lessons.n = n
     for i in range(taught, n):
         at = &lessons.rows[i]

@@ -2,16 +2,16 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.goodput cimport Noise
-from fastsim_ext.adaptive.ground_truth cimport Course, Site
-from fastsim_ext.adaptive.learned_performance cimport Lessons
+from fastsim_ext.adaptive.ground_truth cimport PlacedStepTimes, TrainingCurveTable
+from fastsim_ext.adaptive.learned_performance cimport LearnedPerformance
 
 
 @cython.final
-cdef class Trainee:
+cdef class TrainingJob:
     cdef readonly int64_t id
-    cdef Course course
-    cdef Lessons lessons
-    cdef readonly Site site                        # None = no GPUs
+    cdef TrainingCurveTable course
+    cdef LearnedPerformance lessons
+    cdef readonly PlacedStepTimes site                        # None = no GPUs
     cdef readonly int32_t[::1] lesson__g           # what it has learned of each group of nodes
     cdef readonly int64_t batch, gpus_asked        # what its user asked for, samples and GPUs
     cdef readonly bint tuned, merged, noisy
@@ -30,4 +30,4 @@ cdef class Trainee:
     cdef void hold(self, double seconds) noexcept
     cdef void stay(self, double now_s) noexcept
     cdef void wait(self, double now_s) noexcept
-    cdef void move(self, Site site, double now_s) noexcept
+    cdef void move(self, PlacedStepTimes site, double now_s) noexcept

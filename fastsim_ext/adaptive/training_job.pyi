@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim_ext.adaptive.ground_truth import Course, Site
-from fastsim_ext.adaptive.learned_performance import Lessons
+from fastsim_ext.adaptive.ground_truth import PlacedStepTimes, TrainingCurveTable
+from fastsim_ext.adaptive.learned_performance import LearnedPerformance
 
-class Trainee:
+class TrainingJob:
     """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
 
     id: int
-    site: Site | None
+    site: PlacedStepTimes | None
     lesson__g: Any
     batch: int
     gpus_asked: int
@@ -51,8 +51,8 @@ class Trainee:
     def __init__(
         self,
         id: int,
-        course: Course,
-        lessons: Lessons,
+        course: TrainingCurveTable,
+        lessons: LearnedPerformance,
         lesson__g: npt.NDArray[np.int32],
         submit_s: float,
         batch: int,

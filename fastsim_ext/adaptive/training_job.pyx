@@ -13,10 +13,11 @@ cdef double TOLERANCE = 1e-8            # how far above a whole number is still 
 
 
 @cython.final
-cdef class Trainee:
+cdef class TrainingJob:
     """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
 
-    def __init__(self, int64_t id, Course course, Lessons lessons, lesson__g, double submit_s, int64_t batch,
+    def __init__(self, int64_t id, TrainingCurveTable course, LearnedPerformance lessons, lesson__g, double submit_s,
+                 int64_t batch,
                  int64_t gpus_asked, bint tuned, bint merged, double restart_s, double speed):
         self.id, self.course, self.lessons, self.lesson__g = id, course, lessons, lesson__g
         self.submit_s, self.batch, self.gpus_asked = submit_s, batch, gpus_asked
@@ -56,7 +57,7 @@ cdef class Trainee:
 
     cdef double train(self, double seconds) except? -1:
         """Train to the end of the epoch or of the time; the seconds that are left."""
-        cdef Site site = self.site
+        cdef PlacedStepTimes site = self.site
         cdef double batch = site.replicas * self.atomic * (self.accum + 1)
         cdef double sqr, var, gain, rate, end, spent_s, step_s, sync_s, turn_s
         cdef int64_t turns = self.accum
@@ -88,7 +89,7 @@ cdef class Trainee:
 
     cdef int learn(self, double turn_s, double step_s) except -1:
         """Fit step times again if this configuration is a new one."""
-        cdef Site site = self.site
+        cdef PlacedStepTimes site = self.site
         cdef int64_t about = 0 if self.merged else site.group
         cdef int32_t lesson = self.lesson__g[about]
         if not self.lessons.has(lesson, site.nodes, site.replicas, self.atomic):
@@ -101,7 +102,7 @@ cdef class Trainee:
 
     cdef void pick(self) noexcept:
         """The batch size from here on."""
-        cdef Site site = self.site
+        cdef PlacedStepTimes site = self.site
         cdef int32_t lesson = self.lesson__g[0 if self.merged else site.group]
         cdef Limits limits
         cdef Choice found
@@ -122,7 +123,7 @@ cdef class Trainee:
 
     cdef void fix(self, double batch) noexcept:
         """A batch size in as few turns as fit; one GPU takes two, to learn the noise, above the initial size."""
-        cdef Site site = self.site
+        cdef PlacedStepTimes site = self.site
         cdef double local = ceil(batch / site.gpus - TOLERANCE)
         cdef int64_t most
         self.accum = <int64_t> ceil(local / site.high - TOLERANCE) - 1
@@ -149,7 +150,7 @@ cdef class Trainee:
         self.left_s = now_s
         self.preemptions += 1
 
-    cdef void move(self, Site site, double now_s) noexcept:
+    cdef void move(self, PlacedStepTimes site, double now_s) noexcept:
         """Have these GPUs from now on; other nodes with as many GPUs each cost nothing."""
         if site is self.site:
             return

@@ -12,7 +12,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
 from fastsim.performance.applications.application import Application
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, placement_of
 from fastsim.performance.applications.training_curve import TrainingCurve
-from fastsim_ext.adaptive.ground_truth import Course, Site
+from fastsim_ext.adaptive.ground_truth import PlacedStepTimes, TrainingCurveTable
 
 Measurement = tuple[int, int, int, float, float]
 """Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""
@@ -27,12 +27,12 @@ class Ground:
     """Curves and placements of one run, each made once."""
 
     setting: AdaptiveSetting
-    courses: dict[str, Course] = field(default_factory=dict)
-    sites: dict[tuple[str, int, Placement], Site] = field(default_factory=dict)
+    courses: dict[str, TrainingCurveTable] = field(default_factory=dict)
+    sites: dict[tuple[str, int, Placement], PlacedStepTimes] = field(default_factory=dict)
     most_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
     """Nodes over which an application was ever measured, by application and group."""
 
-    def course(self, app: Application) -> Course:
+    def course(self, app: Application) -> TrainingCurveTable:
         """The training curve of an application."""
         if app.name not in self.courses:
             self.courses[app.name] = course_of(app.curve)
@@ -50,7 +50,7 @@ class Ground:
         }
         return [(*key, *seconds) for key, seconds in found.items()]
 
-    def site(self, app: Application, place: Place) -> Site:
+    def site(self, app: Application, place: Place) -> PlacedStepTimes:
         """The placement of an application on these nodes."""
         model = self.setting.groups[place.group].gpu_model
         if (app.name, place.group) not in self.most_nodes:
@@ -63,19 +63,21 @@ class Ground:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def course_of(curve: TrainingCurve) -> Course:
+def course_of(curve: TrainingCurve) -> TrainingCurveTable:
     """A training curve as tables."""
     epochs, batches = range(curve.epochs), curve.batches
     noise = np.array([[curve.gradients(batch, epoch) for batch in batches] for epoch in epochs], np.float64)
     progress = np.array([curve.progress(epoch) for epoch in range(curve.epochs + 1)], np.float64)
     sqr, var = (np.ascontiguousarray(noise[:, :, part]) for part in range(2))
-    return Course(curve, progress, np.array(batches, np.float64), sqr, var)
+    return TrainingCurveTable(curve, progress, np.array(batches, np.float64), sqr, var)
 
 
-def site_of(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> Site:
+def site_of(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> PlacedStepTimes:
     """One placement with room for the step times of every batch size."""
     times, placement = app.on(gpu_model), tuple(ring)
     high = times.largest(placement) if times.stages == 1 else times.high
     seen = times.largest_on(sum(placement))
     room = max(high, MICRO_BATCHES) + 1
-    return Site(group, placement, times, high, 1 << 40 if seen is None else seen, np.full(room, np.nan), np.zeros(room))
+    return PlacedStepTimes(
+        group, placement, times, high, 1 << 40 if seen is None else seen, np.full(room, np.nan), np.zeros(room)
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.records import GANG
-from fastsim_ext.adaptive.training_job import Trainee
+from fastsim_ext.adaptive.training_job import TrainingJob
 
 TRAINED = np.dtype(
     [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),
@@ -19,7 +19,7 @@ TRAINED = np.dtype(
 """Restarts after the first start, GPU seconds held and lost to restarts, active jobs on average, samples, epochs."""
 
 
-def trained_records(jobs: Sequence[Trainee]) -> npt.NDArray[Any]:
+def trained_records(jobs: Sequence[TrainingJob]) -> npt.NDArray[Any]:
     """One record (``TRAINED``) a job."""
     rows = [
         (
@@ -36,7 +36,7 @@ def trained_records(jobs: Sequence[Trainee]) -> npt.NDArray[Any]:
     return np.array(rows, TRAINED)
 
 
-def gang_records(jobs: Sequence[Trainee], kind: Sequence[int], total: Sequence[float]) -> npt.NDArray[Any]:
+def gang_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequence[float]) -> npt.NDArray[Any]:
     """One record (``GANG``) a job; ``kind`` and ``total`` are the application and its progress at the end."""
     found = np.zeros(len(jobs), GANG)
     found["id"] = [job.id for job in jobs]

@@ -32,10 +32,10 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim_ext.adaptive.ground_truth import Site
-from fastsim_ext.adaptive.learned_performance import Lessons
-from fastsim_ext.adaptive.loop import Adaptive
-from fastsim_ext.adaptive.training_job import Trainee
+from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
+from fastsim_ext.adaptive.learned_performance import LearnedPerformance
+from fastsim_ext.adaptive.loop import AdaptiveLoop
+from fastsim_ext.adaptive.training_job import TrainingJob
 from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
@@ -61,8 +61,8 @@ class Rounds:
     plan: AdaptivePlan
     asked: Sequence[AdaptiveJob]
     ground: Ground
-    lessons: Lessons
-    loop: Adaptive
+    lessons: LearnedPerformance
+    loop: AdaptiveLoop
     first__g: tuple[int, ...]
     """The first node of each group, among the nodes of the loop."""
     beliefs: dict[int, Belief] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Rounds:
         if self.loop.active:
             self.places = self.plan.decider.decide(self.view())
             self.calls += 1
-        sites: list[Site | None] = []
+        sites: list[PlacedStepTimes | None] = []
         nodes: list[tuple[int, ...]] = []
         for job in self.loop.active:
             place = self.places.get(job.id)
@@ -97,7 +97,7 @@ class Rounds:
         except ValueError as error:
             raise PolicyError("places", str(error), "each GPU given to one job") from None
 
-    def site(self, job: int, place: Place) -> Site:
+    def site(self, job: int, place: Place) -> PlacedStepTimes:
         """The placement of a job."""
         return self.ground.site(self.setting.applications[self.asked[job].application], place)
 
@@ -110,7 +110,7 @@ class Rounds:
         """What the policy sees now."""
         return AdaptiveView(self.loop.now_s, [self.job_view(job) for job in self.loop.active])
 
-    def job_view(self, job: Trainee) -> JobView:
+    def job_view(self, job: TrainingJob) -> JobView:
         """One active job."""
         asked, seen = self.asked[job.id], job.gradients
         app = self.setting.applications[asked.application]
@@ -120,7 +120,7 @@ class Rounds:
             job.service_s, job.epoch, job.progress, noise, self.believed(job), self.places.get(job.id),
         )  # fmt: skip
 
-    def believed(self, job: Trainee) -> dict[int, Belief]:
+    def believed(self, job: TrainingJob) -> dict[int, Belief]:
         """What a job has learned, by group."""
         about = range(len(self.setting.groups))
         lessons = {g: int(job.lesson__g[0 if self.plan.merged else g]) for g in about}
@@ -200,7 +200,7 @@ def begun(
 ) -> Rounds:
     """A run whose first round has not passed yet."""
     _check(asked, setting)
-    ground, lessons = Ground(setting), Lessons(_fit)
+    ground, lessons = Ground(setting), LearnedPerformance(_fit)
     taught = {name: _taught(name, setting, plan, ground, lessons) for name in {job.application for job in asked}}
     trainees = [
         _trainee(number, job, setting, plan, ground, lessons, taught[job.application])
@@ -208,25 +208,32 @@ def begun(
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
-    loop = Adaptive(trainees, setting.round_s, base, record, gauge)
+    loop = AdaptiveLoop(trainees, setting.round_s, base, record, gauge)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     return Rounds(setting, plan, asked, ground, lessons, loop, tuple(firsts))
 
 
 def _trainee(
-    number: int, job: AdaptiveJob, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons,
+    number: int,
+    job: AdaptiveJob,
+    setting: AdaptiveSetting,
+    plan: AdaptivePlan,
+    ground: Ground,
+    lessons: LearnedPerformance,
     taught: Sequence[int],
-) -> Trainee:  # fmt: skip
+) -> TrainingJob:
     app = setting.applications[job.application]
     about = np.array(taught, np.int32)
     tuned = plan.tuned and job.mode == "adaptive"
-    return Trainee(
+    return TrainingJob(
         number, ground.course(app), lessons, about, job.submit_s, job.batch_size, job.num_gpu, tuned, plan.merged,
         app.restart_s, 1 / app.slowdown,
     )  # fmt: skip
 
 
-def _taught(name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: Lessons) -> list[int]:
+def _taught(
+    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: LearnedPerformance
+) -> list[int]:
     """What jobs of an application know of each group before they begin."""
     groups = range(len(setting.groups))
     if not min(plan.measured):

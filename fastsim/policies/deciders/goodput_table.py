@@ -100,7 +100,7 @@ class Offers:
         return {name: position for position, name in enumerate(self.setting.applications)}
 
     @cached_property
-    def _kernel(self) -> kernels.Offers:
+    def _kernel(self) -> kernels.GoodputTable:
         apps, sizes = self.setting.applications.values(), self.configurations
         groups = range(len(self.setting.groups))
         low, high, stages = (
@@ -111,7 +111,7 @@ class Offers:
             for (c, d), value in self.ratio(app).items():
                 ratio[a, c, d] = value
         per_node = np.array([group.gpus_per_node for group in sizes.groups], np.int64)
-        return kernels.Offers(
+        return kernels.GoodputTable(
             sizes.group__q.copy(), sizes.nodes__q.copy(), sizes.gpus__q.copy(), per_node, low, high, stages, ratio
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastsim_ext.adaptive.fitness import evaluated
-from fastsim_ext.adaptive.genetic_operators import Breeder
+from fastsim_ext.adaptive.genetic_operators import GeneticOperators
 from tests.golden.sia.sia import lines
 
 RESTART_S = 30.0
@@ -26,10 +26,12 @@ def counts(values: object) -> np.ndarray[Any, np.dtype[np.int8]]:
     return np.array(values, np.int8)
 
 
-def breeder(case: dict[str, Any], operator: str) -> Breeder:
+def breeder(case: dict[str, Any], operator: str) -> GeneticOperators:
     """The operators on the stream that a recorded call began with."""
     _, key, used, *_ = np.random.RandomState(case[operator]["seed"]).get_state()
-    return Breeder(len(case["jobs"]), case["n_vnodes"], case["gpus_per_vnode"], np.array(key, np.uint32), int(used))
+    return GeneticOperators(
+        len(case["jobs"]), case["n_vnodes"], case["gpus_per_vnode"], np.array(key, np.uint32), int(used)
+    )
 
 
 def test_fitness(shared: Callable[[str], Path]) -> None:

@@ -12,7 +12,7 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.engine.adaptive.run import Rounds, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
-from fastsim_ext.adaptive.training_job import Trainee
+from fastsim_ext.adaptive.training_job import TrainingJob
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
 from tests.reference.rounds.adaptive_job import JobByHand, ring_of
 from tests.strategies import scenarios_per_run
@@ -26,7 +26,7 @@ def by_hand(job: JobByHand) -> tuple[object, ...]:
     return *state, job.service_s, job.used_s, job.wasted_s, job.finish_s, job.noise and job.noise[:2]
 
 
-def compiled(job: Trainee) -> tuple[object, ...]:
+def compiled(job: TrainingJob) -> tuple[object, ...]:
     state = job.atomic, job.accum, job.epoch, job.progress, job.restarts, job.restart_left_s
     finish_s = job.finish_s if job.finish_s == job.finish_s else None
     return *state, job.service_s, job.used_s, job.wasted_s, finish_s, job.gradients

@@ -10,22 +10,24 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 
-from fastsim_ext.adaptive.genetic_operators import Breeder
+from fastsim_ext.adaptive.genetic_operators import GeneticOperators
 from tests.reference.rounds import genetic_operators as by_hand
 
 States = npt.NDArray[np.int8]
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 5), st.integers(1, 9))
 
 
-def both(shape: tuple[int, int, int], node_gpus: int, seed: int) -> tuple[Breeder, np.random.RandomState, States]:
+def both(
+    shape: tuple[int, int, int], node_gpus: int, seed: int
+) -> tuple[GeneticOperators, np.random.RandomState, States]:
     """Both spellings on one stream, and drawn states."""
     random = np.random.RandomState(seed)
     states = random.randint(0, node_gpus + 1, shape).astype(np.int8)
     _, key, used, *_ = random.get_state()
-    return Breeder(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used)), random, states
+    return GeneticOperators(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used)), random, states
 
 
-def goes_on_alike(breeder: Breeder, random: np.random.RandomState) -> bool:
+def goes_on_alike(breeder: GeneticOperators, random: np.random.RandomState) -> bool:
     """Whether both have used as many numbers."""
     _, key, used, *_ = random.get_state()
     theirs, gone = breeder.stream_state()
@@ -61,7 +63,7 @@ def test_repair(shape: tuple[int, int, int], node_gpus: int, seed: int) -> None:
     most = random.randint(1, 2 * node_gpus + 1, shape[1]).astype(np.int32)
     least = random.randint(0, 2, shape[1]).astype(np.int32)
     _, key, used, *_ = random.get_state()
-    breeder = Breeder(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used))
+    breeder = GeneticOperators(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used))
     expected = by_hand.repaired(random, states, most, least, node_gpus)
     breeder.repaired(states, most, least)
     assert np.array_equal(states, expected)
@@ -77,7 +79,7 @@ def test_repair(shape: tuple[int, int, int], node_gpus: int, seed: int) -> None:
         lambda b, s: b.repaired(s, np.ones(1, np.int32), np.ones(1, np.int32)),
     ],
 )
-def test_other_shapes_are_refused(wrong: Callable[[Breeder, States], None]) -> None:
+def test_other_shapes_are_refused(wrong: Callable[[GeneticOperators, States], None]) -> None:
     breeder, _, states = both((3, 2, 4), 4, 1)
     with pytest.raises(ValueError, match=r"shape|couples|bound"):
         wrong(breeder, states)
