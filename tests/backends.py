@@ -13,7 +13,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.select.state_memo import Memo
 from fastsim_ext.state.node_table import NodeTable, TypicalTable
@@ -184,12 +184,12 @@ class Kept(Compiled):
         return indexed(nodes, work, plan)
 
 
-def indexed(nodes: NodeTable, work: WorkTable, plan: OnlinePlan, memo: Memo | None = None) -> Indexed:
+def indexed(nodes: NodeTable, work: WorkTable, plan: OnlinePlan, memo: Memo | None = None) -> IndexedSelector:
     """A selector that keeps scores, for nodes that are all of one kind."""
     if memo is None:
         memo = Memo(nodes.width, len(plan.terms), 10**6)
     kept = {"memo": memo, "kind": np.zeros(nodes.count, np.int32), "state": np.full(nodes.count, -1, np.int32)}
-    return Indexed(nodes, work, plan_columns(plan, nodes.count) | kept, 0, None)
+    return IndexedSelector(nodes, work, plan_columns(plan, nodes.count) | kept, 0, None)
 
 
 @cache

@@ -24,7 +24,7 @@ from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.indexed import IndexedSelector
 
 Habits = dict[str, float]
 EAGER: Habits = {
@@ -90,7 +90,7 @@ def checked(run: OnlineRun, seen: Counter[str] | None) -> None:
     run.select.verify()
     if run.memo is not None:
         run.memo[1].verify()
-    if seen is not None and isinstance(run.select, Indexed):
+    if seen is not None and isinstance(run.select, IndexedSelector):
         seen.update(deeds(run.select, run.memo))
     run.scribe.close()
 
@@ -127,7 +127,7 @@ def assert_same_trace(found: tuple[Any, ...], expected: tuple[Any, ...]) -> None
     assert repr(found[2:]) == repr(expected[2:])
 
 
-def deeds(select: Indexed, memo: Any) -> dict[str, int]:
+def deeds(select: IndexedSelector, memo: Any) -> dict[str, int]:
     """How often the index did what a test wants it to do."""
     table = select.table
     return {

@@ -1,11 +1,11 @@
 # Columns whose figures and totals take one byte.
 from libc.stdint cimport int8_t
 from fastsim_ext.scores.frag_grouped cimport View
-from fastsim_ext.select.byte_thresholds cimport Hurdles
+from fastsim_ext.select.byte_thresholds cimport ByteThresholds
 from fastsim_ext.select.class_demands cimport ROOM
-from fastsim_ext.select.score_columns cimport ColumnTable
+from fastsim_ext.select.score_columns cimport ScoreColumns
 
-cdef class NarrowTable(ColumnTable):
-    cdef Hurdles hurdles
+cdef class ByteScoreColumns(ScoreColumns):
+    cdef ByteThresholds hurdles
     cdef int8_t[ROOM] worth      # of one node, by column
     cdef int learn(self, int n, char* row, View* view) except -1 nogil

@@ -9,14 +9,14 @@ from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 from fastsim_ext.select.max_tree_updates cimport climb_put
-from fastsim_ext.select.score_columns cimport Column, ColumnTable
+from fastsim_ext.select.score_columns cimport ScoreColumn, ScoreColumns
 from fastsim_ext.select.score_columns import narrows, stretches
 from fastsim_ext.scores.frag_grouped cimport View
 from fastsim_ext.scores.points cimport points_frag
 from fastsim_ext.select.byte_thresholds cimport CLEAR, hurdles_make, hurdles_row
 from fastsim_ext.select.class_demands cimport ROOM, SMALL_UNFIT
 from fastsim_ext.select.state_memo cimport memo_keep
-from fastsim_ext.select.normalised_columns import StretchedTable
+from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
 from fastsim_ext.select.max_tree cimport ROW
 from fastsim_ext.state.pod_outcomes cimport NO_NODE
 from fastsim_ext.types cimport Node, Typical
@@ -25,11 +25,11 @@ from fastsim_ext.types cimport Node, Typical
 def table_of(plan):
     """The kind of ColumnTable that suits a plan; ``plan`` as in a Selector."""
     if stretches(plan):
-        return StretchedTable
-    return NarrowTable if narrows(plan) and plan["figure"][0] >= 0 else ColumnTable
+        return NormalisedScoreColumns
+    return ByteScoreColumns if narrows(plan) and plan["figure"][0] >= 0 else ScoreColumns
 
 
-cdef class NarrowTable(ColumnTable):
+cdef class ByteScoreColumns(ScoreColumns):
     """The columns of a plan of one term that the memo keeps in a byte."""
 
     def __dealloc__(self):
@@ -44,7 +44,7 @@ cdef class NarrowTable(ColumnTable):
         if self.hurdles.changes != self.needs.changes:
             hurdles_make(&self.hurdles, self.needs)
         if last - first == 1 or not (self.straight and self.memo.coarse and self.hurdles.told):
-            return ColumnTable.revalue(self, n, first, last)
+            return ScoreColumns.revalue(self, n, first, last)
         if not self.nodes.present[n]:
             memset(&self.worth[0], SMALL_UNFIT + NO_NODE, ROOM)
         else:
@@ -58,7 +58,7 @@ cdef class NarrowTable(ColumnTable):
     cdef int learn(self, int n, char* row, View* view) except -1 nogil:
         """Work out what the memo does not know, family by family, because they share offers."""
         cdef const Typical* typical = &self.nodes.target.typical
-        cdef const Column* column
+        cdef const ScoreColumn* column
         cdef int32_t c
         cdef int figure, f
         self.nodes.look(&self.nodes.records[n], n, view)

@@ -11,7 +11,7 @@ from fastsim_ext.select.max_tree cimport ROW
 from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT
 
 
-cdef bint raised(Heights* heights, const int32_t* amount__c) noexcept nogil:
+cdef bint raised(ThresholdLevels* heights, const int32_t* amount__c) noexcept nogil:
     """Number the amounts that classes ask for; whether a byte is enough."""
     cdef int32_t* amounts = &heights.amounts[0]
     cdef int c, i, k
@@ -30,7 +30,7 @@ cdef bint raised(Heights* heights, const int32_t* amount__c) noexcept nogil:
     return True
 
 
-cdef inline int level(const Heights* heights, int64_t amount) noexcept nogil:
+cdef inline int level(const ThresholdLevels* heights, int64_t amount) noexcept nogil:
     """The number of the largest amount that ``amount`` covers; no branch, because which it is cannot be foreseen."""
     cdef int low = 0
     cdef int count = heights.count
@@ -42,7 +42,7 @@ cdef inline int level(const Heights* heights, int64_t amount) noexcept nogil:
     return low
 
 
-cdef int hurdles_make(Hurdles* hurdles, const Needs* needs) except -1 nogil:
+cdef int hurdles_make(ByteThresholds* hurdles, const Needs* needs) except -1 nogil:
     """Number what classes ask for anew."""
     cdef int64_t i
     hurdles.changes = needs.changes
@@ -69,7 +69,7 @@ cdef inline int8_t met(int8_t asked, int8_t there, int8_t reason) noexcept nogil
     return reason if asked > there else <int8_t> CLEAR
 
 
-cdef bint hurdles_row(const Hurdles* hurdles, int count, const Node* node, bint full, const int8_t* figure__c,
+cdef bint hurdles_row(const ByteThresholds* hurdles, int count, const Node* node, bint full, const int8_t* figure__c,
                       int8_t* out__c) noexcept nogil:
     """The figure of each class that the node can host, else why it cannot; whether one is not known.
 

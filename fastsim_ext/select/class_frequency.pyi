@@ -1,6 +1,6 @@
 """How often something is asked for, and what it costs to have no column for it."""
 
-class HabitRecord:
+class FrequencyTable:
     """One habit, for eyes in Python."""
 
     settled: bool

@@ -12,7 +12,7 @@ cdef enum:
     QUESTIONS = 3        # so many questions are the least that make a habit
 
 
-cdef void habit_charge(Habit* habit, int64_t now, double window, double cost) noexcept nogil:
+cdef void habit_charge(ClassFrequency* habit, int64_t now, double window, double cost) noexcept nogil:
     """One more question at node change ``now``, which cost so much without a column; 0 if there was one."""
     if cost > 0.0:
         habit.toll = <float> (cost if habit.toll == 0.0 else 0.75 * habit.toll + 0.25 * cost)
@@ -20,21 +20,21 @@ cdef void habit_charge(Habit* habit, int64_t now, double window, double cost) no
     habit.seen = now
 
 
-cdef double habit_rate(const Habit* habit, int64_t now, double window) noexcept nogil:
+cdef double habit_rate(const ClassFrequency* habit, int64_t now, double window) noexcept nogil:
     """Nanoseconds a column saves (or would save) for each change of a node; ln 2 is 0.69."""
     cdef double heat = habit.heat * exp2(<double> (habit.seen - now) / window)
     return 0.69 * heat / (window * (1.0 - exp2(-<double> (now + 1) / window)))
 
 
-cdef bint habit_settled(const Habit* habit) noexcept nogil:
+cdef bint habit_settled(const ClassFrequency* habit) noexcept nogil:
     """Whether there were questions enough to believe in it."""
     return habit.heat > (QUESTIONS - 0.5) * habit.toll
 
 
-cdef int habit_room(Habit** habits, int had, int wanted) except -1 nogil:
+cdef int habit_room(ClassFrequency** habits, int had, int wanted) except -1 nogil:
     """Room for more habits than there are and than are wanted, of which nothing is known; for how many."""
     cdef int room = max(2 * had, wanted + 64)
-    cdef Habit* grown = <Habit*> realloc(habits[0], room * sizeof(Habit))
+    cdef ClassFrequency* grown = <ClassFrequency*> realloc(habits[0], room * sizeof(ClassFrequency))
     cdef int k
     if grown == NULL:
         with gil:
@@ -47,7 +47,7 @@ cdef int habit_room(Habit** habits, int had, int wanted) except -1 nogil:
     return room
 
 
-cdef class HabitRecord:
+cdef class FrequencyTable:
     """One habit, for eyes in Python."""
 
     def charge(self, int64_t now, double window, double cost):

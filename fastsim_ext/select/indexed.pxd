@@ -1,16 +1,16 @@
 # The fast spelling of a decision: columns for frequent pod classes, bounds for rare ones.
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.select.class_frequency cimport Habit
-from fastsim_ext.select.points_cache cimport Answers
+from fastsim_ext.select.class_frequency cimport ClassFrequency
+from fastsim_ext.select.points_cache cimport PointsCache
 from fastsim_ext.select.scan cimport Choice, Selector
-from fastsim_ext.select.score_columns cimport ColumnTable
+from fastsim_ext.select.score_columns cimport ScoreColumns
 from fastsim_ext.types cimport Node, Pod
 
-cdef class Indexed(Selector):
-    cdef readonly ColumnTable table
-    cdef Answers answers
-    cdef Habit* classes
-    cdef Habit* bounds                  # by family and CPU step
+cdef class IndexedSelector(Selector):
+    cdef readonly ScoreColumns table
+    cdef PointsCache answers
+    cdef ClassFrequency* classes
+    cdef ClassFrequency* bounds                  # by family and CPU step
     cdef int class_room
     cdef int64_t largest_cpu, next_sweep, next_pack
     cdef bint nested                    # whether a bound holds for every pod of its family that asks for more CPU
@@ -20,12 +20,12 @@ cdef class Indexed(Selector):
     cdef readonly int64_t changes, built, packed, scans, searches, looked_at
     cdef double cost                    # of the last search, in nanoseconds
     cdef int settle(self) except -1 nogil
-    cdef Habit* habit_of(self, int32_t owner) noexcept nogil
+    cdef ClassFrequency* habit_of(self, int32_t owner) noexcept nogil
     cdef int32_t column_for(self, int cls) except -2 nogil
     cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil
-    cdef Habit* bound_of(self, const Pod* pod) noexcept nogil
-    cdef Habit* bound_below(self, Habit* habit) noexcept nogil
-    cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil
+    cdef ClassFrequency* bound_of(self, const Pod* pod) noexcept nogil
+    cdef ClassFrequency* bound_below(self, ClassFrequency* habit) noexcept nogil
+    cdef int32_t build_bound(self, ClassFrequency* habit, const Pod* pod) except -2 nogil
     cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
     cdef bint suits(self, int n, const Pod* pod) noexcept nogil

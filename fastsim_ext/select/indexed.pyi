@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastsim_ext.select.scan import Selector
-from fastsim_ext.select.score_columns import ColumnTable
+from fastsim_ext.select.score_columns import ScoreColumns
 from fastsim_ext.select.state_memo import Memo
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
 
-class Indexed(Selector):
+class IndexedSelector(Selector):
     """A Selector that answers the same choices from what it kept."""
 
-    table: ColumnTable
+    table: ScoreColumns
     changes: int
     packed: int
     built: int

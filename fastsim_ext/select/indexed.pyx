@@ -10,13 +10,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.scores.device cimport SPARE
 from fastsim_ext.scores.frag_grouped cimport View, grouped_growth, grouped_offers, grouped_rank
-from fastsim_ext.select.class_frequency cimport Habit, habit_charge, habit_rate, habit_room, habit_settled
+from fastsim_ext.select.class_frequency cimport ClassFrequency, habit_charge, habit_rate, habit_room, habit_settled
 from fastsim_ext.select.state_memo cimport UNKNOWN, Memo, memo_figure, memo_keep
 from fastsim_ext.select.byte_columns import table_of
 from fastsim_ext.scores.points cimport points_alone, points_bound, points_bounded, points_viewed
 from fastsim_ext.select.class_demands cimport WORST, needs_known
 from fastsim_ext.select.max_tree cimport FOUND, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_place
-from fastsim_ext.select.points_cache cimport MOST_RANKS, NO_ANSWER, Answer, Answers
+from fastsim_ext.select.points_cache cimport MOST_RANKS, NO_ANSWER, CachedPoints, PointsCache
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE
@@ -33,7 +33,7 @@ cdef int64_t[STEPS + 1] step_cpu     # milli-CPU; the last one is where the step
 step_cpu[:] = [0, 1000, 2000, 3000, 4000, 6000, 8000, 12000, 16000, 24000, 32000, 64000, 1 << 50]
 
 
-cdef class Indexed(Selector):
+cdef class IndexedSelector(Selector):
     """A Selector that answers the same choices from what it kept."""
 
     def __init__(self, NodeTable nodes, WorkTable work, plan, uint64_t seed, scorer):
@@ -41,8 +41,8 @@ cdef class Indexed(Selector):
         habits = plan["habits"]
         Selector.__init__(self, nodes, work, plan, seed, scorer)
         self.table = table_of(plan)(nodes, plan, plan["memo"], plan["kind"], plan["state"])
-        self.answers = Answers()
-        self.bounds = <Habit*> calloc(FAMILIES * STEPS, sizeof(Habit))
+        self.answers = PointsCache()
+        self.bounds = <ClassFrequency*> calloc(FAMILIES * STEPS, sizeof(ClassFrequency))
         if self.bounds == NULL:
             raise MemoryError()
         for n in range(nodes.count):
@@ -162,7 +162,7 @@ cdef class Indexed(Selector):
 
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, made now if the class has become frequent; -1 if it has none."""
-        cdef Habit* habit
+        cdef ClassFrequency* habit
         if cls >= self.class_room:
             self.class_room = habit_room(&self.classes, self.class_room, self.work.n_classes)
         habit = &self.classes[cls]
@@ -177,9 +177,9 @@ cdef class Indexed(Selector):
 
     cdef int32_t seek(self, int cls, const Pod* pod, int* reason) except -2 nogil:
         """The node for a class without a column, by way of a bound; -1 with ``reason`` -1 if that cannot tell."""
-        cdef Habit* own = self.bound_of(pod)     # the bound of the pod's CPU step
-        cdef Habit* used = NULL                  # the nearest one there is
-        cdef Habit* missed = own                 # the one to make next
+        cdef ClassFrequency* own = self.bound_of(pod)     # the bound of the pod's CPU step
+        cdef ClassFrequency* used = NULL                  # the nearest one there is
+        cdef ClassFrequency* missed = own                 # the one to make next
         cdef int32_t at = -1
         self.cost = 0.0
         reason[0] = -1
@@ -201,7 +201,7 @@ cdef class Indexed(Selector):
         habit_charge(&self.classes[cls], self.changes, self.window, self.cost)
         return at
 
-    cdef Habit* bound_of(self, const Pod* pod) noexcept nogil:
+    cdef ClassFrequency* bound_of(self, const Pod* pod) noexcept nogil:
         """The place of the bound of a pod's family and CPU step; NULL if there can be none."""
         cdef int step = 0
         cdef int family = self.table.family_of(pod.num_gpu, pod.milli) if self.table.bounded else -1
@@ -211,7 +211,7 @@ cdef class Indexed(Selector):
             step += 1
         return &self.bounds[family * STEPS + step]
 
-    cdef Habit* bound_below(self, Habit* habit) noexcept nogil:
+    cdef ClassFrequency* bound_below(self, ClassFrequency* habit) noexcept nogil:
         """The nearest place with a bound that holds for the pods of a place, or the last one looked at."""
         cdef int64_t step = (habit - self.bounds) % STEPS
         while habit.column < 0 and step > 0 and self.nested:
@@ -219,7 +219,7 @@ cdef class Indexed(Selector):
             step -= 1
         return habit
 
-    cdef int32_t build_bound(self, Habit* habit, const Pod* pod) except -2 nogil:
+    cdef int32_t build_bound(self, ClassFrequency* habit, const Pod* pod) except -2 nogil:
         """Make the bound of a place; -1 if there is no room."""
         cdef int64_t place = habit - self.bounds
         cdef int64_t step = place % STEPS
@@ -308,7 +308,7 @@ cdef class Indexed(Selector):
         """Points of fragmentation on node ``n``: as it was worked out lately for a node in this state, or anew."""
         cdef uint64_t gpus
         cdef View view
-        cdef Answer* answer = NULL
+        cdef CachedPoints* answer = NULL
         cdef int64_t points
         # A pod that asks for neither CPU nor devices is worth something else than one that asks for very little, and
         # before a memo knows any class its states say nothing of CPU.
@@ -328,7 +328,7 @@ cdef class Indexed(Selector):
     cdef int want_bound(self, const Pod* pod, int count, bint missed) except -1 nogil:
         """Note that the bound of a pod's family saves work on ``count`` nodes, or would; make it where that pays."""
         cdef int family = self.table.family_of(pod.num_gpu, pod.milli)
-        cdef Habit* habit = &self.bounds[family * STEPS]
+        cdef ClassFrequency* habit = &self.bounds[family * STEPS]
         if family >= 0:
             habit_charge(habit, self.changes, self.long_window, count * self.worth_ns if missed else 0.0)
             if habit.column < 0 and habit_rate(habit, self.changes, self.long_window) >= self.upkeep_ns:
@@ -448,7 +448,7 @@ cdef class Indexed(Selector):
 
     cdef int32_t lane_for(self, int cls) except -2 nogil:
         """The lane of a class in the memo, for which it must be frequent or one of few."""
-        cdef Habit* habit = &self.classes[cls]
+        cdef ClassFrequency* habit = &self.classes[cls]
         if habit.lane == -1:
             habit.lane = -3
             if self.work.n_classes <= self.few_classes:
@@ -460,7 +460,7 @@ cdef class Indexed(Selector):
     cdef int sweep(self) except -1 nogil:
         """Give up columns nobody has asked for lately."""
         cdef int32_t c
-        cdef Habit* habit
+        cdef ClassFrequency* habit
         cdef double window
         for c in range(self.table.n_columns):
             if not self.table.columns[c].used:
@@ -480,14 +480,14 @@ cdef class Indexed(Selector):
     cdef void renumber(self) noexcept nogil:
         """Columns have other numbers, and pod classes other places in the memo."""
         cdef int32_t c
-        cdef Habit* habit
+        cdef ClassFrequency* habit
         for c in range(self.class_room):
             self.classes[c].lane = min(self.classes[c].lane, -1)
         for c in range(self.table.n_columns):
             habit = self.habit_of(self.table.columns[c].owner)
             habit.column = habit.lane = c
 
-    cdef Habit* habit_of(self, int32_t owner) noexcept nogil:
+    cdef ClassFrequency* habit_of(self, int32_t owner) noexcept nogil:
         """Of a pod class, or of a bound."""
         return &self.classes[owner] if owner >= 0 else &self.bounds[-1 - owner]
 

@@ -10,7 +10,7 @@ cdef enum:
     ROW = 32             # trees that change at a stroke; more than compilers unroll
     LATE = 256           # leaves that may be written before what follows
 
-cdef struct Grove:       # trees of equal size; the same cell of every tree lies side by side
+cdef struct MaxForest:       # trees of equal size; the same cell of every tree lies side by side
     char* cells          # all levels, leaves first; rows of ``wide`` cells
     void* held           # the memory they lie in
     bint narrow          # whether a cell is one byte (numbers from -127 to 126) or four
@@ -37,16 +37,16 @@ cdef inline int32_t tree_leaf(const Tree* tree, int64_t at) noexcept nogil:
         return (<const int8_t*> tree.level[0])[at * tree.step]
     return (<const int32_t*> tree.level[0])[at * tree.step]
 
-cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil
-cdef void tree_fell(Grove* grove) noexcept nogil
-cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil
-cdef void tree_expect(const Grove* grove, int32_t at, bint soon) noexcept nogil
+cdef int tree_alloc(MaxForest* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil
+cdef void tree_free(MaxForest* grove) noexcept nogil
+cdef Tree tree_of(const MaxForest* grove, int32_t which) noexcept nogil
+cdef void tree_expect(const MaxForest* grove, int32_t at, bint soon) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
 cdef void tree_repeat(const Tree* tree, Tree* to) noexcept nogil
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil
-cdef void tree_sum_up(Tree* tree) noexcept nogil
+cdef void tree_rebuild(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
-cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil
+cdef void tree_put_row(const MaxForest* grove, int32_t at, const int32_t* values) noexcept nogil
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil
 cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil
 cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil

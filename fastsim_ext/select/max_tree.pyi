@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-class Maxima:
+class MaxTree:
     """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove.
 
     A ``narrow`` one has room for numbers from -127 to 126.
     """
 
     def __init__(self, values: Sequence[int], beside: int = 0, narrow: bool = False) -> None: ...
-    def repeat(self, other: Maxima) -> None:
+    def repeat(self, other: MaxTree) -> None:
         """Say what another tree of the same size and width says."""
     def put(self, at: int, value: int) -> None:
         """Write the number at a position."""

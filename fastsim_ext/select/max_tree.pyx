@@ -23,28 +23,28 @@ ctypedef fused cell_t:
     int32_t
 
 
-cdef class Maxima:
+cdef class MaxTree:
     """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove.
 
     A ``narrow`` one has room for numbers from -127 to 126.
     """
 
-    cdef Grove grove
+    cdef MaxForest grove
     cdef Tree tree
 
     def __init__(self, values, int beside=0, bint narrow=False):
         cdef int32_t i
-        tree_plant(&self.grove, len(values), beside + 1, 0, narrow)
+        tree_alloc(&self.grove, len(values), beside + 1, 0, narrow)
         self.tree = tree_of(&self.grove, beside)
         tree_clear(&self.tree)
         for i in range(self.tree.count):
             tree_write(&self.tree, i, values[i])
-        tree_sum_up(&self.tree)
+        tree_rebuild(&self.tree)
 
     def __dealloc__(self):
-        tree_fell(&self.grove)
+        tree_free(&self.grove)
 
-    def repeat(self, Maxima other):
+    def repeat(self, MaxTree other):
         """Say what another tree of the same size and width says."""
         if other.tree.count != self.tree.count or other.tree.narrow != self.tree.narrow:
             raise ValueError(f"a tree of {other.tree.count} is no copy for one of {self.tree.count}")
@@ -113,7 +113,7 @@ cdef inline int8_t narrowed(int32_t value) noexcept nogil:
     return <int8_t> min(max(value, INT8_MIN), INT8_MAX)
 
 
-cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil:
+cdef int tree_alloc(MaxForest* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil:
     """Room for ``wide`` trees of ``count`` leaves, of which only so many levels unless ``depth`` is 0."""
     cdef int64_t room = 0
     cdef int64_t i
@@ -144,13 +144,13 @@ cdef int tree_plant(Grove* grove, int32_t count, int32_t wide, int depth, bint n
     return 0
 
 
-cdef void tree_fell(Grove* grove) noexcept nogil:
+cdef void tree_free(MaxForest* grove) noexcept nogil:
     """Give the memory back."""
     free(grove.held)
     grove.cells, grove.held = NULL, NULL
 
 
-cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
+cdef Tree tree_of(const MaxForest* grove, int32_t which) noexcept nogil:
     """One tree of a grove."""
     cdef Tree tree
     cdef int level
@@ -161,7 +161,7 @@ cdef Tree tree_of(const Grove* grove, int32_t which) noexcept nogil:
     return tree
 
 
-cdef inline void expect_cells(const Grove* grove, int64_t at, int levels, cell_t kind) noexcept nogil:
+cdef inline void expect_cells(const MaxForest* grove, int64_t at, int levels, cell_t kind) noexcept nogil:
     cdef const cell_t* cells
     cdef int level, line
     for level in range(min(grove.depth, levels)):
@@ -171,7 +171,7 @@ cdef inline void expect_cells(const Grove* grove, int64_t at, int levels, cell_t
             ahead(<const char*> cells + line * LINE)
 
 
-cdef void tree_expect(const Grove* grove, int32_t at, bint soon) noexcept nogil:
+cdef void tree_expect(const MaxForest* grove, int32_t at, bint soon) noexcept nogil:
     """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache.
 
     What is above it will change as well, but of a narrow grove only if that is asked ``soon``.
@@ -241,7 +241,7 @@ cdef void sum_cells(Tree* tree, cell_t kind) noexcept nogil:
                 <cell_t*> tree.level[level - 1] + block * FAN * tree.step, tree.step)
 
 
-cdef void tree_sum_up(Tree* tree) noexcept nogil:
+cdef void tree_rebuild(Tree* tree) noexcept nogil:
     """Make every maximum true again after leaves were written directly."""
     if tree.narrow:
         sum_cells(tree, <int8_t> 0)
@@ -288,7 +288,7 @@ cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
     return found != 0
 
 
-cdef inline void put_cells(const Grove* grove, int64_t at, cell_t* value) noexcept nogil:
+cdef inline void put_cells(const MaxForest* grove, int64_t at, cell_t* value) noexcept nogil:
     """Write ``value`` to one leaf of ROW trees; it is room for what follows above."""
     cdef cell_t* cells = <cell_t*> grove.cells + tree_place(at, ROW)
     cdef const cell_t* below
@@ -305,7 +305,7 @@ cdef inline void put_cells(const Grove* grove, int64_t at, cell_t* value) noexce
         memcpy(cells, value, ROW * sizeof(cell_t))
 
 
-cdef void tree_put_row(const Grove* grove, int32_t at, const int32_t* values) noexcept nogil:
+cdef void tree_put_row(const MaxForest* grove, int32_t at, const int32_t* values) noexcept nogil:
     """Write one leaf of ROW trees, all those of a grove, and what follows from them."""
     cdef int32_t[ROW] row
     cdef int8_t[ROW] small

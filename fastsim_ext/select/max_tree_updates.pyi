@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-class Thicket:
+class DeferredMaxForest:
     """A grove of ROW narrow trees that Python can hold, with ``count`` leaves each, all of them -128."""
 
     def __init__(self, count: int) -> None: ...

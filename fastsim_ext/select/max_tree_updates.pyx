@@ -9,7 +9,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcpy
 from fastsim_ext.memory cimport ahead
 from fastsim_ext.select.max_tree cimport (
-    BITS, FAN, LATE, ROW, Grove, Tree, tree_fell, tree_first, tree_of, tree_plant, tree_put, tree_sound,
+    BITS, FAN, LATE, ROW, MaxForest, Tree, tree_free, tree_first, tree_of, tree_alloc, tree_put, tree_sound,
 )
 
 cdef enum:
@@ -17,16 +17,16 @@ cdef enum:
     STEPS = 12           # of a climb, between asking for memory and having it
 
 
-cdef class Thicket:
+cdef class DeferredMaxForest:
     """A grove of ROW narrow trees that Python can hold, with ``count`` leaves each, all of them -128."""
 
-    cdef Grove grove
+    cdef MaxForest grove
 
     def __init__(self, int32_t count):
-        tree_plant(&self.grove, count, ROW, 0, True)
+        tree_alloc(&self.grove, count, ROW, 0, True)
 
     def __dealloc__(self):
-        tree_fell(&self.grove)
+        tree_free(&self.grove)
 
     def put(self, int32_t at, values):
         """Write the numbers of all trees at a position, and what follows from them when somebody asks."""
@@ -64,7 +64,7 @@ cdef class Thicket:
         return tree_of(&self.grove, which)
 
 
-cdef void climb_put(Grove* grove, int32_t at, const int8_t* values) noexcept nogil:
+cdef void climb_put(MaxForest* grove, int32_t at, const int8_t* values) noexcept nogil:
     """Write one leaf of ROW trees, all those of a narrow grove, whose maxima are not right then."""
     memcpy(grove.cells + <int64_t> at * ROW, values, ROW)
     if grove.n_late == LATE:
@@ -97,7 +97,7 @@ cdef inline void expect_step(const int8_t* below, const int8_t* cells) noexcept 
     ahead(cells)
 
 
-cdef void climb_up(Grove* grove) noexcept nogil:
+cdef void climb_up(MaxForest* grove) noexcept nogil:
     """Make every maximum right again above what climb_put wrote."""
     cdef int32_t* late = grove.late
     cdef int count = grove.n_late

@@ -10,11 +10,11 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc
 from fastsim_ext.select.class_demands cimport ROOM, TERMS, UNFIT, WORST
 from fastsim_ext.select.max_tree cimport (
-    ROW, Tree, tree_clear, tree_first, tree_leaf, tree_next, tree_of, tree_place, tree_plant, tree_sum_up, tree_write,
+    ROW, Tree, tree_clear, tree_first, tree_leaf, tree_next, tree_of, tree_place, tree_alloc, tree_rebuild, tree_write,
 )
 from fastsim_ext.select.row_difference cimport unlike_first, unlike_row
-from fastsim_ext.select.score_columns cimport Column, ColumnTable, Ends
-from fastsim_ext.select.value_counts cimport Tally, tally_add, tally_clear, tally_ends, tally_remove
+from fastsim_ext.select.score_columns cimport Ends, ScoreColumn, ScoreColumns
+from fastsim_ext.select.value_counts cimport ValueCounts, tally_add, tally_clear, tally_ends, tally_remove
 from fastsim_ext.types cimport MIN_MAX_100, NORM_NONE, Pod
 
 cdef enum:
@@ -47,7 +47,7 @@ cdef inline int64_t term_gained(const Ends* before, const Ends* now, int64_t wei
     return most + 2 * max(weight, -weight)    # less than one point is cut off of each
 
 
-cdef class StretchedTable(ColumnTable):
+cdef class NormalisedScoreColumns(ScoreColumns):
     """Also keeps raw points, and how often each occurs among the nodes that fit, so that both ends are known."""
 
     cdef void add_up(self, int n, int first, int last) noexcept nogil:
@@ -62,7 +62,7 @@ cdef class StretchedTable(ColumnTable):
         """The same for columns that lie side by side, from the first one of their row or for one alone."""
         cdef const int32_t* total = <const int32_t*> self.trees[first].level[0] + tree_place(n, ROW)
         cdef int32_t* verdict = self.verdict + first
-        cdef const Column* column
+        cdef const ScoreColumn* column
         cdef int64_t place = tree_place(n, ROW)
         cdef uint32_t fresh = 0
         cdef int32_t stage, kept
@@ -114,7 +114,7 @@ cdef class StretchedTable(ColumnTable):
             kept[j] = raw[j]
         return changed
 
-    cdef int64_t stretched_total(self, const Column* column, const Ends* ends, int64_t place) noexcept nogil:
+    cdef int64_t stretched_total(self, const ScoreColumn* column, const Ends* ends, int64_t place) noexcept nogil:
         """The total of a node that fits, between these extremes."""
         cdef int term
         cdef int64_t raw
@@ -126,10 +126,10 @@ cdef class StretchedTable(ColumnTable):
             total += self.weight[term] * raw
         return total
 
-    cdef bint find_ends(self, const Column* column, Ends* ends) noexcept nogil:
+    cdef bint find_ends(self, const ScoreColumn* column, Ends* ends) noexcept nogil:
         """The extremes of now; False if no node fits."""
         cdef const int32_t* points
-        cdef Tally* tally
+        cdef ValueCounts* tally
         cdef int term, n
         for term in range(self.n_terms):
             if self.normalise[term] == NORM_NONE:
@@ -147,7 +147,7 @@ cdef class StretchedTable(ColumnTable):
                     ends[term].most = max(ends[term].most, points[0])
         return True
 
-    cdef int64_t most_gained(self, const Column* column, const Ends* ends) noexcept nogil:
+    cdef int64_t most_gained(self, const ScoreColumn* column, const Ends* ends) noexcept nogil:
         """No total between these extremes exceeds the one that is kept by more than this; -1 if they are the same.
 
         What a term gains is piecewise linear between the old and the new extremes, but for what is cut off.
@@ -169,7 +169,7 @@ cdef class StretchedTable(ColumnTable):
         as totals can have risen meanwhile; if there are many, all are kept anew.
         """
         cdef Ends[TERMS] ends
-        cdef const Column* column = &self.columns[c]
+        cdef const ScoreColumn* column = &self.columns[c]
         cdef Tree* tree = &self.trees[c]
         cdef int32_t start = tree_first(tree, top)
         cdef int32_t best_at = start
@@ -200,7 +200,7 @@ cdef class StretchedTable(ColumnTable):
 
     cdef void stretch_again(self, int32_t c, const Ends* ends) noexcept nogil:
         """Keep totals between these extremes."""
-        cdef Column* column = &self.columns[c]
+        cdef ScoreColumn* column = &self.columns[c]
         cdef Tree* tree = &self.trees[c]
         cdef int term, n
         for term in range(self.n_terms):
@@ -208,7 +208,7 @@ cdef class StretchedTable(ColumnTable):
         for n in range(self.nodes.count):
             if tree_leaf(tree, n) > WORST:
                 tree_write(tree, n, <int32_t> self.stretched_total(column, ends, tree_place(n, ROW)))
-        tree_sum_up(tree)
+        tree_rebuild(tree)
 
     cdef int32_t most_points(self, const Pod* pod) noexcept nogil:
         """A column whose raw points of the dear term a pod exceeds by at most one where they are above WORST, or -1.
@@ -230,18 +230,18 @@ cdef class StretchedTable(ColumnTable):
 
     cdef int plant(self, int32_t c) except -1 nogil:
         """Memory of a column and of its points, without values."""
-        cdef Column* column = &self.columns[c]
+        cdef ScoreColumn* column = &self.columns[c]
         cdef Tree points
         cdef int grove, term, g
-        ColumnTable.plant(self, c)
+        ScoreColumns.plant(self, c)
         for grove in range(c // ROW + 1):
             for term in range(self.n_terms):
-                tree_plant(&self.points[grove * TERMS + term], self.nodes.count, ROW, 1, False)
+                tree_alloc(&self.points[grove * TERMS + term], self.nodes.count, ROW, 1, False)
                 for g in range(ROW):
                     self.columns[grove * ROW + g].points[term] = (
                         <int32_t*> self.points[grove * TERMS + term].cells + g)
         if column.tallies == NULL:
-            column.tallies = <Tally*> calloc(self.n_terms, sizeof(Tally))
+            column.tallies = <ValueCounts*> calloc(self.n_terms, sizeof(ValueCounts))
             if column.tallies == NULL:
                 with gil:
                     raise MemoryError()

@@ -7,12 +7,12 @@ cdef enum:
     NO_ANSWER = -1             # nobody has worked out the points yet; points are never below 0
     MOST_RANKS = 1 << 15       # CPU ranks that a question has room for
 
-cdef struct Answer:
+cdef struct CachedPoints:
     uint64_t question          # the node's state, the CPU rank afterwards, the devices asked for
     int64_t generation         # of the memo that numbers the states
     int32_t points
 
-cdef class Answers:
-    cdef Answer* kept
+cdef class PointsCache:
+    cdef CachedPoints* kept
     cdef void forget(self) noexcept nogil
-    cdef Answer* place(self, int64_t generation, int32_t state, int rank, const Pod* pod) noexcept nogil
+    cdef CachedPoints* place(self, int64_t generation, int32_t state, int rank, const Pod* pod) noexcept nogil

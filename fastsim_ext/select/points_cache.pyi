@@ -1,6 +1,6 @@
 """Points that were worked out lately, found again by what they follow from; a kernel, and one object to look at it."""
 
-class Answers:
+class PointsCache:
     """The last answers; they belong to one memo, whose numbers of states they know."""
 
     def __init__(self) -> None: ...

@@ -10,11 +10,11 @@ from libc.stdlib cimport calloc, free
 from fastsim_ext.types cimport Pod
 
 
-cdef class Answers:
+cdef class PointsCache:
     """The last answers; they belong to one memo, whose numbers of states they know."""
 
     def __cinit__(self):
-        self.kept = <Answer*> calloc(ANSWERS, sizeof(Answer))
+        self.kept = <CachedPoints*> calloc(ANSWERS, sizeof(CachedPoints))
         if self.kept == NULL:
             raise MemoryError()
         self.forget()
@@ -39,10 +39,10 @@ cdef class Answers:
         for i in range(ANSWERS):
             self.kept[i].points = NO_ANSWER
 
-    cdef Answer* place(self, int64_t generation, int32_t state, int rank, const Pod* pod) noexcept nogil:
+    cdef CachedPoints* place(self, int64_t generation, int32_t state, int rank, const Pod* pod) noexcept nogil:
         """The place of an answer, with its points or NO_ANSWER, which the caller then replaces."""
         cdef uint64_t question = <uint64_t> state << 32 | <uint64_t> rank << 17 | <uint64_t> pod.num_gpu << 10
-        cdef Answer* answer
+        cdef CachedPoints* answer
         question |= <uint64_t> pod.milli
         answer = &self.kept[(question * <uint64_t> 0x9E3779B97F4A7C15) >> 52]
         if answer.question != question or answer.generation != generation:

@@ -2,35 +2,35 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.scores.frag_grouped cimport View
 from fastsim_ext.select.class_demands cimport TERMS, Needs
-from fastsim_ext.select.max_tree cimport Grove, Tree
+from fastsim_ext.select.max_tree cimport MaxForest, Tree
 from fastsim_ext.select.state_memo cimport Key, Memo
-from fastsim_ext.select.value_counts cimport Tally
+from fastsim_ext.select.value_counts cimport ValueCounts
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.types cimport Pod
 cdef struct Ends:
     int32_t least, most         # the smallest and the largest raw points of a term
-cdef struct Column:
+cdef struct ScoreColumn:
     Pod pod              # what it is valued for
     int64_t most_cpu     # of a bound: no pod from pod.cpu to here is worth more; -1: exact
     bint used
     int32_t owner, family, lane, after  # whoever asked for it; ...; in the memo; the next of its family, or -1
     (int32_t*)[TERMS] points    # where totals are stretched: raw points by node, placed as its tree is
-    Tally* tallies              # how often each occurs, by term
+    ValueCounts* tallies              # how often each occurs, by term
     Ends[TERMS] ends            # those that totals were stretched with
-cdef struct Family:      # columns that ask for the same devices, and the first of them, or -1
+cdef struct DeviceFamily:      # columns that ask for the same devices, and the first of them, or -1
     int32_t num, milli, first
-cdef class ColumnTable:
+cdef class ScoreColumns:
     cdef NodeTable nodes
     cdef Memo memo
     cdef const int32_t[::1] kernel, normalise, dim, norm, figure     # figure: of a term in the memo, or -1
     cdef const int64_t[::1] weight
     cdef int64_t generation, gaps        # of the memo's states; numbers without a column that are left alone
     cdef int32_t[::1] state_of   # by node: its state in the memo, or -1
-    cdef Grove* groves           # by column // ROW: trees of totals, or of UNFIT plus a Reason
-    cdef Grove* points           # the same and by term: raw points
+    cdef MaxForest* groves           # by column // ROW: trees of totals, or of UNFIT plus a Reason
+    cdef MaxForest* points           # the same and by term: raw points
     cdef Tree* trees             # of totals; tree() makes one right first
-    cdef Column* columns
-    cdef Family* families
+    cdef ScoreColumn* columns
+    cdef DeviceFamily* families
     cdef Needs* needs
     cdef int32_t* place          # by term and column: where its figure is in a row of the memo
     cdef int32_t* verdict        # of one node, by column: see needs_judge, then totals

@@ -12,7 +12,7 @@ def stretches(plan: Mapping[str, Any]) -> bool:
 def narrows(plan: Mapping[str, Any]) -> bool:
     """Whether totals take one byte: of one term alone their order is that of its points, whatever its weight."""
 
-class ColumnTable:
+class ScoreColumns:
     """The columns of one run; ``memo`` keeps points by node state, ``kind`` numbers equal nodes."""
 
     n_columns: int

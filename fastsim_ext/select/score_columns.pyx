@@ -19,8 +19,8 @@ from fastsim_ext.select.class_demands cimport (
     needs_plan, needs_set,
 )
 from fastsim_ext.select.max_tree cimport (
-    ROW, Grove, Tree, tree_clear, tree_expect, tree_fell, tree_first, tree_leaf, tree_of, tree_plant,
-    tree_put, tree_put_row, tree_repeat, tree_sound, tree_sum_up, tree_write,
+    ROW, MaxForest, Tree, tree_clear, tree_expect, tree_free, tree_first, tree_leaf, tree_of, tree_alloc,
+    tree_put, tree_put_row, tree_repeat, tree_sound, tree_rebuild, tree_write,
 )
 from fastsim_ext.select.max_tree_updates cimport climb_up
 from fastsim_ext.select.state_memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
@@ -48,7 +48,7 @@ def narrows(plan):
     return len(plan["kernel"]) == 1 and plan["weight"][0] > 0 and plan["kernel"][0] in (FGD, GPU_PACKING)
 
 
-cdef class ColumnTable:
+cdef class ScoreColumns:
     """The columns of one plan over one table of nodes; ``plan`` as in a Selector."""
 
     def __init__(self, NodeTable nodes, plan, Memo memo, kind, state_of):
@@ -62,11 +62,11 @@ cdef class ColumnTable:
         self.n_terms = self.kernel.shape[0]
         if self.n_terms > TERMS:
             raise ValueError(f"found a plan of {self.n_terms} terms, expected at most {TERMS}")
-        self.columns = <Column*> calloc(ROOM, sizeof(Column))
+        self.columns = <ScoreColumn*> calloc(ROOM, sizeof(ScoreColumn))
         self.trees = <Tree*> calloc(ROOM, sizeof(Tree))
-        self.groves = <Grove*> calloc(ROOM, sizeof(Grove))
-        self.points = <Grove*> calloc(ROOM * TERMS, sizeof(Grove))
-        self.families = <Family*> calloc(FAMILIES, sizeof(Family))
+        self.groves = <MaxForest*> calloc(ROOM, sizeof(MaxForest))
+        self.points = <MaxForest*> calloc(ROOM * TERMS, sizeof(MaxForest))
+        self.families = <DeviceFamily*> calloc(FAMILIES, sizeof(DeviceFamily))
         self.place = <int32_t*> calloc(ROOM * TERMS, sizeof(int32_t))
         self.verdict = <int32_t*> calloc(ROOM, sizeof(int32_t))
         self.total = <int32_t*> calloc(ROOM, sizeof(int32_t))
@@ -100,9 +100,9 @@ cdef class ColumnTable:
         if self.columns != NULL:
             for c in range(ROOM):
                 free(self.columns[c].tallies)
-                tree_fell(&self.groves[c])
+                tree_free(&self.groves[c])
             for c in range(ROOM * TERMS):
-                tree_fell(&self.points[c])
+                tree_free(&self.points[c])
         if self.needs != NULL:
             free(self.needs.closed)
         free(self.columns)
@@ -220,7 +220,7 @@ cdef class ColumnTable:
         """Work out what the memo does not know, family by family, because they share offers."""
         cdef int32_t* raw = self.raw + term * ROOM
         cdef const Typical* typical = &self.nodes.target.typical
-        cdef const Column* column
+        cdef const ScoreColumn* column
         cdef int f
         cdef int32_t c
         cdef bint frag = self.kernel[term] == FGD and (not self.stretched or term == self.dear)
@@ -239,7 +239,7 @@ cdef class ColumnTable:
 
     cdef int32_t worked_out(self, int term, int c, int n, View* view) noexcept nogil:
         """Raw points of one term; the groups' view and the offers are made when first needed."""
-        cdef const Column* column = &self.columns[c]
+        cdef const ScoreColumn* column = &self.columns[c]
         if self.stretched and column.most_cpu >= 0 and term != self.dear and self.kernel[term] != PWR:
             return 0                     # such a bound is asked for the dear term only
         if self.kernel[term] == FGD:
@@ -287,7 +287,7 @@ cdef class ColumnTable:
         cdef int grove, g
         for grove in range(c // ROW + 1):    # changes go through all of them
             if self.groves[grove].cells == NULL:
-                tree_plant(&self.groves[grove], self.nodes.count, ROW, 0, self.narrow)
+                tree_alloc(&self.groves[grove], self.nodes.count, ROW, 0, self.narrow)
                 for g in range(ROW):
                     self.trees[grove * ROW + g] = tree_of(&self.groves[grove], g)
         tree_clear(&self.trees[c])
@@ -297,7 +297,7 @@ cdef class ColumnTable:
         """A column with the value of every node, or -1 if there is no room for one."""
         cdef int32_t c = 0
         cdef int n
-        cdef Column* column
+        cdef ScoreColumn* column
         cdef int family = self.family_of(pod.num_gpu, pod.milli)
         cdef int32_t lane = self.memo.lane(pod)
         if self.n_used >= self.limit or family < 0 or lane < 0 or not needs_known(pod):
@@ -315,7 +315,7 @@ cdef class ColumnTable:
         needs_set(self.needs, c, pod)
         self.plant(c)
         surveyed(self, c)
-        tree_sum_up(&self.trees[c])
+        tree_rebuild(&self.trees[c])
         self.n_columns = max(self.n_columns, c + 1)
         self.n_used += 1
         column.after = self.families[family].first
@@ -388,7 +388,7 @@ cdef class ColumnTable:
         return 0
 
 
-cdef int surveyed(ColumnTable table, int c) except -1 nogil:
+cdef int surveyed(ScoreColumns table, int c) except -1 nogil:
     """Value every node for a new column, without its tree; points of a single term most often from the memo."""
     cdef const Node* node
     cdef View view
@@ -415,7 +415,7 @@ cdef int surveyed(ColumnTable table, int c) except -1 nogil:
     return 0
 
 
-cdef void entered(ColumnTable table, int n, int first, int last) noexcept nogil:
+cdef void entered(ScoreColumns table, int n, int first, int last) noexcept nogil:
     """Put what node ``n`` is worth in its places."""
     cdef int grove
     if last - first == 1:
@@ -425,7 +425,7 @@ cdef void entered(ColumnTable table, int n, int first, int last) noexcept nogil:
         tree_put_row(&table.groves[grove], n, table.verdict + grove * ROW)
 
 
-cdef void renumbered(ColumnTable table, int32_t c, int32_t to) noexcept nogil:
+cdef void renumbered(ScoreColumns table, int32_t c, int32_t to) noexcept nogil:
     """Give a column another number, which nobody has."""
     cdef int term
     cdef int32_t* link = &table.families[table.columns[c].family].first

@@ -6,13 +6,13 @@ cdef enum:
     SPAN = 8192          # so many of them; of others it is only known how many there are
     BLOCK = 6            # bits of the numbers of one block
 
-cdef struct Tally:
+cdef struct ValueCounts:
     int32_t[SPAN] count              # how often each occurs, from LOWEST on
     int32_t[SPAN >> BLOCK] block     # the same by blocks of them
     int32_t beyond       # numbers outside the span
     int32_t low, high    # places; no number that occurs is outside them
 
-cdef inline void tally_add(Tally* tally, int32_t value) noexcept nogil:
+cdef inline void tally_add(ValueCounts* tally, int32_t value) noexcept nogil:
     """One more of a number."""
     cdef int32_t at
     if not LOWEST <= value < LOWEST + SPAN:
@@ -24,7 +24,7 @@ cdef inline void tally_add(Tally* tally, int32_t value) noexcept nogil:
     tally.low = min(tally.low, at)
     tally.high = max(tally.high, at)
 
-cdef inline void tally_remove(Tally* tally, int32_t value) noexcept nogil:
+cdef inline void tally_remove(ValueCounts* tally, int32_t value) noexcept nogil:
     """One less of a number that is there."""
     cdef int32_t at
     if not LOWEST <= value < LOWEST + SPAN:
@@ -34,5 +34,5 @@ cdef inline void tally_remove(Tally* tally, int32_t value) noexcept nogil:
     tally.count[at] -= 1
     tally.block[at >> BLOCK] -= 1
 
-cdef void tally_clear(Tally* tally) noexcept nogil
-cdef bint tally_ends(Tally* tally, int32_t* least, int32_t* most) noexcept nogil
+cdef void tally_clear(ValueCounts* tally) noexcept nogil
+cdef bint tally_ends(ValueCounts* tally, int32_t* least, int32_t* most) noexcept nogil

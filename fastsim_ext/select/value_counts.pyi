@@ -1,6 +1,6 @@
 """How often each number occurs in a changing collection; kernels, and one object to look at them."""
 
-class Counted:
+class ValueCountsTable:
     """A tally that Python can hold."""
 
     def __init__(self) -> None: ...

@@ -8,10 +8,10 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 
-cdef class Counted:
+cdef class ValueCountsTable:
     """A tally that Python can hold."""
 
-    cdef Tally tally
+    cdef ValueCounts tally
 
     def __init__(self):
         tally_clear(&self.tally)
@@ -32,13 +32,13 @@ cdef class Counted:
         return (least, most) if tally_ends(&self.tally, &least, &most) else None
 
 
-cdef void tally_clear(Tally* tally) noexcept nogil:
+cdef void tally_clear(ValueCounts* tally) noexcept nogil:
     """Forget all."""
-    memset(tally, 0, sizeof(Tally))
+    memset(tally, 0, sizeof(ValueCounts))
     tally.low = SPAN - 1
 
 
-cdef bint tally_ends(Tally* tally, int32_t* least, int32_t* most) noexcept nogil:
+cdef bint tally_ends(ValueCounts* tally, int32_t* least, int32_t* most) noexcept nogil:
     """The smallest and the largest number within the span; False if there is none."""
     cdef int32_t low = tally.low
     cdef int32_t high = tally.high

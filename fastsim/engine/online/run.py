@@ -44,7 +44,7 @@ from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.online.loop import Online
 from fastsim_ext.online.queue_loop import Waiting
-from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.select.state_memo import Memo
 from fastsim_ext.state.node_table import NodeTable, TypicalTable
@@ -161,7 +161,7 @@ class OnlineRun:
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
         memo, kind = self._lent()
         terms |= {"memo": memo, "kind": kind, "state": np.full(len(kind), -1, np.int32)}
-        return Indexed(self.nodes, self.work, terms, seed, self.scorers)
+        return IndexedSelector(self.nodes, self.work, terms, seed, self.scorers)
 
     def _target(self, typical: TypicalPods) -> TypicalTable:
         """What fragmentation is measured against from now on."""
@@ -304,7 +304,7 @@ class OnlineRun:
         self.drain()
         self.typical = typical
         self.nodes.retarget(self._target(typical))
-        if isinstance(self.select, Indexed):
+        if isinstance(self.select, IndexedSelector):
             self.select.restart(self._lent()[0])
 
     def note_stage(self, tag: str) -> None:

@@ -15,7 +15,7 @@ from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.online.loop import Online
-from fastsim_ext.select.indexed import Indexed
+from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.state_memo import Memo
 from tests.spellings import played, spelled
 from tests.unit.ext.select.test_scan import LOOP, Decision
@@ -30,7 +30,7 @@ COLUMNS = EAGER | {"few_classes": 0}
 class KeptDecision(Decision):
     """A selector that keeps scores, with the tables around it."""
 
-    select: Indexed
+    select: IndexedSelector
 
     def __init__(self, cluster: Cluster, plan: OnlinePlan, habits: dict[str, Any], **options: Any) -> None:
         self.habits = HABITS | habits
@@ -41,7 +41,7 @@ class KeptDecision(Decision):
         self.memo = Memo(nodes.width, figures, 10**6)
         _, kind = node_kinds(self.table.columns)
         kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
-        self.select = Indexed(nodes, self.work, self.plan | kept, self.seed, None)
+        self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
         self.online = Online(nodes, self.work, self.select, {**LOOP, **options})
 
 

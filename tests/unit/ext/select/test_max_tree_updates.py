@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fastsim_ext.select.max_tree_updates import Thicket
+from fastsim_ext.select.max_tree_updates import DeferredMaxForest
 
 TREES = 32
 counts = st.sampled_from((1, 4, 5, 16, 17, 64, 65, 300, 4097))
@@ -18,7 +18,7 @@ def row_of(seed: int) -> list[int]:
     return [(seed * (tree + 3)) % 11 - 5 for tree in range(TREES)]
 
 
-def assert_same(trees: Thicket, plain: list[list[int]], which: int) -> None:
+def assert_same(trees: DeferredMaxForest, plain: list[list[int]], which: int) -> None:
     column = [row[which] for row in plain]
     assert trees.first(which) == (max(column), column.index(max(column)))
     assert trees.sound(which)
@@ -26,7 +26,7 @@ def assert_same(trees: Thicket, plain: list[list[int]], which: int) -> None:
 
 @given(counts, st.data())
 def test_rows_that_were_written_are_there_when_somebody_asks(count: int, data: st.DataObject) -> None:
-    trees, plain = Thicket(count), [[-128] * TREES for _ in range(count)]
+    trees, plain = DeferredMaxForest(count), [[-128] * TREES for _ in range(count)]
     for _ in range(data.draw(st.integers(0, 30))):
         at, seed = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, 40))
         if data.draw(st.integers(0, 4)) == 0:  # one tree alone, in the middle of what is not summed up yet
@@ -44,7 +44,7 @@ def test_rows_that_were_written_are_there_when_somebody_asks(count: int, data: s
 
 @pytest.mark.parametrize("count", [3, 257, 5000])
 def test_more_rows_than_may_wait_are_summed_up_meanwhile(count: int) -> None:
-    trees, plain = Thicket(count), [[-128] * TREES for _ in range(count)]
+    trees, plain = DeferredMaxForest(count), [[-128] * TREES for _ in range(count)]
     for seed in range(1000):
         at = seed * 7919 % count
         plain[at] = row_of(seed)
@@ -54,7 +54,7 @@ def test_more_rows_than_may_wait_are_summed_up_meanwhile(count: int) -> None:
 
 
 def test_what_falls_lowers_every_maximum_above_it() -> None:
-    trees, plain = Thicket(300), [row_of(0) for _ in range(300)]
+    trees, plain = DeferredMaxForest(300), [row_of(0) for _ in range(300)]
     for at in range(300):
         trees.put(at, plain[at])
     for at in (5, 70, 299):
@@ -67,7 +67,7 @@ def test_what_falls_lowers_every_maximum_above_it() -> None:
 
 
 def test_there_is_no_place_beside_the_trees() -> None:
-    trees = Thicket(16)
+    trees = DeferredMaxForest(16)
     for at in (-1, 16):
         with pytest.raises(IndexError, match=f"no row of 32 at {at} in 32 trees of 16"):
             trees.put(at, [0] * TREES)

@@ -39,6 +39,9 @@ def test_columns_of_a_second_row_are_kept_as_those_of_the_first() -> None:
 
 def test_a_table_of_totals_that_depend_on_no_extremes_keeps_no_points() -> None:
     decision = KeptDecision(cluster(num_gpu=[2] * 4), OnlinePlan((ScoreTerm("fgd"),)), COLUMNS)
-    assert type(decision.select.table).__name__ == "NarrowTable"
+    assert type(decision.select.table).__name__ == "ByteScoreColumns"
     stretched = OnlinePlan((ScoreTerm("best_fit", weight=-1, normalise="min_max_0"),))
-    assert type(KeptDecision(cluster(num_gpu=[2] * 4), stretched, COLUMNS).select.table).__name__ == "StretchedTable"
+    assert (
+        type(KeptDecision(cluster(num_gpu=[2] * 4), stretched, COLUMNS).select.table).__name__
+        == "NormalisedScoreColumns"
+    )

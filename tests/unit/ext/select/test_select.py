@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from fastsim.engine.online.kernel_columns import node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.online.loop import Online
-from fastsim_ext.select.byte_columns import NarrowTable, table_of
-from fastsim_ext.select.indexed import Indexed
-from fastsim_ext.select.normalised_columns import StretchedTable
-from fastsim_ext.select.score_columns import ColumnTable
+from fastsim_ext.select.byte_columns import ByteScoreColumns, table_of
+from fastsim_ext.select.indexed import IndexedSelector
+from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
+from fastsim_ext.select.score_columns import ScoreColumns
 from fastsim_ext.select.state_memo import Memo
 from tests.strategies import scenarios_per_run
 from tests.unit.ext.scores.test_frag_grouped import THIRDS
@@ -42,17 +42,17 @@ class CoarseDecision(KeptDecision):
         self.memo = Memo(nodes.width, 1, 10**6, np.array(sorted(THIRDS.cpu_milli), np.int64))
         _, kind = node_kinds(self.table.columns)
         kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
-        self.select = Indexed(nodes, self.work, self.plan | kept, self.seed, None)
+        self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
         self.online = Online(nodes, self.work, self.select, {**LOOP, **options})
 
 
 def test_the_plan_tells_which_columns_there_are() -> None:
-    def kind(*terms: ScoreTerm) -> type[ColumnTable]:
+    def kind(*terms: ScoreTerm) -> type[ScoreColumns]:
         return table_of(KeptDecision(t4(1), OnlinePlan(terms), {}).plan)
 
-    assert kind(ScoreTerm("fgd")) is kind(ScoreTerm("fgd", weight=7)) is NarrowTable
-    assert kind(ScoreTerm("gpu_packing")) is kind(ScoreTerm("fgd", weight=-1)) is ColumnTable
-    assert kind(ScoreTerm("fgd"), ScoreTerm("pwr", normalise="min_max_100")) is StretchedTable
+    assert kind(ScoreTerm("fgd")) is kind(ScoreTerm("fgd", weight=7)) is ByteScoreColumns
+    assert kind(ScoreTerm("gpu_packing")) is kind(ScoreTerm("fgd", weight=-1)) is ScoreColumns
+    assert kind(ScoreTerm("fgd"), ScoreTerm("pwr", normalise="min_max_100")) is NormalisedScoreColumns
 
 
 @given(st.data())

@@ -6,14 +6,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fastsim_ext.select.value_counts import Counted
+from fastsim_ext.select.value_counts import ValueCountsTable
 
 values = st.one_of(st.integers(-4, 4), st.integers(-7168, 1023), st.sampled_from((-7168, -129, -128, -65, -64, 63, 64)))
 
 
 @given(st.lists(values, max_size=40), st.data())
 def test_the_ends_are_those_of_a_list(added: list[int], data: st.DataObject) -> None:
-    tally, plain = Counted(), []
+    tally, plain = ValueCountsTable(), []
     for value in added:
         tally.add(value)
         plain.append(value)
@@ -24,7 +24,7 @@ def test_the_ends_are_those_of_a_list(added: list[int], data: st.DataObject) -> 
 
 
 def test_one_number_too_far_off_hides_the_ends_while_it_is_there() -> None:
-    tally = Counted()
+    tally = ValueCountsTable()
     tally.add(-7168)
     tally.add(1023)
     assert tally.ends() == (-7168, 1023)
