@@ -20,7 +20,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
-from fastsim_ext.online.decision_trace import Witness, filtered, picked, scored
+from fastsim_ext.online.decision_trace import DecisionTrace, filtered, picked, scored
 from fastsim_ext.online.traced_rules_loop import Observer
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Replay(OnlineRun):
         self.notes = Notes(self, asked, attempt)
         tables, plain = (self.nodes, self.work, self.select), self._loop_options()
         if self.rules is None:
-            self.online = Witness(*tables, plain, watched, self.notes)
+            self.online = DecisionTrace(*tables, plain, watched, self.notes)
         else:
             self.online = self.ruled = Observer(*tables, plain | self.rules.options(), watched, self.notes)
 

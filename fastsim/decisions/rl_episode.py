@@ -18,7 +18,7 @@ from fastsim.errors import ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim.spelling import suggestion
-from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, Stepping
+from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
 
 REWARDS = ("placed", "allocation", "fragmentation", "power")
 """What a decision can be worth: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; order of Stepping."""
@@ -27,7 +27,7 @@ REWARDS = ("placed", "allocation", "fragmentation", "power")
 class Episode:
     """A run that waits for decisions; what is seen of it is in three arrays."""
 
-    def __init__(self, run: OnlineRun, stepping: Stepping) -> None:
+    def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
         self.run, self.stepping, self.nodes = run, stepping, len(run.cluster)
         self.node__nf = np.zeros((self.nodes, len(NODE_FEATURES)), np.float32)
         self.pod__f = np.zeros(len(POD_FEATURES), np.float32)
@@ -65,7 +65,7 @@ def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], opt
     if run.ruled is not None or len(run._loop_options()["change_t"]):
         raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
     kept, stale = max(run.typical.kept, 1), np.ones(len(made.cluster), np.uint8)
-    stepping = Stepping(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, kept)
+    stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, kept)
     run.online = stepping
     table = pa.Table.from_batches(list(made.workload.batches(BATCH_ROWS)))
     batch = table.combine_chunks().to_batches()[0]

@@ -19,7 +19,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
-from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, Readout
+from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, GpuReadings
 
 Array = Any
 Sink = Callable[[pa.RecordBatch], None]
@@ -48,7 +48,7 @@ class Sampling:
         self.capacity__u = np.array([float(device.memory_mib) for device in self.devices], np.float64)[self.device__u]
         self.seed = seed
         self.columns: dict[str, Array] = {}
-        self.readout: Readout | None = None
+        self.readout: GpuReadings | None = None
         self._looks: Iterator[float] = iter(())
         self._next_look_s = math.inf
         self._sample = 0
@@ -77,7 +77,7 @@ class Sampling:
                                                         "at_s__u")
         }  # fmt: skip
         devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
-        self.readout = Readout(self.device__u, devices, self.profiles.columns(), begin_s)
+        self.readout = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
         self._sample = math.ceil(begin_s / self.telemetry.every_s)
         self._looks = self.telemetry.looks(begin_s, self.seed)
         self._next_look_s = next(self._looks, math.inf)

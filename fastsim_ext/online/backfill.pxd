@@ -1,10 +1,10 @@
 # Reservations for waiting pods, from the durations the scheduler is told.
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from fastsim_ext.online.earliest_fit cimport Bound, Glance
-from fastsim_ext.online.free_forecast cimport Outlook, Reservation
-from fastsim_ext.online.node_constraints cimport DemandTable
+from fastsim_ext.online.earliest_fit cimport Bound, EarliestFit
+from fastsim_ext.online.free_forecast cimport FreeForecast, Reservation
+from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 
 cdef struct Change:      # a pod goes from a node, as is believed
@@ -19,11 +19,11 @@ cdef struct Changes:     # of one node, by time
 
 cdef class Backfill:
     # not saved: promises are made again
-    cdef DemandTable demand
+    cdef ConstraintTable demand
     cdef WorkTable work
-    cdef Roster roster
-    cdef Outlook outlook
-    cdef Glance glance
+    cdef PodMembership roster
+    cdef FreeForecast outlook
+    cdef EarliestFit glance
     cdef Changes running                 # scratch: the pods of one node
     cdef int64_t known_moves             # of the roster, when all promises were right
     cdef Reservation* latest             # by slot: what the pod was promised at last, if anything

@@ -7,11 +7,11 @@ has one, made in the order of the line. A pod that has run longer than was told 
 from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from fastsim_ext.online.earliest_fit cimport Bound, Glance
-from fastsim_ext.online.free_forecast cimport Outlook, Reservation
-from fastsim_ext.online.node_constraints cimport DemandTable, Look
+from fastsim_ext.online.earliest_fit cimport Bound, EarliestFit
+from fastsim_ext.online.free_forecast cimport FreeForecast, Reservation
+from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 
 
@@ -26,10 +26,10 @@ cdef inline bint hopeless(const Bound* bound, int n, double lasts, double now, c
 cdef class Backfill:
     """Looks ahead on one node after another."""
 
-    def __init__(self, DemandTable demand, WorkTable work, Roster roster):
+    def __init__(self, ConstraintTable demand, WorkTable work, PodMembership roster):
         self.demand, self.work, self.roster = demand, work, roster
-        self.outlook = Outlook(demand, work, roster)
-        self.glance = Glance(self.outlook)
+        self.outlook = FreeForecast(demand, work, roster)
+        self.glance = EarliestFit(self.outlook)
         self.known_moves = -1
         self.stale = <bint*> calloc(max(demand.nodes.count, 1), sizeof(bint))
         self.stale_nodes = <int32_t*> calloc(max(demand.nodes.count, 1), sizeof(int32_t))
@@ -85,7 +85,7 @@ cdef class Backfill:
         cdef int cls = self.work.slots[slot].cls
         cdef int n, k
         cdef const Changes* of
-        cdef Look look
+        cdef NodeView look
         out.slot, out.node, out.start = slot, -1, INFINITY
         for n in range(self.demand.nodes.count):
             if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
@@ -110,7 +110,7 @@ cdef class Backfill:
         cdef int cls = self.work.slots[head.slot].cls
         cdef int k
         cdef const Changes* of
-        cdef Look look
+        cdef NodeView look
         if head.node < 0 or choice.node != head.node or end <= head.start:
             return True
         self.ends(head.node, now)

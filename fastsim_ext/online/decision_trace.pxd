@@ -1,8 +1,8 @@
 # The online engine with a listener that hears of every decision on some pods.
 from libc.stdint cimport int64_t, uint8_t
-from fastsim_ext.online.loop cimport Online
+from fastsim_ext.online.loop cimport OnlineLoop
 
-cdef class Witness(Online):
+cdef class DecisionTrace(OnlineLoop):
     cdef const uint8_t[::1] watched      # by arrival number; pods beyond its end are not watched
     cdef object listener
     cdef bint sees(self, int64_t seq) noexcept nogil

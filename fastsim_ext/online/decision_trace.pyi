@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
@@ -16,7 +16,7 @@ class _Listener(Protocol):
     def after(self, seq: int, node: int, gpus: int) -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
-class Witness(Online):
+class DecisionTrace(OnlineLoop):
     """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
 
     def __init__(

@@ -6,7 +6,7 @@ in their plain spelling: what a faster one keeps is neither asked nor touched.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from fastsim_ext.online.loop cimport Online
+from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.scores.device cimport device_fit_count
 from fastsim_ext.select.scan cimport Selector, misfit, normalised
 from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, TOO_LARGE
@@ -16,7 +16,7 @@ ABSENT = -1
 """Stands for a reason where a node is not there at the moment."""
 
 
-cdef class Witness(Online):
+cdef class DecisionTrace(OnlineLoop):
     """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
@@ -25,7 +25,7 @@ cdef class Witness(Online):
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
-        Online.__init__(self, nodes, work, select, options)
+        OnlineLoop.__init__(self, nodes, work, select, options)
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
@@ -34,7 +34,7 @@ cdef class Witness(Online):
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
-        placed = Online.move(self, slot)
+        placed = OnlineLoop.move(self, slot)
         if seen and placed:
             self.listener.after(seq, self.work.slots[slot].node, self.work.slots[slot].gpus)
         elif seen:
@@ -49,10 +49,10 @@ cdef class Witness(Online):
         """As Online.place, told to the listener."""
         cdef int reason
         if not self.sees(self.work.slots[slot].seq):
-            return Online.place(self, slot)
+            return OnlineLoop.place(self, slot)
         with gil:
             self.listener.before(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
-        reason = Online.place(self, slot)
+        reason = OnlineLoop.place(self, slot)
         with gil:
             self.listener.after(self.work.slots[slot].seq, self.work.slots[slot].node, self.work.slots[slot].gpus)
         return reason
@@ -62,7 +62,7 @@ cdef class Witness(Online):
         if reason == TOO_LARGE and self.sees(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
-        return Online.refuse(self, slot, reason)
+        return OnlineLoop.refuse(self, slot, reason)
 
 
 def filtered(Selector select, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):

@@ -1,6 +1,6 @@
 # When a node could host a kind of pod at the earliest, at a glance.
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.online.free_forecast cimport Course, Outlook
+from fastsim_ext.online.free_forecast cimport FreeForecast, NodeForecast
 from fastsim_ext.types cimport Pod
 
 cdef enum:
@@ -17,9 +17,9 @@ cdef struct Kind:        # pods that ask for about the same
     Bound* seen          # by node, with promises
     int64_t walk         # the last one in which ``seen`` was needed
 
-cdef class Glance:
+cdef class EarliestFit:
     # not saved: follows from the outlook
-    cdef Outlook outlook
+    cdef FreeForecast outlook
     cdef Kind[MAX_KINDS] kinds
     cdef int n_kinds
     cdef int32_t* kind_of                # by class, plus 1; 0 = not known yet
@@ -29,5 +29,5 @@ cdef class Glance:
     cdef int bounds(self, int cls, Bound** out) except -1 nogil
     cdef int add_kind(self, const Pod* least) except -1 nogil
     cdef int kind(self, int cls) except -2 nogil
-    cdef void work_out(self, const Kind* kind, int n, const Course* of, bint later, Bound* out) noexcept nogil
+    cdef void work_out(self, const Kind* kind, int n, const NodeForecast* of, bint later, Bound* out) noexcept nogil
     cdef void sharpen(self, int cls, Bound* bound, int n) noexcept nogil

@@ -1,8 +1,8 @@
 """When a node could host a kind of pod at the earliest, at a glance."""
 
-from fastsim_ext.online.free_forecast import Outlook
+from fastsim_ext.online.free_forecast import FreeForecast
 
-class Glance:
+class EarliestFit:
     """For kinds of pods and every node: bounds that are never too late."""
 
-    def __init__(self, outlook: Outlook) -> None: ...
+    def __init__(self, outlook: FreeForecast) -> None: ...

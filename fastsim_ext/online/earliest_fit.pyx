@@ -8,7 +8,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
-from fastsim_ext.online.free_forecast cimport CPU, GPU, MEM, PODS, Course, Outlook
+from fastsim_ext.online.free_forecast cimport CPU, GPU, MEM, PODS, FreeForecast, NodeForecast
 from fastsim_ext.types cimport FULL, Pod
 
 cdef enum:
@@ -31,10 +31,10 @@ cdef inline bint same(const Pod* a, const Pod* b) noexcept nogil:
             and a.models == b.models)
 
 
-cdef class Glance:
+cdef class EarliestFit:
     """For kinds of pods and every node: bounds that are never too late."""
 
-    def __init__(self, Outlook outlook):
+    def __init__(self, FreeForecast outlook):
         self.outlook = outlook
 
     def __dealloc__(self):
@@ -128,7 +128,7 @@ cdef class Glance:
             self.work_out(&self.kinds[self.kind_of[cls] - 1], n, &self.outlook.seen[n], True, bound)
             bound.version = self.outlook.version[n]
 
-    cdef void work_out(self, const Kind* kind, int n, const Course* of, bint later, Bound* out) noexcept nogil:
+    cdef void work_out(self, const Kind* kind, int n, const NodeForecast* of, bint later, Bound* out) noexcept nogil:
         """When a node has room for the least that pods of a kind ask for; ``later``: not before the bound of now."""
         cdef const Pod* pod = &kind.least
         cdef const int64_t* row

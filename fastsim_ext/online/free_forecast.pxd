@@ -1,13 +1,13 @@
 # What is believed to be free on every node from now on, state by state.
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from fastsim_ext.online.node_constraints cimport DemandTable
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.online.node_constraints cimport ConstraintTable
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 
 cdef enum:               # where a state's columns begin; MiB by device and further resources follow the devices
     CPU, MEM, PODS, GPU
 
-cdef struct Course:      # the believed states of one node; the first is the real one of now
+cdef struct NodeForecast:      # the believed states of one node; the first is the real one of now
     double* t            # when each begins, seconds
     int64_t* free        # by state and column: milli-CPU, MiB, pod slots, milli by device, ...
     int32_t count, room  # states
@@ -19,30 +19,30 @@ cdef struct Reservation:
     bint waits           # False if it could start at once
     uint64_t gpus
 
-cdef class Outlook:
+cdef class FreeForecast:
     # not saved: follows from the running pods
-    cdef DemandTable demand
+    cdef ConstraintTable demand
     cdef WorkTable work
-    cdef Roster roster
+    cdef PodMembership roster
     cdef int nodes, width, columns       # columns of a state
-    cdef Course* bare                    # by node, from the running pods alone
-    cdef Course* seen                    # the same with all promises
+    cdef NodeForecast* bare                    # by node, from the running pods alone
+    cdef NodeForecast* seen                    # the same with all promises
     cdef int64_t* version                # by node: changes of what is seen
     cdef int64_t* turns                  # by node: how often it was not what had been believed
     cdef bint* changed                   # by node: whether that was so at the last look
-    cdef Course fresh                    # scratch
+    cdef NodeForecast fresh                    # scratch
     cdef int64_t* moved                  # by node: what the roster said when it was looked at
     cdef bint* there                     # by node: whether it was present then
     cdef bint* touched                   # by node: whether what is seen is more than the running pods
     cdef Reservation* made               # promises of this walk
     cdef int32_t n_made, made_room
     cdef double ends(self, int32_t slot, double now) noexcept nogil
-    cdef int relist(self, int n, Course* of, double now) except -1 nogil
-    cdef bint believed(self, const Course* then, const Course* now) noexcept nogil
+    cdef int relist(self, int n, NodeForecast* of, double now) except -1 nogil
+    cdef bint believed(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil
     cdef int renew(self, double now) except -1 nogil
     cdef bint overdue(self, double now) noexcept nogil
-    cdef void shift(self, Course* of, int32_t first, int32_t end, int cls, uint64_t gpus, int sign) noexcept nogil
-    cdef int32_t split(self, Course* of, double t) except -1 nogil
+    cdef void shift(self, NodeForecast* of, int32_t first, int32_t end, int cls, uint64_t gpus, int sign) noexcept nogil
+    cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil
     cdef int occupy(self, int n, int32_t since, double end, int cls, uint64_t gpus) except -1 nogil
     cdef int promise(self, const Reservation* given) except -1 nogil
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil

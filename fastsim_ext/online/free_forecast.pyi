@@ -1,10 +1,10 @@
 """What is believed to be free on every node from now on, state by state."""
 
-from fastsim_ext.online.node_constraints import DemandTable
-from fastsim_ext.state.pod_membership import Roster
+from fastsim_ext.online.node_constraints import ConstraintTable
+from fastsim_ext.state.pod_membership import PodMembership
 from fastsim_ext.state.pod_table import WorkTable
 
-class Outlook:
+class FreeForecast:
     """The believed states of every node, and the promises that are part of them."""
 
-    def __init__(self, demand: DemandTable, work: WorkTable, roster: Roster) -> None: ...
+    def __init__(self, demand: ConstraintTable, work: WorkTable, roster: PodMembership) -> None: ...

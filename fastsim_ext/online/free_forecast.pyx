@@ -8,8 +8,8 @@ from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memmove
-from fastsim_ext.online.node_constraints cimport DemandTable, Look, Rule
-from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.online.node_constraints cimport ClassConstraints, ConstraintTable, NodeView
+from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
 
@@ -23,16 +23,16 @@ cdef inline int bits(uint64_t gpus) noexcept nogil:
     return count
 
 
-cdef class Outlook:
+cdef class FreeForecast:
     """The believed states of every node, and the promises that are part of them."""
 
-    def __init__(self, DemandTable demand, WorkTable work, Roster roster):
+    def __init__(self, ConstraintTable demand, WorkTable work, PodMembership roster):
         cdef int n
         self.demand, self.work, self.roster = demand, work, roster
         self.nodes, self.width = demand.nodes.count, demand.nodes.width
         self.columns = GPU + 2 * self.width + demand.n_extra
-        self.bare = <Course*> calloc(max(self.nodes, 1), sizeof(Course))
-        self.seen = <Course*> calloc(max(self.nodes, 1), sizeof(Course))
+        self.bare = <NodeForecast*> calloc(max(self.nodes, 1), sizeof(NodeForecast))
+        self.seen = <NodeForecast*> calloc(max(self.nodes, 1), sizeof(NodeForecast))
         self.version = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
         self.turns = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
         self.moved = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
@@ -93,7 +93,7 @@ cdef class Outlook:
             self.version[n] += 1
         return 0
 
-    cdef bint believed(self, const Course* then, const Course* now) noexcept nogil:
+    cdef bint believed(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil:
         """Whether the states from now on are as was believed then."""
         cdef int32_t past = 0
         cdef int32_t k
@@ -115,7 +115,7 @@ cdef class Outlook:
                 return True
         return False
 
-    cdef int relist(self, int n, Course* of, double now) except -1 nogil:
+    cdef int relist(self, int n, NodeForecast* of, double now) except -1 nogil:
         """The states of a node as its running pods end."""
         cdef int64_t* row
         cdef int32_t at = self.roster.first__n[n]
@@ -140,7 +140,7 @@ cdef class Outlook:
             at = self.roster.members[at].following
         return 0
 
-    cdef int32_t split(self, Course* of, double t) except -1 nogil:
+    cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil:
         """The state that begins at ``t``, made if there is none yet; the real one of now is never it."""
         cdef int32_t k = of.count
         cdef int64_t width = self.columns
@@ -156,10 +156,11 @@ cdef class Outlook:
         of.count += 1
         return k
 
-    cdef void shift(self, Course* of, int32_t first, int32_t end, int cls, uint64_t gpus, int sign) noexcept nogil:
+    cdef void shift(self, NodeForecast* of, int32_t first, int32_t end, int cls, uint64_t gpus,
+                    int sign) noexcept nogil:
         """A pod goes from (1) or comes to (-1) the states from ``first`` to before ``end``."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.demand.rule(cls)
         cdef int64_t* row
         cdef int32_t k
         cdef int g
@@ -179,7 +180,7 @@ cdef class Outlook:
 
     cdef int occupy(self, int n, int32_t since, double end, int cls, uint64_t gpus) except -1 nogil:
         """A pod is there from a state on until ``end``."""
-        cdef Course* of = &self.seen[n]
+        cdef NodeForecast* of = &self.seen[n]
         cdef int32_t until = self.split(of, end) if end < INFINITY else of.count
         self.shift(of, since, until, cls, gpus, -1)
         self.version[n] += 1
@@ -209,7 +210,7 @@ cdef class Outlook:
     cdef bint fits(self, int n, int32_t k, int cls, double now, uint64_t* gpus) noexcept nogil:
         """Whether state ``k`` of a node has room for a pod of the class; ``gpus`` are the devices that serve it."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.demand.rule(cls)
         cdef const int64_t* row = &self.seen[n].free[<int64_t> k * self.columns]
         cdef int g
         gpus[0] = 0
@@ -248,7 +249,7 @@ cdef class Outlook:
 
         A state that has no room spoils every start before it that lasts until then, so it is never looked at twice.
         """
-        cdef const Course* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.seen[n]
         cdef int wanted = self.work.classes[cls].num_gpu
         cdef int32_t first = 0
         cdef int32_t k
@@ -280,7 +281,7 @@ cdef class Outlook:
 
     cdef bint lasting(self, int n, double lasts, int cls, double now, uint64_t* gpus) noexcept nogil:
         """Whether a pod that starts now finds room for so long; ``gpus`` are the devices that serve it all the time."""
-        cdef const Course* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.seen[n]
         cdef int32_t k = 1
         cdef uint64_t here
         if not self.fits(n, 0, cls, now, gpus):
@@ -294,9 +295,9 @@ cdef class Outlook:
 
     cdef uint64_t tightest(self, int n, int32_t k, double start, double lasts, int cls) noexcept nogil:
         """The devices with least left at the worst time from a state on, among those that serve the pod throughout."""
-        cdef const Course* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.seen[n]
         cdef const int64_t* row
-        cdef Look low
+        cdef NodeView low
         cdef int g
         cdef int32_t first = k
         low.n = n
@@ -311,7 +312,7 @@ cdef class Outlook:
         return self.demand.tightest(&low, cls)
 
 
-cdef int widened(Course* of, int32_t count, int columns) except -1 nogil:
+cdef int widened(NodeForecast* of, int32_t count, int columns) except -1 nogil:
     """Room for so many states."""
     cdef double* t
     cdef int64_t* rows
@@ -329,7 +330,7 @@ cdef int widened(Course* of, int32_t count, int columns) except -1 nogil:
         raise MemoryError()
 
 
-cdef int copied(Course* to, const Course* of, int columns) except -1 nogil:
+cdef int copied(NodeForecast* to, const NodeForecast* of, int columns) except -1 nogil:
     """Make one course the same as another."""
     widened(to, of.count, columns)
     memcpy(to.t, of.t, of.count * sizeof(double))

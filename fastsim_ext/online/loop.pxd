@@ -18,7 +18,7 @@ cdef struct Row:         # the state after one event; 8-byte fields only, so num
     Counts counts
     Totals total
 
-cdef class Online:
+cdef class OnlineLoop:
     cdef readonly NodeTable nodes
     cdef readonly WorkTable work
     cdef readonly Selector select

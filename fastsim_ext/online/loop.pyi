@@ -11,7 +11,7 @@ from fastsim_ext.state.pod_table import WorkTable
 AREAS: tuple[str, ...]
 """Names of the integrals over time that state() answers."""
 
-class Online:
+class OnlineLoop:
     """One run: feed() arrivals, advance() until it wants more, then finish()."""
 
     nodes: NodeTable

@@ -24,7 +24,7 @@ AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_
          "power_mw", "pods_pending")
 
 
-cdef class Online:
+cdef class OnlineLoop:
     """One run: feed() arrivals, advance() until it wants more, then finish()."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options):

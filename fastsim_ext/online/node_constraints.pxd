@@ -2,35 +2,35 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport MAX_GPUS, Pod
 
 cdef enum:
     MAX_EXTRA = 16       # further resources of one cluster
 
-cdef struct Rule:        # the conditions of one class
+cdef struct ClassConstraints:        # the conditions of one class
     int64_t gpu_mem      # MiB on each device
     int64_t[MAX_EXTRA] extra             # amounts by resource
     bint foreign         # wants a resource that no node has
     int32_t group, most  # most pods of the group on a node; -1 = no limit
     int64_t allowed      # where its row of ``allowed`` begins; -1 = every node
 
-cdef struct Look:        # one node at one real or imagined moment
+cdef struct NodeView:        # one node at one real or imagined moment
     int n, pods, group_pods              # position; pods, and those of the asking pod's group
     int64_t cpu_left, mem_left           # milli-CPU, MiB
     int32_t[MAX_GPUS] gpu_left           # milli by device
     int64_t[MAX_GPUS] gpu_mem_left       # MiB by device
     int64_t[MAX_EXTRA] extra_left
 
-cdef class DemandTable:
+cdef class ConstraintTable:
     # not saved: told again, and taken from the nodes by the running pods again
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select
-    cdef Roster roster
+    cdef PodMembership roster
     cdef int32_t* rule_of                # by class, or -1
-    cdef Rule* rules
+    cdef ClassConstraints* rules
     cdef uint8_t* allowed                # rows of one byte a node
     cdef int32_t class_room, n_rules, rule_room, n_extra
     cdef int64_t allowed_room, n_allowed
@@ -40,17 +40,17 @@ cdef class DemandTable:
     cdef const int64_t[:, ::1] extra_cap__nr
     cdef int32_t[:, ::1] kept__ng        # scratch: device rows that are masked during a decision
     cdef uint8_t[::1] masked
-    cdef const Rule* rule(self, int cls) noexcept nogil
+    cdef const ClassConstraints* rule(self, int cls) noexcept nogil
     cdef int know(self, int cls) except -1
     cdef int spread(self, int64_t bytes_wanted) except -1
-    cdef void look(self, int n, int cls, Look* look) noexcept nogil
-    cdef void shift(self, Look* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
-    cdef int stage(self, const Look* look, int cls) noexcept nogil
-    cdef int lacking(self, const Look* look, int cls) noexcept nogil
-    cdef uint64_t fitting(self, const Look* look, int cls) noexcept nogil
-    cdef uint64_t tightest(self, const Look* look, int cls) noexcept nogil
+    cdef void look(self, int n, int cls, NodeView* look) noexcept nogil
+    cdef void shift(self, NodeView* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
+    cdef int stage(self, const NodeView* look, int cls) noexcept nogil
+    cdef int lacking(self, const NodeView* look, int cls) noexcept nogil
+    cdef uint64_t fitting(self, const NodeView* look, int cls) noexcept nogil
+    cdef uint64_t tightest(self, const NodeView* look, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
-    cdef void vacate(self, int n, Look* look) noexcept nogil
+    cdef void vacate(self, int n, NodeView* look) noexcept nogil
     cdef int hindrance(self, int cls) noexcept nogil
     cdef int64_t seats(self, int n, int cls) noexcept nogil
     cdef bint hopeless(self, int n, int cls) noexcept nogil

@@ -5,14 +5,14 @@ from typing import Any
 
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
-from fastsim_ext.state.pod_membership import Roster
+from fastsim_ext.state.pod_membership import PodMembership
 from fastsim_ext.state.pod_table import WorkTable
 
-class DemandTable:
+class ConstraintTable:
     """Conditions by class, and device memory and further resources by node."""
 
     def __init__(
-        self, nodes: NodeTable, work: WorkTable, select: Selector, roster: Roster, columns: Mapping[str, Any]
+        self, nodes: NodeTable, work: WorkTable, select: Selector, roster: PodMembership, columns: Mapping[str, Any]
     ) -> None: ...
     def add_rule(
         self, cls: int, gpu_mem: int, extra: Sequence[int], foreign: bool, group: int, most: int, allowed: bytes | None

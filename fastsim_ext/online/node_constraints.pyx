@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from fastsim_ext.scores.device cimport device_are
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_outcomes cimport (
     NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, TOO_LARGE,
 )
@@ -19,10 +19,10 @@ from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport Node, Pod
 
 
-cdef class DemandTable:
+cdef class ConstraintTable:
     """Conditions by class, and device memory and further resources by node."""
 
-    def __init__(self, NodeTable nodes, WorkTable work, Selector select, Roster roster, columns):
+    def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership roster, columns):
         self.nodes, self.work, self.select, self.roster = nodes, work, select, roster
         self.gpu_mem_cap, self.gpu_mem_left__ng = columns["gpu_mem_cap"], columns["gpu_mem_left"]
         self.extra_cap__nr, self.extra_left__nr = columns["extra_cap"], columns["extra_left"]
@@ -39,13 +39,13 @@ cdef class DemandTable:
     def add_rule(self, int cls, int64_t gpu_mem, extra, bint foreign, int32_t group, int32_t most, allowed):
         """Conditions of a class: MiB by device, amounts by resource, whether it wants one that no node has, a group
         and its limit, and which nodes may host it (a byte for each, or None)."""
-        cdef Rule* rule
+        cdef ClassConstraints* rule
         cdef int r
         cdef int64_t n = self.nodes.count
         cdef const unsigned char* row
         self.know(cls)
         if self.n_rules == self.rule_room:
-            rule = <Rule*> realloc(self.rules, (2 * self.rule_room + 16) * sizeof(Rule))
+            rule = <ClassConstraints*> realloc(self.rules, (2 * self.rule_room + 16) * sizeof(ClassConstraints))
             if rule == NULL:
                 raise MemoryError()
             self.rules, self.rule_room = rule, 2 * self.rule_room + 16
@@ -89,15 +89,15 @@ cdef class DemandTable:
             self.rule_of, self.class_room = grown, 2 * cls + 64
         return 0
 
-    cdef const Rule* rule(self, int cls) noexcept nogil:
+    cdef const ClassConstraints* rule(self, int cls) noexcept nogil:
         """The conditions of a class, or NULL."""
         if cls >= self.class_room or self.rule_of[cls] < 0:
             return NULL
         return &self.rules[self.rule_of[cls]]
 
-    cdef void look(self, int n, int cls, Look* look) noexcept nogil:
+    cdef void look(self, int n, int cls, NodeView* look) noexcept nogil:
         """Node ``n`` as it is now, for a pod of class ``cls``."""
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         cdef int32_t at
         look.n, look.pods, look.group_pods = n, self.nodes.pods[n], 0
@@ -113,11 +113,11 @@ cdef class DemandTable:
                 look.group_pods += self.roster.members[at].group == rule.group
                 at = self.roster.members[at].following
 
-    cdef void shift(self, Look* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
+    cdef void shift(self, NodeView* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
         """A pod of class ``cls`` comes to (-1) or goes from (1) an imagined node that class ``asking`` looks at."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
-        cdef const Rule* theirs = self.rule(asking)
+        cdef const ClassConstraints* rule = self.rule(cls)
+        cdef const ClassConstraints* theirs = self.rule(asking)
         cdef int g
         look.cpu_left += sign * pod.cpu
         look.mem_left += sign * pod.mem
@@ -133,9 +133,9 @@ cdef class DemandTable:
         if theirs != NULL and theirs.most >= 0 and group == theirs.group:
             look.group_pods -= sign
 
-    cdef int stage(self, const Look* look, int cls) noexcept nogil:
+    cdef int stage(self, const NodeView* look, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef int lack
         if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + look.n]:
             return NO_MATCH
@@ -144,10 +144,10 @@ cdef class DemandTable:
             return POD_LIMIT
         return lack
 
-    cdef int lacking(self, const Look* look, int cls) noexcept nogil:
+    cdef int lacking(self, const NodeView* look, int cls) noexcept nogil:
         """The first amount that the node has too little of, as a Reason; 0 if it has enough of all."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g, fit = 0
         if pod.num_gpu > 0:
             if pod.models != 0 and (self.nodes.model[look.n] < 0
@@ -169,10 +169,10 @@ cdef class DemandTable:
                 return NO_EXTRA
         return NO_POD_SLOT if look.pods >= self.nodes.max_pods[look.n] else 0
 
-    cdef uint64_t fitting(self, const Look* look, int cls) noexcept nogil:
+    cdef uint64_t fitting(self, const NodeView* look, int cls) noexcept nogil:
         """The devices with room for one device's share of the pod."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef uint64_t gpus = 0
         cdef int g
         for g in range(self.nodes.num_gpu[look.n]):
@@ -180,7 +180,7 @@ cdef class DemandTable:
                 gpus |= (<uint64_t> 1) << g
         return gpus
 
-    cdef uint64_t tightest(self, const Look* look, int cls) noexcept nogil:
+    cdef uint64_t tightest(self, const NodeView* look, int cls) noexcept nogil:
         """The devices with least left that serve the pod, the lower index on ties."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef uint64_t open_ = self.fitting(look, cls) if pod.num_gpu > 0 else 0
@@ -199,7 +199,7 @@ cdef class DemandTable:
 
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil:
         """Node ``n`` gives (-1) or takes back (1) what the class asks for further."""
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         if rule == NULL:
             return
@@ -210,7 +210,7 @@ cdef class DemandTable:
         for g in range(self.n_extra):
             self.extra_left__nr[n, g] += sign * rule.extra[g]
 
-    cdef void vacate(self, int n, Look* look) noexcept nogil:
+    cdef void vacate(self, int n, NodeView* look) noexcept nogil:
         """Node ``n`` as it looks without pods."""
         cdef int g
         look.n, look.pods, look.group_pods = n, 0, 0
@@ -226,7 +226,7 @@ cdef class DemandTable:
         NO_MATCH if one is large enough, but its labels, taints or name keep the class away; TOO_LARGE if none is.
         """
         cdef int n, found = TOO_LARGE
-        cdef Look empty
+        cdef NodeView empty
         for n in range(self.nodes.count):
             self.vacate(n, &empty)
             if self.lacking(&empty, cls) != 0:
@@ -240,10 +240,10 @@ cdef class DemandTable:
     cdef int64_t seats(self, int n, int cls) noexcept nogil:
         """How many pods of the class node ``n`` hosts when nobody else is there."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef int64_t most, each
         cdef int g
-        cdef Look empty
+        cdef NodeView empty
         self.vacate(n, &empty)
         if self.stage(&empty, cls) != 0:
             return 0
@@ -267,7 +267,7 @@ cdef class DemandTable:
     cdef bint hopeless(self, int n, int cls) noexcept nogil:
         """Whether a glance says that node ``n``, even when empty, cannot host the class."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         if self.nodes.cpu_cap[n] < pod.cpu or self.nodes.mem_cap[n] < pod.mem or self.nodes.num_gpu[n] < pod.num_gpu:
             return True
         if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + n]:
@@ -278,10 +278,10 @@ cdef class DemandTable:
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil:
         """As Selector.choose, without the node ``barred`` or with no other than ``alone`` (-1: neither)."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
         cdef int n, f, reason, best = 0, count = 0
-        cdef Look look
+        cdef NodeView look
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
         for n in range(self.nodes.count):
@@ -315,9 +315,9 @@ cdef class DemandTable:
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
         """As Selector.stay; labels and limits of groups do not matter, because the pod is there already."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const Rule* rule = self.rule(cls)
+        cdef const ClassConstraints* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
-        cdef Look look
+        cdef NodeView look
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, gpus, NO_NODE
         if self.nodes.present[n]:

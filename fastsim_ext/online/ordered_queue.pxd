@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, OrderContext
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 
 cdef enum:
@@ -11,11 +11,11 @@ cdef enum:
 
 
 @cython.final
-cdef class Lineup:
+cdef class OrderedQueue:
     # not saved: told, or made again from the pods that wait
     cdef NodeTable nodes
     cdef WorkTable work
-    cdef Roster roster
+    cdef PodMembership roster
     cdef int32_t terms, room
     cdef int32_t[MOST_TERMS] term
     cdef double[MOST_TERMS] sign

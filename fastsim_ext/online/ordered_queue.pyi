@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-class Lineup:
+class OrderedQueue:
     """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
 
     def __init__(

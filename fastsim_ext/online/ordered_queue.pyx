@@ -12,16 +12,16 @@ from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.sort_keys cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term
 from fastsim_ext.sorting cimport merge_after, merge_sorted
 from fastsim_ext.state.node_table cimport NodeTable, Totals
-from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport Pod
 
 
 @cython.final
-cdef class Lineup:
+cdef class OrderedQueue:
     """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
 
-    def __init__(self, NodeTable nodes, WorkTable work, Roster roster, terms, level_s):
+    def __init__(self, NodeTable nodes, WorkTable work, PodMembership roster, terms, level_s):
         cdef int i
         if not 1 <= len(terms) <= MOST_TERMS:
             raise ValueError(f"{len(terms)} terms, expected 1 to {MOST_TERMS}")

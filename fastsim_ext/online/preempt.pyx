@@ -8,8 +8,8 @@ cannot come back is a victim.
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
-from fastsim_ext.online.node_constraints cimport DemandTable, Look
-from fastsim_ext.state.pod_membership cimport Roster
+from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 
 
@@ -23,10 +23,10 @@ cdef inline bint cheaper(const Cost* a, const Cost* b) noexcept nogil:
     return a.first > b.first
 
 
-cdef class Evictions:
+cdef class PreemptionPlan:
     """Looks for the node on which room is made at the least cost; ties go to the smallest position."""
 
-    def __init__(self, DemandTable demand, WorkTable work, Roster roster):
+    def __init__(self, ConstraintTable demand, WorkTable work, PodMembership roster):
         self.demand, self.work, self.roster = demand, work, roster
 
     def __dealloc__(self):
@@ -39,7 +39,7 @@ cdef class Evictions:
         cdef int cls = self.work.slots[slot].cls
         cdef int n, k
         cdef int32_t* other
-        cdef Look look
+        cdef NodeView look
         cdef Cost cost, best
         self.n_victims, self.node = 0, -1
         if (cls < self.class_room and self.failures[cls].moves == self.roster.moves
@@ -121,12 +121,12 @@ cdef class Evictions:
             return x.priority > y.priority
         return x.start < y.start or (x.start == y.start and x.seq < y.seq)
 
-    cdef void move(self, Look* look, int32_t slot, int cls, int sign) noexcept nogil:
+    cdef void move(self, NodeView* look, int32_t slot, int cls, int sign) noexcept nogil:
         """A pod goes from (1) or comes back to (-1) the imagined node."""
         cdef const Slot* s = &self.work.slots[slot]
         self.demand.shift(look, s.cls, s.gpus, self.roster.members[slot].group, cls, sign)
 
-    cdef void spare(self, Look* look, int cls) noexcept nogil:
+    cdef void spare(self, NodeView* look, int cls) noexcept nogil:
         """Let pods come back while the asking one still fits; ``lower`` keeps the others."""
         cdef int32_t k
         cdef int32_t left = 0

@@ -2,13 +2,13 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.backfill cimport Backfill
 from fastsim_ext.online.free_forecast cimport Reservation
-from fastsim_ext.online.ordered_queue cimport Lineup
-from fastsim_ext.online.rules_loop cimport Regulated
+from fastsim_ext.online.ordered_queue cimport OrderedQueue
+from fastsim_ext.online.rules_loop cimport RulesLoop
 
-cdef class Waiting(Regulated):
+cdef class QueueLoop(RulesLoop):
     # not saved: promises are made again, and walks only have to differ
     cdef Backfill backfill
-    cdef Lineup lineup                   # of orders; its keys are made again
+    cdef OrderedQueue lineup                   # of orders; its keys are made again
     cdef bint ordered
     cdef int64_t walks                   # so far
     cdef bint skips(self) noexcept nogil

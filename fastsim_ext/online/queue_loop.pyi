@@ -1,6 +1,6 @@
 """Who may try when: the rules of the waiting line."""
 
-from fastsim_ext.online.rules_loop import Regulated
+from fastsim_ext.online.rules_loop import RulesLoop
 
-class Waiting(Regulated):
+class QueueLoop(RulesLoop):
     """A Regulated engine with every queue rule."""

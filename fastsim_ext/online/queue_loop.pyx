@@ -7,21 +7,21 @@ from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.backfill cimport Backfill
 from fastsim_ext.online.free_forecast cimport Reservation
 from fastsim_ext.online.loop cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORITY_SKIP
-from fastsim_ext.online.ordered_queue cimport ORDERED, Lineup
-from fastsim_ext.online.rules_loop cimport Regulated
+from fastsim_ext.online.ordered_queue cimport ORDERED, OrderedQueue
+from fastsim_ext.online.rules_loop cimport RulesLoop
 from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
 
-cdef class Waiting(Regulated):
+cdef class QueueLoop(RulesLoop):
     """A Regulated engine with every queue rule."""
 
     def __init__(self, nodes, work, select, options):
-        Regulated.__init__(self, nodes, work, select, options)
+        RulesLoop.__init__(self, nodes, work, select, options)
         self.backfill = Backfill(self.demand, work, self.roster)
         self.ordered = self.queue_rule >= ORDERED
         if self.ordered:
-            self.lineup = Lineup(nodes, work, self.roster, options["terms"], options["level_s"])
+            self.lineup = OrderedQueue(nodes, work, self.roster, options["terms"], options["level_s"])
 
     cdef bint skips(self) noexcept nogil:
         """Whether the rule lets entries pass one that fits nowhere."""
@@ -32,7 +32,7 @@ cdef class Waiting(Regulated):
         """Find the place of an entry."""
         if self.ordered:
             return self.lineup.join(slot, self.now)
-        return Regulated.stand(self, slot)
+        return RulesLoop.stand(self, slot)
 
     cdef int queued(self, int32_t slot) except -1 nogil:
         """An entry that has just joined tries at once if the rule lets it."""

@@ -1,22 +1,22 @@
 # The online engine with gangs, quotas, preemption and nodes that fail.
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from fastsim_ext.online.loop cimport Online
-from fastsim_ext.online.node_constraints cimport DemandTable
-from fastsim_ext.online.preempt cimport Evictions
+from fastsim_ext.online.loop cimport OnlineLoop
+from fastsim_ext.online.node_constraints cimport ConstraintTable
+from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Roster
-from fastsim_ext.state.tenant_usage cimport TenantTable
+from fastsim_ext.state.pod_membership cimport PodMembership
+from fastsim_ext.state.tenant_usage cimport TenantUsage
 
-cdef class Regulated(Online):
+cdef class RulesLoop(OnlineLoop):
     # saved
     cdef bint endless    # node changes go on and are asked for in pieces
     cdef int64_t passed  # node changes before those at hand
     cdef int64_t planned, failed         # planned changes to come; nodes that have failed
     # not saved: tables of their own, options, columns that belong to the caller, what is at hand
-    cdef readonly DemandTable demand
-    cdef readonly TenantTable tenants
-    cdef readonly Roster roster
-    cdef Evictions evictions
+    cdef readonly ConstraintTable demand
+    cdef readonly TenantUsage tenants
+    cdef readonly PodMembership roster
+    cdef PreemptionPlan evictions
     cdef bint preempts, requeues, limited        # limited: there are quotas
     cdef double checkpoint, restart              # seconds; checkpoint NaN = none, 0 = always
     cdef int32_t failing                         # the pod because of which an entry did not start

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastsim_ext.online.loop import Online
-from fastsim_ext.online.node_constraints import DemandTable
-from fastsim_ext.state.pod_membership import Roster
-from fastsim_ext.state.tenant_usage import TenantTable
+from fastsim_ext.online.loop import OnlineLoop
+from fastsim_ext.online.node_constraints import ConstraintTable
+from fastsim_ext.state.pod_membership import PodMembership
+from fastsim_ext.state.tenant_usage import TenantUsage
 
-class Regulated(Online):
+class RulesLoop(OnlineLoop):
     """An Online that keeps the rules of a regime."""
 
-    demand: DemandTable
-    tenants: TenantTable
-    roster: Roster
+    demand: ConstraintTable
+    tenants: TenantUsage
+    roster: PodMembership
     def snapshot(self) -> dict[str, Any]:
         """As Online.snapshot, with the node changes that are behind; the roster has its own."""
     def restore(self, kept: Mapping[str, Any]) -> None:

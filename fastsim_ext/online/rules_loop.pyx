@@ -6,27 +6,27 @@ which its last pod stands for.
 
 from libc.math cimport NAN, floor, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, Online
-from fastsim_ext.online.node_constraints cimport DemandTable
-from fastsim_ext.online.preempt cimport Evictions
+from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, OnlineLoop
+from fastsim_ext.online.node_constraints cimport ConstraintTable
+from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Member, Roster
+from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD
 from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
-from fastsim_ext.state.tenant_usage cimport TenantTable
+from fastsim_ext.state.tenant_usage cimport TenantUsage
 from fastsim_ext.types cimport Pod
 
 
-cdef class Regulated(Online):
+cdef class RulesLoop(OnlineLoop):
     """An Online that keeps the rules of a regime."""
 
     def __init__(self, nodes, work, select, options):
-        Online.__init__(self, nodes, work, select, options)
-        self.roster = Roster(options["first"], options["moved"])
-        self.demand = DemandTable(nodes, work, select, self.roster, options)
-        self.tenants = TenantTable()
-        self.evictions = Evictions(self.demand, work, self.roster)
+        OnlineLoop.__init__(self, nodes, work, select, options)
+        self.roster = PodMembership(options["first"], options["moved"])
+        self.demand = ConstraintTable(nodes, work, select, self.roster, options)
+        self.tenants = TenantUsage()
+        self.evictions = PreemptionPlan(self.demand, work, self.roster)
         self.preempts, self.requeues = options["preempts"], options["requeues"]
         self.checkpoint, self.restart = options["checkpoint_s"], options["restart_s"]
         self.away__n, self.spared__n = options["away"], options["spared"]
@@ -48,7 +48,7 @@ cdef class Regulated(Online):
     def snapshot(self):
         """As Online.snapshot, with the node changes that are behind; the roster has its own."""
         ended = not self.endless and self.change_next >= self.change_t.shape[0]
-        return Online.snapshot(self) | {
+        return OnlineLoop.snapshot(self) | {
             "change_next": self.passed + self.change_next, "ended": ended, "planned": self.planned,
             "failed": self.failed,
         }
@@ -59,7 +59,7 @@ cdef class Regulated(Online):
         The next change that is fed must be the first one that was not behind.
         """
         cdef int32_t s
-        Online.restore(self, kept)
+        OnlineLoop.restore(self, kept)
         self.passed, self.change_next = kept["change_next"], 0
         self.endless = not kept.get("ended", False)
         self.planned, self.failed = kept.get("planned", self.planned - self.passed), kept.get("failed", 0)
@@ -79,13 +79,13 @@ cdef class Regulated(Online):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
         self.work.known_slot(slot)
         self.let_go(slot)
-        Online.evict(self, slot)
+        OnlineLoop.evict(self, slot)
 
     def discard(self, int32_t slot):
         """Take back a trial()."""
         self.work.known_slot(slot)
         self.let_go(slot)
-        Online.discard(self, slot)
+        OnlineLoop.discard(self, slot)
 
     cpdef int verify(self) except -1:
         """As Online.verify, and: device memory and further resources are within their bounds."""
@@ -103,7 +103,7 @@ cdef class Regulated(Online):
                 assert 0 <= self.demand.extra_left__nr[n, g] <= self.demand.extra_cap__nr[n, g], f"node {n}: extra {g}"
         self.counts.pending = waiting    # a gang is one entry of the line
         try:
-            Online.verify(self)
+            OnlineLoop.verify(self)
         finally:
             self.counts.pending = pending
         return 0
@@ -176,7 +176,7 @@ cdef class Regulated(Online):
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
         """The pod starts on the chosen node and devices."""
-        Online.settle(self, slot, choice)
+        OnlineLoop.settle(self, slot, choice)
         self.hold(slot)
 
     cdef void hold(self, int32_t slot) noexcept nogil:
@@ -201,7 +201,7 @@ cdef class Regulated(Online):
         """A running pod leaves its node and the system."""
         self.let_go(slot)
         self.roster.leave(slot)
-        return Online.release(self, slot, reason)
+        return OnlineLoop.release(self, slot, reason)
 
     cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""

@@ -1,11 +1,11 @@
 # The online engine with decisions from outside: it stops before each pod that some node can host.
 from libc.stdint cimport int64_t
-from fastsim_ext.online.loop cimport Online
+from fastsim_ext.online.loop cimport OnlineLoop
 
 cdef enum:  # Term: order of fastsim.decisions.rl_environment.REWARDS
     PLACED, ALLOCATION, FRAGMENTATION, POWER
 
-cdef class Stepping(Online):
+cdef class SteppedLoop(OnlineLoop):
     cdef readonly int action             # the node for the pod that arrives next; -1: the plan's own choice
     cdef readonly int count              # nodes that can host it
     cdef const double[::1] reward__t     # weights of placed, allocated GPUs, fragmented GPUs, kW

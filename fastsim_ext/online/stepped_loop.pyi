@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
@@ -13,7 +13,7 @@ NODE_FEATURES: tuple[str, ...]
 POD_FEATURES: tuple[str, ...]
 """What is seen of a pod, shares of the largest node, and how far the episode has come."""
 
-class Stepping(Online):
+class SteppedLoop(OnlineLoop):
     """One episode: feed() all arrivals, then begin(), and step() until it is over."""
 
     action: int
@@ -41,6 +41,12 @@ class Stepping(Online):
         """Back to the first arrival with an empty cluster."""
 
 def stepped(
-    episodes: list[Stepping], node__e: Any, nodes__enf: Any, pod__ef: Any, fits__en: Any, reward__e: Any, over__e: Any
+    episodes: list[SteppedLoop],
+    node__e: Any,
+    nodes__enf: Any,
+    pod__ef: Any,
+    fits__en: Any,
+    reward__e: Any,
+    over__e: Any,
 ) -> None:
     """One step of every episode; those that are over begin again, which is marked in ``over__e``."""

@@ -7,7 +7,7 @@ pod drops it, too.
 cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.online.loop cimport DROP, Online
+from fastsim_ext.online.loop cimport DROP, OnlineLoop
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport NO_NODE
@@ -21,12 +21,12 @@ NODE_FEATURES = ("cpu_free", "memory_free", "gpu_free", "largest_gpu_free", "who
 POD_FEATURES = ("cpu", "memory", "num_gpu", "gpu", "arrived")
 
 
-cdef class Stepping(Online):
+cdef class SteppedLoop(OnlineLoop):
     """One episode: feed() all arrivals, then begin(), and step() until it is over."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options, const double[::1] reward__t,
                  unsigned char[::1] stale__n, int64_t kept):
-        Online.__init__(self, nodes, work, select, options)
+        OnlineLoop.__init__(self, nodes, work, select, options)
         if self.queue_rule != DROP:
             raise ValueError("decisions from outside are for pods that do not wait")
         if stale__n.shape[0] != nodes.count:
@@ -130,12 +130,12 @@ cdef class Stepping(Online):
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
         """The pod starts on the chosen node, which looks different from now on."""
         self.stale__n[choice.node] = 1
-        Online.settle(self, slot, choice)
+        OnlineLoop.settle(self, slot, choice)
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """A running pod leaves its node, which looks different from now on."""
         self.stale__n[self.work.slots[slot].node] = 1
-        return Online.release(self, slot, reason)
+        return OnlineLoop.release(self, slot, reason)
 
     cdef int act(self, int node, double* reward) except -1 nogil:
         """Let the pod arrive and go to the node, which is worth ``reward``."""
@@ -200,7 +200,7 @@ cdef class Stepping(Online):
 def stepped(list episodes, const int64_t[::1] node__e, float[:, :, ::1] nodes__enf, float[:, ::1] pod__ef,
             signed char[:, ::1] fits__en, double[::1] reward__e, unsigned char[::1] over__e):
     """One step of every episode; those that are over begin again, which is marked in ``over__e``."""
-    cdef Stepping episode
+    cdef SteppedLoop episode
     cdef int e
     if not len(episodes) == node__e.shape[0] == nodes__enf.shape[0] == pod__ef.shape[0] == fits__en.shape[0]:
         raise ValueError("the arrays are for another number of episodes")

@@ -1,8 +1,8 @@
 # The online engine with rules, with a listener that hears of every decision on some pods.
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from fastsim_ext.online.queue_loop cimport Waiting
+from fastsim_ext.online.queue_loop cimport QueueLoop
 
-cdef class Observer(Waiting):
+cdef class Observer(QueueLoop):
     cdef const uint8_t[::1] watched      # by arrival number; pods beyond its end are not watched
     cdef object listener
     cdef bint sees(self, int64_t seq) noexcept nogil

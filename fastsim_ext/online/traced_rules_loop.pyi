@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from fastsim_ext.online.queue_loop import Waiting
+from fastsim_ext.online.queue_loop import QueueLoop
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
@@ -16,7 +16,7 @@ class _Listener(Protocol):
     def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
-class Observer(Waiting):
+class Observer(QueueLoop):
     """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
 
     def __init__(

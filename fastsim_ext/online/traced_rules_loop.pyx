@@ -6,10 +6,10 @@ the line; the listener hears of each of its pods that is watched, and how the ru
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.free_forecast cimport Reservation
-from fastsim_ext.online.loop cimport Online
-from fastsim_ext.online.node_constraints cimport Look, Rule
-from fastsim_ext.online.queue_loop cimport Waiting
-from fastsim_ext.online.rules_loop cimport Regulated
+from fastsim_ext.online.loop cimport OnlineLoop
+from fastsim_ext.online.node_constraints cimport ClassConstraints, NodeView
+from fastsim_ext.online.queue_loop cimport QueueLoop
+from fastsim_ext.online.rules_loop cimport RulesLoop
 from fastsim_ext.select.scan cimport Selector, normalised
 from fastsim_ext.state.pod_outcomes cimport (
     NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT,
@@ -20,7 +20,7 @@ NO_GPU_MEMORY = -2
 """Stands for a reason where enough devices have room, but not enough of them the memory that is asked for."""
 
 
-cdef class Observer(Waiting):
+cdef class Observer(QueueLoop):
     """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
@@ -31,7 +31,7 @@ cdef class Observer(Waiting):
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
-        Waiting.__init__(self, nodes, work, select, options)
+        QueueLoop.__init__(self, nodes, work, select, options)
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
@@ -40,7 +40,7 @@ cdef class Observer(Waiting):
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
-        placed = Online.move(self, slot)
+        placed = OnlineLoop.move(self, slot)
         if seen:
             self.listener.after(seq, self.work.slots[slot].node if placed else -1, self.work.slots[slot].gpus, "")
         return placed
@@ -81,11 +81,11 @@ cdef class Observer(Waiting):
         """As Regulated.offer, told to the listener."""
         cdef int reason
         if not self.sees_any(slot):
-            return Regulated.offer(self, slot)
+            return RulesLoop.offer(self, slot)
         with gil:
             self.tell_before(slot)
         self.evictions.node = -1
-        reason = Regulated.offer(self, slot)
+        reason = RulesLoop.offer(self, slot)
         with gil:
             how = "over_quota" if reason == OVER_QUOTA else "preemption" if self.evictions.node >= 0 else ""
             if reason == 0 and self.roster.members[slot].gang >= 0:
@@ -99,16 +99,16 @@ cdef class Observer(Waiting):
             with gil:
                 self.tell_before(slot)
                 self.tell_after(slot, OVER_QUOTA, "over_quota")
-        return Waiting.hold_back(self, slot, over)
+        return QueueLoop.hold_back(self, slot, over)
 
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
         """As Waiting.overtake, told to the listener."""
         cdef bint started
         if not self.sees_any(slot):
-            return Waiting.overtake(self, slot, head)
+            return QueueLoop.overtake(self, slot, head)
         with gil:
             self.tell_before(slot)
-        started = Waiting.overtake(self, slot, head)
+        started = QueueLoop.overtake(self, slot, head)
         with gil:
             self.tell_after(slot, 0, "backfill")
         return started
@@ -118,10 +118,10 @@ cdef class Observer(Waiting):
         cdef bint first = self.work.head == slot
         cdef bint started
         if not self.sees_any(slot):
-            return Waiting.by_promise(self, slot)
+            return QueueLoop.by_promise(self, slot)
         with gil:
             self.tell_before(slot)
-        started = Waiting.by_promise(self, slot)
+        started = QueueLoop.by_promise(self, slot)
         with gil:
             self.tell_after(slot, 0, "" if first and started else "backfill")
         return started
@@ -131,14 +131,14 @@ cdef class Observer(Waiting):
         if self.sees(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
-        return Waiting.never(self, slot, reason)
+        return QueueLoop.never(self, slot, reason)
 
     def filtered(self, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
         cdef int n, g
-        cdef Look look
+        cdef NodeView look
         cdef const Pod* pod
-        cdef const Rule* rule
+        cdef const ClassConstraints* rule
         self.work.known_class(cls)
         pod, rule = &self.work.classes[cls], self.demand.rule(cls)
         for n in range(self.nodes.count):
@@ -175,7 +175,7 @@ cdef class Observer(Waiting):
         """List the nodes that can host a class, for the selector; their number."""
         cdef int n
         cdef int count = 0
-        cdef Look look
+        cdef NodeView look
         for n in range(self.nodes.count):
             if self.nodes.present[n]:
                 self.demand.look(n, cls, &look)
@@ -186,7 +186,7 @@ cdef class Observer(Waiting):
 
     cdef void mask(self, int cls, int count) noexcept nogil:
         """Show devices without the memory that the class asks for as full, as a decision does."""
-        cdef const Rule* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.demand.rule(cls)
         cdef int f
         if rule != NULL and rule.gpu_mem > 0 and self.work.classes[cls].num_gpu > 0:
             for f in range(count):
@@ -194,7 +194,7 @@ cdef class Observer(Waiting):
 
     cdef void unmask(self, int cls, int count) noexcept nogil:
         """Undo mask()."""
-        cdef const Rule* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.demand.rule(cls)
         cdef int f
         if rule != NULL and rule.gpu_mem > 0 and self.work.classes[cls].num_gpu > 0:
             for f in range(count):

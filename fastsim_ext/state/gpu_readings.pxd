@@ -20,7 +20,7 @@ cdef struct Level:       # sums over the pods of a GPU, whole numbers, so that n
     int64_t mw           # power on top, mW
     int64_t computing, holding, pods     # who computes, who holds memory, who is there at all
 
-cdef class Readout:
+cdef class GpuReadings:
     cdef Stay* stays
     cdef Edge* edges
     cdef Level* levels

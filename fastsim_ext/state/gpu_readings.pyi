@@ -4,7 +4,7 @@ from typing import Any
 
 DEVICE_FIELDS: tuple[str, ...]
 
-class Readout:
+class GpuReadings:
     """Feed it who comes and goes in order of time, and look at all GPUs whenever you like."""
 
     gpus: int

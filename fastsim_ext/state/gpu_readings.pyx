@@ -18,7 +18,7 @@ cdef double SPARE_UNIT = 2.0**40
 cdef double LEAST_SPARE = 2.0**-60   # of a device that a pod at 100 % leaves over, so that logarithms stay finite
 
 
-cdef class Readout:
+cdef class GpuReadings:
     """Feed it who comes and goes in order of time, and look at all GPUs whenever you like."""
 
     def __init__(self, device__u, devices, phases, double begin_s):

@@ -15,7 +15,7 @@ cdef struct Gang:        # pods that start and stop together
     int32_t size, count, first, last     # members wanted and there; ends of the list of slots
     int32_t after                        # the next gang that forms, or the next free record
 
-cdef class Roster:
+cdef class PodMembership:
     # saved
     cdef Member* members                 # by slot
     cdef Gang* gangs

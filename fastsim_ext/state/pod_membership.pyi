@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-class Roster:
+class PodMembership:
     """One record for every slot of the work table, a list of pods for every node, and the gangs."""
 
     def __init__(self, first: Any, moved: Any) -> None: ...

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
 
-cdef class Roster:
+cdef class PodMembership:
     """One record for every slot of the work table, a list of pods for every node, and the gangs."""
 
     def __init__(self, first, moved):

@@ -10,7 +10,7 @@ cdef struct Tenant:
     int64_t barred       # number of the walk in which it is held back
     int32_t oldest       # its first entry in the line, during a walk by shares; -1 = none
 
-cdef class TenantTable:
+cdef class TenantUsage:
     # not saved: told again, and added up from the running pods
     cdef Tenant* tenants
     cdef readonly int32_t count

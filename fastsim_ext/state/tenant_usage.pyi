@@ -1,6 +1,6 @@
 """What the running pods of each tenant hold, against quotas and as dominant shares."""
 
-class TenantTable:
+class TenantUsage:
     """Tenants by number; pods without one have a tenant of their own."""
 
     count: int

@@ -6,7 +6,7 @@ from fastsim_ext.state.node_table cimport Totals
 from fastsim_ext.types cimport Pod
 
 
-cdef class TenantTable:
+cdef class TenantUsage:
     """Tenants by number; pods without one have a tenant of their own."""
 
     def __dealloc__(self):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.plan import OnlinePlan
     from fastsim.workload.pod_classes import PodClasses
-    from fastsim_ext.online.queue_loop import Waiting
+    from fastsim_ext.online.queue_loop import QueueLoop
 
 MAX_EXTRA = 16
 """Distinct further resources of one cluster."""
@@ -102,7 +102,7 @@ class Regulation:
             "planned": len(planned(self.cluster, regime.outages)),
         }  # fmt: skip
 
-    def feed_changes(self, online: Waiting) -> None:
+    def feed_changes(self, online: QueueLoop) -> None:
         """The next node changes."""
         following = taken(self._changes, AT_ONCE)
         t_s, position, comes, random = zip(*following, strict=True) if following else ((), (), (), ())
@@ -111,7 +111,7 @@ class Regulation:
             np.array(random, np.uint8), len(following) < AT_ONCE,
         )  # fmt: skip
 
-    def feed_members(self, online: Waiting, batch: pa.RecordBatch) -> None:
+    def feed_members(self, online: QueueLoop, batch: pa.RecordBatch) -> None:
         """What the rules look at in a batch of pods."""
         members = self._members(batch)
         for name in list(self.tenants._known)[len(self._weighed) :]:
@@ -129,7 +129,7 @@ class Regulation:
         est = np.where(np.isnan(told), duration, told)
         return self.tenants.column(batch, s.TENANT), group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), est
 
-    def state(self, online: Waiting) -> tuple[dict[str, Any], dict[str, int]]:
+    def state(self, online: QueueLoop) -> tuple[dict[str, Any], dict[str, int]]:
         """(arrays, ends of lists) for a checkpoint; what the loop itself remembers is apart."""
         members, gangs, ends = online.roster.snapshot()
         arrays = {name: column.copy() for name, column in self.columns.items()}
@@ -141,7 +141,7 @@ class Regulation:
         columns = (column[here - first].tolist() for column in self._members(batch))
         self._recalled |= dict(zip(here.tolist(), zip(*columns, strict=True), strict=True))
 
-    def take_over(self, online: Waiting, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
+    def take_over(self, online: QueueLoop, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
         """Go on from a checkpoint; that of a run without rules knows less, and the workload tells the rest."""
         ends = meta.get("rules")
         if ends is not None:
@@ -153,7 +153,7 @@ class Regulation:
             column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
         taken(self._changes, meta["loop"]["change_next"])
 
-    def add_rules(self, online: Waiting, first: int, classes: PodClasses, wants: Any) -> None:
+    def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, wants: Any) -> None:
         """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""
         for row in np.flatnonzero(np.array([bool(asked != NONE) for asked in classes.conditions])[wants]):
             asked = classes.conditions[wants[row]]

@@ -42,8 +42,8 @@ from fastsim.scenario.sort_keys import line_order
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
-from fastsim_ext.online.loop import Online
-from fastsim_ext.online.queue_loop import Waiting
+from fastsim_ext.online.loop import OnlineLoop
+from fastsim_ext.online.queue_loop import QueueLoop
 from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.select.state_memo import Memo
@@ -123,7 +123,7 @@ class OnlineRun:
         kept = options.saving is not None and options.saving.ruled
         if kept or needed(plan, options.regime, workload.columns):
             self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
-        self.ruled: Waiting | None = None
+        self.ruled: QueueLoop | None = None
         self.online = self._loop()
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
         self.pods = 0
@@ -181,11 +181,11 @@ class OnlineRun:
         self.memo = key, MEMOS.lend(key, self.nodes.width, len(plan), most_bytes, cpus)
         return self.memo[1], kind
 
-    def _loop(self) -> Online:
+    def _loop(self) -> OnlineLoop:
         """The plain loop, or the one that keeps rules where there are any."""
         if self.rules is None:
-            return Online(self.nodes, self.work, self.select, self._loop_options())
-        self.ruled = Waiting(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
+            return OnlineLoop(self.nodes, self.work, self.select, self._loop_options())
+        self.ruled = QueueLoop(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
         return self.ruled
 
     def _loop_options(self) -> dict[str, Any]:

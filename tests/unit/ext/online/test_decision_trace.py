@@ -11,8 +11,8 @@ import pytest
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
 from fastsim.engine.tables import REASONS
-from fastsim_ext.online.decision_trace import ABSENT, Witness, filtered, picked, scored
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.decision_trace import ABSENT, DecisionTrace, filtered, picked, scored
+from fastsim_ext.online.loop import OnlineLoop
 from tests.unit.ext.select.test_scan import BEST_FIT, LOOP, Decision, mixed
 from tests.unit.ext.state.test_node_table import t4
 
@@ -43,7 +43,7 @@ def watched(decision: Decision, *seqs: int, **options: Any) -> Listener:
     listener, marks = Listener(), np.zeros(max(seqs) + 1, np.uint8)
     marks[list(seqs)] = 1
     given = {**LOOP, **options}
-    decision.online = Witness(decision.table.nodes, decision.work, decision.select, given, marks, listener)
+    decision.online = DecisionTrace(decision.table.nodes, decision.work, decision.select, given, marks, listener)
     return listener
 
 
@@ -115,9 +115,9 @@ def test_what_the_listener_raises_ends_the_run() -> None:
 def test_a_run_with_a_witness_is_the_same_run() -> None:
     plan = OnlinePlan((ScoreTerm("random"),), gpu_pick="random")
     runs = []
-    for kind in (Online, Witness):
+    for kind in (OnlineLoop, DecisionTrace):
         decision = Decision(t4(4), plan, seed=3)
-        if kind is Witness:
+        if kind is DecisionTrace:
             watched(decision, *range(40))
         cls = decision.pod(1, 300)
         decision.feed(*((cls, float(i), 9.0) for i in range(40)))

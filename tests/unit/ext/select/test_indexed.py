@@ -14,7 +14,7 @@ from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.state_memo import Memo
 from tests.spellings import played, spelled
@@ -42,7 +42,7 @@ class KeptDecision(Decision):
         _, kind = node_kinds(self.table.columns)
         kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
         self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
-        self.online = Online(nodes, self.work, self.select, {**LOOP, **options})
+        self.online = OnlineLoop(nodes, self.work, self.select, {**LOOP, **options})
 
 
 def asked(decision: Decision, cls: int) -> tuple[int, str]:

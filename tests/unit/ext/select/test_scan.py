@@ -12,7 +12,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.kernel_columns import plan_columns
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, ScoreTerm
 from fastsim.engine.tables import INTERVAL, OUTCOME, REASONS
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
@@ -36,7 +36,7 @@ class Decision:
 
     def _join(self, options: dict[str, Any]) -> None:
         self.select = Selector(self.table.nodes, self.work, self.plan, self.seed, None)
-        self.online = Online(self.table.nodes, self.work, self.select, {**LOOP, **options})
+        self.online = OnlineLoop(self.table.nodes, self.work, self.select, {**LOOP, **options})
 
     def count_anew(self, **options: Any) -> None:
         """Tables that begin with the node columns as they are now."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from fastsim.engine.online.kernel_columns import node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim_ext.online.loop import Online
+from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.byte_columns import ByteScoreColumns, table_of
 from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
@@ -43,7 +43,7 @@ class CoarseDecision(KeptDecision):
         _, kind = node_kinds(self.table.columns)
         kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
         self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
-        self.online = Online(nodes, self.work, self.select, {**LOOP, **options})
+        self.online = OnlineLoop(nodes, self.work, self.select, {**LOOP, **options})
 
 
 def test_the_plan_tells_which_columns_there_are() -> None:
