@@ -11,7 +11,7 @@ from bench.conftest import Timed
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, _fitted
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.sia_program import Wishes, best_choices
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
 from fastsim.policies.deciders.sia_values import NONE, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from fastsim_ext.adaptive.fitness import evaluated
@@ -54,7 +54,7 @@ def bench_program(scale: int, jobs: int, budget: float, timed: Timed) -> None:
     goodput = speed * sizes.gpus__q ** random.uniform(0.2, 0.9, (jobs, 1))
     former = np.full(jobs, NONE)
     value = values(goodput, np.ones(jobs), former, -0.5)
-    wishes = Wishes(value, sizes.group__q, sizes.gpus__q, former, np.zeros(jobs, np.bool_))
+    wishes = SiaInstance(value, sizes.group__q, sizes.gpus__q, former, np.zeros(jobs, np.bool_))
     solver = ChoiceSolver()
     found = timed(lambda: best_choices([wishes], sizes.gpus__g, 1.1, solver), items=jobs, budget=budget, rounds=5)
     assert (found.chosen[0] != NONE).any()

@@ -11,8 +11,8 @@ import fastsim as fs
 from bench.conftest import Timed
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView, setting_of
+from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan, setting_of
 from fastsim.engine.shares.run import run_rounds
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds.share_rounds import Rounds
@@ -54,7 +54,7 @@ def bench_loop(timed: Timed, jobs: int, rounds: int, budget: float) -> None:
     """Rounds of jobs a second with everything already decided."""
     setting, batch, options = crowd(jobs, rounds)
     run = timed(
-        lambda: run_rounds(setting, RoundPlan(Held()), [batch], options), items=jobs * rounds, budget=budget,
+        lambda: run_rounds(setting, SharePlan(Held()), [batch], options), items=jobs * rounds, budget=budget,
     )  # fmt: skip
     assert run.job_rounds == pytest.approx(jobs * rounds, rel=0.02)
 
@@ -64,8 +64,8 @@ def bench_twin(timed: Timed) -> None:
     setting, batch, options = crowd(71, 300)
     jobs = [Job(*row) for row in zip(*(column.tolist() for column in batch[:6]), strict=True)]
     timed(
-        lambda: Rounds(setting, RoundPlan(Held()), options, jobs).run(), items=71 * 300, rounds=2,
-        than=lambda: run_rounds(setting, RoundPlan(Held()), [batch], options), least=50,
+        lambda: Rounds(setting, SharePlan(Held()), options, jobs).run(), items=71 * 300, rounds=2,
+        than=lambda: run_rounds(setting, SharePlan(Held()), [batch], options), least=50,
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def bench_run(timed: Timed, policy: str, budget: float) -> None:
     batches = JobBatches(jobs.name, jobs.batches, setting.oracle, setting.reference__k)
     begin: Any = fs.policies.parse(policy)
 
-    def played() -> RoundRun:
+    def played() -> RoundOutcome:
         return run_rounds(setting, begin.begin(setting), batches, RoundOptions())
 
     timed(played, items=played().rounds, budget=budget)

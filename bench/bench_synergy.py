@@ -8,9 +8,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.conftest import Timed, shortest_s
-from fastsim.engine.orders.plan import TurnPlan
-from fastsim.engine.orders.run import TurnRun, looped, run_turns
-from fastsim.engine.orders.server_demands import TurnNeeds
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.run import OrderedOutcome, looped, run_turns
+from fastsim.engine.orders.server_demands import ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
 from fastsim.policies import registry
@@ -36,9 +36,9 @@ def crowd(servers: int, jobs: int) -> tuple[PreparedRounds, JobBatch]:
     return made, JobBatch.of([Job(0.001 * j, kinds[j % len(kinds)], 1, 1e12) for j in range(jobs)])
 
 
-def tables(made: PreparedRounds) -> tuple[Setting, TurnPlan, TurnNeeds]:
+def tables(made: PreparedRounds) -> tuple[Setting, OrderPlan, ServerDemands]:
     """What the loop is told."""
-    assert isinstance(made.plan, TurnPlan) and made.needs is not None
+    assert isinstance(made.plan, OrderPlan) and made.needs is not None
     return made.setting, made.plan, made.needs
 
 
@@ -70,9 +70,9 @@ def bench_reference_size(timed: Timed, benchmark: BenchmarkFixture) -> None:
     """1,000 jobs, nine an hour, on 128 GPUs: rounds a second of the whole run, beside the original's."""
     made = prepared_rounds(REFERENCE, registry.parse(REFERENCE.policy))
 
-    def played() -> TurnRun:
+    def played() -> OrderedOutcome:
         run = driven(REFERENCE, made, None)
-        assert isinstance(run, TurnRun)
+        assert isinstance(run, OrderedOutcome)
         return run
 
     rounds = played().rounds

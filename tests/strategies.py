@@ -26,7 +26,7 @@ from fastsim.engine.online.plan import (
 )
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.scenario.outages import Maintenance, Outages
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import SERVED
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
@@ -76,7 +76,7 @@ class Scenario:
     seed: int
     sample_s: float | None
     until_s: float | None
-    regime: Regime = OFF
+    regime: Rules = NO_RULES
 
     def __repr__(self) -> str:
         """The rows themselves, so that a failing example can be read."""
@@ -344,14 +344,14 @@ def demanding(draw: DrawFn, workload: Workload, names: list[str], gangs: bool, c
 
 
 @st.composite
-def regimes(draw: DrawFn, queue: str, names: list[str]) -> Regime:
+def regimes(draw: DrawFn, queue: str, names: list[str]) -> Rules:
     """Any rules that have a meaning together with a queue rule."""
     rng = draw(_dice())
     windows = [Maintenance(rng.choice(names), t, t + rng.choice((1.0, 2.0, 5.0))) for t in (1.0, 3.0, 6.0)]
     quota = {"gpu_milli": rng.choice((500, 1000, 3000)), "cpu_milli": rng.choice((4000, 16_000))}
     losses = ("lost",) if queue == "drop" else ("requeue",) if queue.startswith(SERVED) else ("lost", "requeue")
     mtbf_s, mttr_s = rng.choice(((None, None), (None, None), (8.0, 2.0), (1.5, 0.7)))
-    return Regime(
+    return Rules(
         preempt=rng.choice(("none", "priority", "priority")) if queue not in BACKFILL else "none",
         on_node_loss=rng.choice(losses),
         checkpoint_every_s=rng.choice((None, 0.0, 1.0, 0.7)),

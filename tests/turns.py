@@ -10,9 +10,9 @@ import hypothesis.strategies as st
 import numpy as np
 
 from fastsim.cluster.server import GB_MIB, Server
-from fastsim.engine.orders.plan import TurnPlan
-from fastsim.engine.orders.run import TurnRun, run_turns
-from fastsim.engine.orders.server_demands import TurnNeeds
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.run import OrderedOutcome, run_turns
+from fastsim.engine.orders.server_demands import ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
 from fastsim.performance.oracle import Oracle
@@ -57,8 +57,8 @@ class Case:
     """Everything that decides a run."""
 
     setting: Setting
-    needs: TurnNeeds
-    plan: TurnPlan
+    needs: ServerDemands
+    plan: OrderPlan
     options: RoundOptions
     jobs: list[Job]
 
@@ -68,7 +68,7 @@ class Case:
         turns.play()
         return turns
 
-    def run(self, **more: Any) -> TurnRun:
+    def run(self, **more: Any) -> OrderedOutcome:
         """The compiled run; jobs come in two batches."""
         batches = [JobBatch.of(self.jobs[:3]), JobBatch.of(self.jobs[3:])]
         return run_turns(self.setting, self.plan, self.needs, batches, self.options, record_tasks=True, **more)
@@ -117,7 +117,7 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     grids = tuple(Grid(np.ones(1), np.ones(1), np.ones((1, 1))) for _ in kinds)
     demands = Demands(kinds, server, *columns, grids)
     servers = (tuple(size.tolist()), cap, tuple(base.tolist()))
-    needs = TurnNeeds(
+    needs = ServerDemands(
         *servers, need, np.array(sizes, np.int32), speedup, step_s, demands, (), "speedups",
         tuple(name for name, _ in kinds),
     )  # fmt: skip
@@ -131,7 +131,7 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     return Case(setting, needs, plan, draw(options(len(jobs))), _placeable(jobs, needs, mechanism))
 
 
-def _placeable(jobs: list[Job], needs: TurnNeeds, mechanism: str) -> list[Job]:
+def _placeable(jobs: list[Job], needs: ServerDemands, mechanism: str) -> list[Job]:
     """Without jobs for which there would never be room."""
     from fastsim.engine.orders.run import room_for
 
@@ -142,7 +142,7 @@ def _placeable(jobs: list[Job], needs: TurnNeeds, mechanism: str) -> list[Job]:
 
 
 @st.composite
-def plans(draw: st.DrawFn, mechanism: str) -> TurnPlan:
+def plans(draw: st.DrawFn, mechanism: str) -> OrderPlan:
     """Any order, of one to four terms."""
     terms = draw(st.lists(st.sampled_from(TERMS), min_size=1, max_size=4))
     order = tuple(draw(st.sampled_from(("", "-"))) + term for term in terms)
@@ -152,7 +152,7 @@ def plans(draw: st.DrawFn, mechanism: str) -> TurnPlan:
     admit = draw(st.sampled_from([float("inf"), 1.0, 2.5]))
     place, narrow, blocking, sticky = (draw(st.booleans()) for _ in range(4))
     skewed = draw(st.sampled_from([(), ("w0",)])) if place else ()
-    return TurnPlan(order, mechanism, place, levels, starving, narrow, sticky, blocking, admit, chooser, skewed)
+    return OrderPlan(order, mechanism, place, levels, starving, narrow, sticky, blocking, admit, chooser, skewed)
 
 
 @st.composite

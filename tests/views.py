@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fastsim.engine.rounds.options import Setting
-from fastsim.engine.shares.plan import ALONE, Allocation, Allocator, RoundView
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, ShareAllocator
 from fastsim.performance.oracle import Oracle
 
 MODELS = ("a", "b", "c")
@@ -82,7 +82,7 @@ def gpus_used(allocation: Allocation, seen: RoundView) -> list[float]:
     return used
 
 
-def assert_resumes(begun: Callable[[], Allocator], views: Sequence[RoundView], cut: int) -> None:
+def assert_resumes(begun: Callable[[], ShareAllocator], views: Sequence[RoundView], cut: int) -> None:
     """The answers do not change if the policy is put into JSON and taken back before view number ``cut``."""
     whole, broken = begun(), begun()
     for number, seen in enumerate(views):

@@ -222,7 +222,7 @@ def explain(
 
 def _keeping(text: str | None, keep: bool) -> Any:
     """A number of pods, or seconds of work such as '60s'."""
-    from fastsim.engine.checkpoint_folder import Keeping
+    from fastsim.engine.checkpoint_folder import Checkpoints
     from fastsim.errors import ScenarioError
 
     if text is None:
@@ -230,7 +230,9 @@ def _keeping(text: str | None, keep: bool) -> Any:
             raise ScenarioError("--keep-checkpoint", "no --checkpoint", "how often one is written, such as 60s")
         return None
     try:
-        found = Keeping(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Keeping(int(text), keep=keep)
+        found = (
+            Checkpoints(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Checkpoints(int(text), keep=keep)
+        )
         found.check()
     except (ValueError, ScenarioError):
         expected = "a number of pods such as 100000, or seconds such as 60s"

@@ -34,7 +34,7 @@ VERSION = 4
 
 
 @dataclass(frozen=True)
-class Keeping:
+class Checkpoints:
     """How often checkpoints are written: after every ``pods`` arrivals, every ``wall_s`` seconds of work, or both.
 
     With ``keep`` the last one stays when the run is complete, so that other runs can fork from it.
@@ -105,7 +105,7 @@ def working_folder(out: Path) -> Path:
 
 
 @contextmanager
-def unfinished(out: Path, keeping: Keeping, taken_over: bool, overwrite: bool) -> Iterator[Path]:
+def unfinished(out: Path, keeping: Checkpoints, taken_over: bool, overwrite: bool) -> Iterator[Path]:
     """The working folder of a run: removed when the run is complete, kept when there is something to go on from."""
     folder = working_folder(out)
     if folder.exists() and not taken_over:

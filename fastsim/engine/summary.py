@@ -12,7 +12,7 @@ import polars as pl
 from fastsim.engine.checkpoint_folder import SPANS
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.engine.totals.job_totals import UNKNOWN, JobTotals
-from fastsim.foundation.exact_percentiles import Spans
+from fastsim.foundation.exact_percentiles import ExactPercentiles
 from fastsim_ext.state.pod_outcomes import spans_of
 
 WHOLE = ("preemptions", "restarts")
@@ -32,7 +32,9 @@ class Waits:
     def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
         """In memory and files of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
         self.spans = {
-            name: Spans(None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name])
+            name: ExactPercentiles(
+                None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name]
+            )
             for name in SPANS
         }
         self.wait, self.jct, self.lost, self.slowdown, self.paused, self.spoilt = self.spans.values()

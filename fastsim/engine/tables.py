@@ -46,13 +46,13 @@ INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 
 Array = Any
-Makers = Mapping[str, Callable[[], pl.DataFrame]]
+FrameMakers = Mapping[str, Callable[[], pl.DataFrame]]
 
 
-class LateFrames(Mapping[str, pl.DataFrame]):
+class LazyFrames(Mapping[str, pl.DataFrame]):
     """Tables by name: some are there, the others are made when they are first asked for."""
 
-    def __init__(self, made: Mapping[str, pl.DataFrame], makers: Makers) -> None:
+    def __init__(self, made: Mapping[str, pl.DataFrame], makers: FrameMakers) -> None:
         self._names = (*made, *makers)
         self._made, self._makers, self._lock = dict(made), dict(makers), threading.Lock()
 
@@ -69,7 +69,7 @@ class LateFrames(Mapping[str, pl.DataFrame]):
         return len(self._names)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LateFrames, (dict(self), {})
+        return LazyFrames, (dict(self), {})
 
 
 def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:

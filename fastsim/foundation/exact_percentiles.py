@@ -28,7 +28,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
 
 
-class Spans:
+class ExactPercentiles:
     """Values in seconds in the order they came; memory does not grow with their number."""
 
     def __init__(self, path: Path | None = None, count: int | None = None) -> None:

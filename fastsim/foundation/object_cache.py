@@ -19,7 +19,7 @@ MOST_ROWS = 4_000_000
 """Rows of all workloads that are kept together, at about 45 bytes each."""
 
 
-class Shelf:
+class ObjectCache:
     """Objects by what they were made from, for one purpose at a time."""
 
     def __init__(self, most: int = MOST, most_rows: int = MOST_ROWS) -> None:
@@ -65,5 +65,5 @@ class Shelf:
         return len(self._made)
 
 
-SHELF = Shelf()
+OBJECTS = ObjectCache()
 """What this process has opened."""

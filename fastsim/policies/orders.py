@@ -17,7 +17,7 @@ from fastsim.policies.round_policy import RoundRule
 from fastsim.scenario.sort_keys import ORDERS
 
 if TYPE_CHECKING:
-    from fastsim.engine.orders.plan import TurnPlan
+    from fastsim.engine.orders.plan import OrderPlan
     from fastsim.engine.rounds.options import Setting
 
 SYNERGY = """@inproceedings{mohan2022synergy,
@@ -116,16 +116,16 @@ class Order(RoundRule):
             raise PolicyError(f"policy {self}", f"a second mechanism, {word}", "one of them")
         return dataclasses.replace(self, mechanism=word)
 
-    def begin(self, setting: Setting) -> TurnPlan:
+    def begin(self, setting: Setting) -> OrderPlan:
         """The plan of a run."""
-        from fastsim.engine.orders.plan import TurnPlan
+        from fastsim.engine.orders.plan import OrderPlan
 
         chooser = None
         if self.mechanism == "opt":
             from fastsim.policies.programs.point_chooser import PointChooser
 
             chooser = PointChooser()
-        return TurnPlan(
+        return OrderPlan(
             self.terms, self.mechanism, self.place, self.level_s, 3600 * self.starving_h, self.narrow,
             sticky=self.sticky, blocking=self.blocking, admit=self.admit, chooser=chooser,
             skewed=tuple(filter(None, map(str.strip, self.skewed.split("|")))),

@@ -1,6 +1,6 @@
 """What users ask of a scheduler beyond placing single pods: quotas, shares, preemption, failures, in one value.
 
-Everything is off in ``Regime()``. Texts are how scenarios and the command line spell the tables:
+Everything is off in ``Rules()``. Texts are how scenarios and the command line spell the tables:
 ``"alice:gpu_milli=8000,cpu_milli=64000;*:gpu_milli=4000"`` for quotas, ``"alice=2,bob=1"`` for weights.
 """
 
@@ -30,7 +30,7 @@ Quotas = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
-class Regime:
+class Rules:
     """Rules of a run that hold for every policy.
 
     ``preempt`` one of :data:`PREEMPT` · ``on_node_loss`` one of :data:`NODE_LOSS` · ``checkpoint_every_s`` seconds of
@@ -86,14 +86,14 @@ class Regime:
             raise ScenarioError("on_node_loss", "'requeue' with queue='drop'", "a queue rule that lets pods wait")
 
 
-OFF = Regime()
+NO_RULES = Rules()
 """Nothing beyond placing single pods."""
 
 
-def regime_from(given: Any) -> Regime:
-    """The rules in a scenario's fields, whose names are those of :class:`Regime`, ``failures`` and ``maintenance``."""
+def regime_from(given: Any) -> Rules:
+    """The rules in a scenario's fields, whose names are those of :class:`Rules`, ``failures`` and ``maintenance``."""
     mtbf_s, mttr_s = failures_from(given.failures)
-    return Regime(
+    return Rules(
         given.preempt, given.on_node_loss, given.checkpoint_every_s, given.restart_s, quotas_from(given.quotas),
         weights_from(given.weights), Outages(mtbf_s, mttr_s, maintenance_from(given.maintenance)),
     )  # fmt: skip

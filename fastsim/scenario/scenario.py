@@ -47,7 +47,7 @@ class Scenario:
     ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.workload.texts``) or objects.
     Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
     ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
-    in :class:`fastsim.scenario.run_rules.Regime` and ``fastsim.scenario.outages``; tables of quotas and weights are
+    in :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas and weights are
     kept as texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
     ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
     rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies

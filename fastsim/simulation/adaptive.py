@@ -77,7 +77,7 @@ def played_adaptive(
 ) -> tuple[Result, Sequence[Message]]:
     """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
     from fastsim.engine.adaptive import tables as adaptive_frames
-    from fastsim.engine.tables import LateFrames
+    from fastsim.engine.tables import LazyFrames
 
     spent = (0.0, 0.0) if saving is None else saving.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
@@ -85,7 +85,7 @@ def played_adaptive(
     made = prepared_adaptive(scenario, policy)
     run = driven_adaptive(scenario, made, progress, keeping, start)
     kept = max(made.typical.kept, 1)
-    frames = LateFrames(
+    frames = LazyFrames(
         {"summary": adaptive_frames.summary(run, kept)}, adaptive_frames.makers(run, made.cluster, kept)
     )
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]

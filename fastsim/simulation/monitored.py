@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
-from fastsim.engine.monitored.run import Asked, Exporter, MonitoredRun
+from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
 from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
@@ -80,7 +80,7 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
 def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
     """The result of one scenario, in memory, without its samples."""
     from fastsim.engine.monitored.tables import makers, measured, summary
-    from fastsim.engine.tables import LateFrames
+    from fastsim.engine.tables import LazyFrames
 
     began = (time.perf_counter(), time.process_time())
     made = prepared_monitored(scenario, policy)
@@ -88,7 +88,7 @@ def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], 
     listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
     timed = scenario.record in ("timeline", "all")
     known = measured(run, made.cluster, made.typical, made.gpus, made.tariff)
-    frames = LateFrames({"summary": summary(known)}, makers(known, made.cluster, listed, timed))
+    frames = LazyFrames({"summary": summary(known)}, makers(known, made.cluster, listed, timed))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
     return Result(frames, _provenance(scenario, made), timing)
@@ -113,7 +113,7 @@ def driven(made: PreparedMonitored, scenario: Scenario, progress: Callable[[int]
     return run
 
 
-def asked_for(workload: Workload) -> Iterator[Asked]:
+def asked_for(workload: Workload) -> Iterator[PodArrival]:
     """The pods of a workload; each shares one GPU and declares how much of its memory it may need."""
     names = workload.columns
     for batch in workload.batches(BATCH_ROWS):
@@ -129,10 +129,10 @@ def asked_for(workload: Workload) -> Iterator[Asked]:
                 expected = "1: a pod here shares one GPU with others"
                 raise InputError(f"{workload.name}: pod {pod}: num_gpu", num_gpu, expected)
             lasts_s = math.inf if work_s is None else work_s
-            yield Asked(pod, submit_s, lasts_s, memory or 0, application, gpu, cpu, tenant)
+            yield PodArrival(pod, submit_s, lasts_s, memory or 0, application, gpu, cpu, tenant)
 
 
-def _again(first: Asked, rest: Iterator[Asked]) -> Iterator[Asked]:
+def _again(first: PodArrival, rest: Iterator[PodArrival]) -> Iterator[PodArrival]:
     yield first
     yield from rest
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fastsim.engine.shares.plan import RoundPlan
+from fastsim.engine.shares.plan import SharePlan
 from fastsim.errors import ScenarioError
 from fastsim.performance.gavel_job_types import JOB_NAMES
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario.compat import switches_on
 
 if TYPE_CHECKING:
-    from fastsim.engine.orders.plan import TurnPlan
+    from fastsim.engine.orders.plan import OrderPlan
     from fastsim.engine.rounds.options import Setting
     from fastsim.scenario.scenario import Scenario
 
 
-def believing(plan: RoundPlan | TurnPlan, setting: Setting, scenario: Scenario) -> RoundPlan | TurnPlan:
+def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
     """The plan with the estimates that the scenario asks for; ScenarioError if no jobs share GPUs in it."""
     asked = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
     wrong = next((name for name, given in asked.items() if given), None)
@@ -35,5 +35,5 @@ def believing(plan: RoundPlan | TurnPlan, setting: Setting, scenario: Scenario) 
     workloads = tuple(JOB_NAMES) if single == set(JOB_NAMES) else ()
     column_bug = "estimator_column_bug" in switches_on(scenario.compat)
     estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
-    assert isinstance(plan, RoundPlan)
+    assert isinstance(plan, SharePlan)
     return dataclasses.replace(plan, beliefs=estimator.begin(setting))

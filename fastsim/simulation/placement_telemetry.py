@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.online.telemetry_hook import TABLE, Samples
-from fastsim.engine.tables import LateFrames
+from fastsim.engine.online.telemetry_hook import TABLE, SampleTable
+from fastsim.engine.tables import LazyFrames
 from fastsim.engine.telemetry_sampler import Sampling
 from fastsim.foundation import interrupts
 from fastsim.workload import schema as s
@@ -28,7 +28,7 @@ def with_telemetry(
     result: Result, telemetry: Telemetry, cluster: Cluster, seed: int, record: str, folder: Path | None
 ) -> Result:
     """The result with a table of samples, or with the table written to its folder."""
-    samples = Samples(folder)
+    samples = SampleTable(folder)
     try:
         sample(result, Sampling(telemetry, cluster, seed, samples.add))
         samples.close()
@@ -43,7 +43,7 @@ def with_telemetry(
     told = {**result.provenance, "telemetry": repr(telemetry)}
     if not made:
         return dataclasses.replace(result, provenance=told)
-    frames = LateFrames({**{name: result.frames[name] for name in result.frames}, **made}, {})
+    frames = LazyFrames({**{name: result.frames[name] for name in result.frames}, **made}, {})
     return dataclasses.replace(result, frames=frames, provenance=told)
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import SUFFIX, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import SUFFIX, Checkpoint, Checkpoints, unfinished, working_folder
 from fastsim.engine.online.arrivals import arrived_by, stream
-from fastsim.engine.rounds.checkpointing import is_of_rounds, taken_from
+from fastsim.engine.rounds.checkpointing import is_of_rounds, stored_state
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.scenario.scenario import Scenario
@@ -49,7 +49,7 @@ def resume(
         taken.check_parts(work)
         scenario = _scenario(out, objects, taken.meta["scenario"])
         shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.former"), ignore_errors=True)
-        return simulation.run(scenario, progress, overwrite, Keeping(**taken.meta["keeping"]), taken)
+        return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.meta["keeping"]), taken)
 
 
 def fork(
@@ -72,7 +72,7 @@ def fork(
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     rounds = is_of_rounds(source)
-    written = (taken_from(source).note if rounds else Checkpoint.read(source).meta)["scenario"]
+    written = (stored_state(source).note if rounds else Checkpoint.read(source).meta)["scenario"]
     objects = {name: changes.pop(name) for name in written["objects"] if name in changes}
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
@@ -94,7 +94,7 @@ def _fork_pods(
     _check_past(at_s, taken)
     before, after = stored(taken.meta["scenario"]), stored(taken.meta["scenario"], changes)
     after.check()
-    keeping = Keeping(**(taken.meta["keeping"] | {"keep": False}))
+    keeping = Checkpoints(**(taken.meta["keeping"] | {"keep": False}))
     with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
         try:
             if at_s is None or taken.meta["loop"]["now"] <= at_s:
@@ -140,14 +140,14 @@ def _copy_parts(taken: Checkpoint, source: Path, work: Path) -> None:
 
 def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, progress: Progress | None) -> Checkpoint:
     """The state at a time, in seconds, of the run that the checkpoint was taken of; its rows are in ``work``."""
-    from fastsim.engine.online.checkpointing import Saving
+    from fastsim.engine.online.checkpointing import CheckpointWriter
     from fastsim.engine.online.run import OnlineRun
 
     taken = Checkpoint(taken.meta | {"may_change": ["until_s"]}, taken.arrays)
     start = taken if taken.meta["loop"]["now"] <= at_s else None
     made = simulation.prepared(scenario, progress=progress)
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
-    saving = Saving(work, Keeping(), taken.meta["scenario"], start)
+    saving = CheckpointWriter(work, Checkpoints(), taken.meta["scenario"], start)
     options = replace(made.options, until_s=end_s, folder=work, saving=saving)
     run = OnlineRun(made.cluster, made.workload, made.plan, made.typical, options)
     try:

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import STATE, Keeping, unfinished
+from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.engine.rounds.checkpointing import RoundSaving, taken_from
+from fastsim.engine.rounds.checkpointing import RoundSaving, stored_state
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
@@ -31,12 +31,12 @@ def resume_rounds(
     out: Path, work: Path, stored: Callable[..., Scenario], progress: Progress | None, overwrite: bool
 ) -> Result:
     """Go on with the run to ``out``; ``stored`` makes its scenario from what was written of it."""
-    taken_from(work)  # a lock would be of no use where there is nothing
+    stored_state(work)  # a lock would be of no use where there is nothing
     with held(out, overwrite):
-        taken = taken_from(work)
+        taken = stored_state(work)
         scenario = stored(taken.note["scenario"])
         shutil.rmtree(out.with_name(f".{out.name}.{taken.note['process']}.former"), ignore_errors=True)
-        return simulation.run(scenario, progress, overwrite, Keeping(**taken.note["keeping"]), taken)
+        return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.note["keeping"]), taken)
 
 
 def fork_rounds(
@@ -48,7 +48,7 @@ def fork_rounds(
     Another policy begins without a memory, and is asked as soon as ``realloc_s`` allows. A fork at a time begins
     with the first round that starts then or later. Adaptive jobs keep what they have learned.
     """
-    taken = taken_from(source)
+    taken = stored_state(source)
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
@@ -60,7 +60,7 @@ def fork_rounds(
     if at_s is not None and at_s < taken.now_s and taken.note["forked_from"] is not None:
         expected = f"{taken.now_s!r} or more, the time of the checkpoint: what was before is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)
-    keeping = Keeping(**(taken.note["keeping"] | {"keep": False}))
+    keeping = Checkpoints(**(taken.note["keeping"] | {"keep": False}))
     with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
         try:
             begun = taken if at_s is None else _played(before, at_s, taken, work, progress)
@@ -85,7 +85,7 @@ def _played(
     scenario = scenario.with_(until_s=end_s)
     start = taken if taken.now_s <= end_s else None
     path = work / f".{STATE}.past.partial"
-    note = RoundSaving(work, Keeping(), taken.note["scenario"], start).note
+    note = RoundSaving(work, Checkpoints(), taken.note["scenario"], start).note
     keeping, policy = RoundKeeping(path, at_end=True, note=note), _policy(scenario)
     if is_adaptive(policy):
         driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, keeping, start)

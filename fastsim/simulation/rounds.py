@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.engine.orders.plan import TurnPlan
-from fastsim.engine.orders.server_demands import TurnNeeds, needs_of
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.rounds.pod_batches import PodBatches, Request, request_oracle, requests_of
-from fastsim.engine.shares.plan import RoundPlan, setting_of
+from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
     from fastsim.engine.rounds.checkpointing import RoundSaving
-    from fastsim.engine.rounds.outcome import RoundRun
+    from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -46,12 +46,12 @@ class PreparedRounds(NamedTuple):
     cluster: Cluster
     workload: Workload
     setting: Setting
-    plan: RoundPlan | TurnPlan
+    plan: SharePlan | OrderPlan
     batches: Iterable[JobBatch]
     tenants: list[str]
     typical: TypicalPods
     options: RoundOptions
-    needs: TurnNeeds | None = None
+    needs: ServerDemands | None = None
     """For ordered rounds."""
     messages: Sequence[Message] = ()
     """What the user should be told."""
@@ -69,9 +69,9 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     oracle = round_texts.rates_from(sensitivity or scenario.rates, workload, models)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
-    plan = pair_rate_beliefs.believing(plan, setting, scenario)
+    plan = pair_rate_beliefs.with_estimates(plan, setting, scenario)
     needs, requests = None, None
-    if isinstance(plan, TurnPlan):
+    if isinstance(plan, OrderPlan):
         refuse_options_of_shares(scenario)
         if scenario.rates is None and s.WORKLOAD not in workload.columns:
             requests = requests_of(workload)
@@ -83,9 +83,9 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         needs.check(plan)
     else:
         refuse_begin(scenario)
-    counted = isinstance(plan, TurnPlan) and plan.mechanism == "greedy" and requests is not None
+    counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
     messages = checked_columns(workload, cluster, counted=counted)
-    if isinstance(plan, RoundPlan) and plan.entities:
+    if isinstance(plan, SharePlan) and plan.entities:
         check_entities(workload, plan.entities)
     options = RoundOptions(
         **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
@@ -123,13 +123,13 @@ def played_rounds(
 def driven(
     scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None,
     checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
-) -> RoundRun:  # fmt: skip
+) -> RoundOutcome:  # fmt: skip
     """Play the jobs, in the kind of rounds that the plan is for."""
     more: dict[str, Any] = {
         "tenants": made.tenants, "gauge": gauge_for(scenario, made), "record_tasks": recorded(scenario),
         "progress": progress, "checkpoint": checkpoint, "resume": resume,
     }  # fmt: skip
-    if isinstance(made.plan, TurnPlan):
+    if isinstance(made.plan, OrderPlan):
         from fastsim.engine.orders.run import run_turns
 
         assert made.needs is not None
@@ -139,11 +139,11 @@ def driven(
     return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
 
 
-def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun:
+def _logged(scenario: Scenario, made: PreparedRounds, run: RoundOutcome) -> RoundOutcome:
     """Write the log; the run with only those tasks that its tables should have."""
     from fastsim.engine.shares.gavel_log import write_gavel_log
 
-    assert scenario.log is not None and isinstance(made.plan, RoundPlan)
+    assert scenario.log is not None and isinstance(made.plan, SharePlan)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
     write_gavel_log(scenario.log, run, pairs=made.plan.pairs, slo_compare_absolute=absolute)
     if recorded(scenario.with_(log=None)):
@@ -151,11 +151,11 @@ def _logged(scenario: Scenario, made: PreparedRounds, run: RoundRun) -> RoundRun
     return dataclasses.replace(run, tasks=run.tasks[:0], held=run.held[:0])
 
 
-def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundRun:
+def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundOutcome:
     """The run without rounds, with a gauge that saw nothing but its end."""
     from fastsim.engine.shares.ideal import run_fluid
 
-    assert isinstance(made.plan, RoundPlan)
+    assert isinstance(made.plan, SharePlan)
     if made.plan.beliefs is not None:
         raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
     run = run_fluid(
@@ -193,11 +193,11 @@ def compatible(policy: Any, switches: frozenset[str]) -> Any:
     return policy
 
 
-def _plan(policy: Any, setting: Setting) -> RoundPlan | TurnPlan:
+def _plan(policy: Any, setting: Setting) -> SharePlan | OrderPlan:
     if not setting.gpu_models:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
     plan = policy.begin(setting)
-    if not isinstance(plan, RoundPlan | TurnPlan):
+    if not isinstance(plan, SharePlan | OrderPlan):
         raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan or a TurnPlan")
     return plan
 
@@ -220,16 +220,16 @@ def _jobs(
     return jobs, setting
 
 
-def _result(scenario: Scenario, made: PreparedRounds, run: RoundRun, began: tuple[float, float]) -> Result:
+def _result(scenario: Scenario, made: PreparedRounds, run: RoundOutcome, began: tuple[float, float]) -> Result:
     from fastsim.engine.rounds import tables as round_frames
-    from fastsim.engine.tables import LateFrames
+    from fastsim.engine.tables import LazyFrames
 
     kept = max(made.typical.kept, 1)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
     summary = round_frames.summary(run, kept, absolute)
     if scenario.ideal:
         summary = round_frames.unmeasured(summary, run)
-    frames = LateFrames({"summary": summary}, round_frames.makers(run, made.cluster, kept))
+    frames = LazyFrames({"summary": summary}, round_frames.makers(run, made.cluster, kept))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
@@ -240,7 +240,7 @@ def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
     from fastsim.engine.result import provenance_of_build
 
     options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
-    if isinstance(made.plan, RoundPlan):
+    if isinstance(made.plan, SharePlan):
         options["realloc_s"] = made.options.gap_s(made.plan)
     options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
     told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}

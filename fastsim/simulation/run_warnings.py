@@ -11,7 +11,7 @@ import pyarrow as pa
 from fastsim.scenario.run_rules import EVERYBODY_ELSE
 
 if TYPE_CHECKING:
-    from fastsim.scenario.run_rules import Regime
+    from fastsim.scenario.run_rules import Rules
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
 
@@ -56,7 +56,7 @@ def ignored_columns(workload: Workload) -> list[Message]:
     return [(ColumnIgnored, text)] if ignored else []
 
 
-def absent_tenants(workload: Workload, regime: Regime) -> list[Message]:
+def absent_tenants(workload: Workload, regime: Rules) -> list[Message]:
     """What to say of tenants that have a quota or a weight but no pods; of pods that are not in memory nobody knows.
 
     It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.engine.checkpoint_folder import Keeping
+from fastsim.engine.checkpoint_folder import Checkpoints
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
@@ -76,7 +76,7 @@ def simulate(
     fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
     fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.scenario.run_rules.Regime`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
+    :class:`fastsim.scenario.run_rules.Rules`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
     (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
     :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
     plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is
@@ -92,7 +92,7 @@ def simulate(
     given["deschedule"] = tuple(deschedule)
     told, force = given.pop("progress"), given.pop("overwrite")
     pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
-    keeping = None if pods is None and seconds is None else Keeping(pods, seconds, keep)
+    keeping = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
     return run(Scenario(**given), told, force, keeping)
 
 
@@ -100,7 +100,7 @@ def run(
     scenario: Scenario,
     progress: Progress | None = None,
     overwrite: bool = False,
-    keeping: Keeping | None = None,
+    keeping: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
@@ -138,7 +138,7 @@ def played(
     scenario: Scenario,
     progress: Progress | None = None,
     overwrite: bool = False,
-    keeping: Keeping | None = None,
+    keeping: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
 ) -> tuple[Result, list[Message]]:
     """The result of one scenario and what its user should be told: workers have nobody to tell.
@@ -161,10 +161,10 @@ def played(
 
 def _played_pods(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+    keeping: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.checkpoint_folder import Checkpoint
-    from fastsim.engine.online.checkpointing import begun
+    from fastsim.engine.online.checkpointing import opened_writer
     from fastsim.engine.online.run import run_online
     from fastsim.workload.oversized_pods import Oversized
 
@@ -172,7 +172,7 @@ def _played_pods(
         raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
     made = prepared(scenario, progress=progress)
     oversized = Oversized(made.cluster)
-    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    saving = None if keeping is None else opened_writer(stack, scenario.written(), out, overwrite, keeping, start)
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
     result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
@@ -193,10 +193,10 @@ def _policy(scenario: Scenario) -> Any:
 
 def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    keeping: Keeping | None, start: Checkpoint | RoundCheckpoint | None,
+    keeping: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint
-    from fastsim.engine.rounds.checkpointing import begun
+    from fastsim.engine.rounds.checkpointing import opened_writer
     from fastsim.simulation.adaptive import is_adaptive, played_adaptive
     from fastsim.simulation.rounds import played_rounds
 
@@ -207,7 +207,7 @@ def _played_rounds(
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     if scenario.ideal and keeping is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
-    saving = None if keeping is None else begun(stack, scenario.written(), out, overwrite, keeping, start)
+    saving = None if keeping is None else opened_writer(stack, scenario.written(), out, overwrite, keeping, start)
     messages: Sequence[Message] = ()
     if is_monitored_policy(policy):
         from fastsim.simulation.monitored import played_monitored

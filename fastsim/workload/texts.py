@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.object_cache import SHELF
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ SAME = ("", "same")
 CLUSTER_OPTIONS = ("watts", "shuffle")
 
 
-class Offered(NamedTuple):
+class OfferedPods(NamedTuple):
     """The pods a run is offered, and the pods they were tuned from (typical pods come from those)."""
 
     workload: Workload
@@ -89,7 +89,7 @@ def cluster_from(source: Any) -> Cluster:
 
     if isinstance(source, Cluster):
         return source
-    return SHELF.kept(("cluster", str(source)), lambda: _cluster_of(source))
+    return OBJECTS.kept(("cluster", str(source)), lambda: _cluster_of(source))
 
 
 def _cluster_of(source: Any) -> Cluster:
@@ -105,26 +105,26 @@ def _cluster_of(source: Any) -> Cluster:
     return made if catalog is None else made.with_catalog(catalog)
 
 
-def workload_from(source: Any, cluster: Cluster | None = None) -> Offered:
+def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
     """The pods a text stands for, tuned to the cluster if the text says so."""
     from fastsim.workload import Workload
 
     if isinstance(source, Workload):
         whole = _on(source, cluster)
-        return Offered(whole, whole)
+        return OfferedPods(whole, whole)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
-    untuned = SHELF.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
+    untuned = OBJECTS.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
     if not isinstance(ratio, int | float) or not isinstance(seed, int):
         raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
     if not ratio or cluster is None:
         whole = _on(untuned, cluster)
-        return Offered(whole, whole)
+        return OfferedPods(whole, whole)
     capacity = cluster.total_gpu_milli
     key = ("tuned", _joined(head, options), ratio, seed, capacity)
-    tuned = SHELF.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
-    return Offered(_on(tuned, cluster), untuned)
+    tuned = OBJECTS.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
+    return OfferedPods(_on(tuned, cluster), untuned)
 
 
 def _on(offered: Workload, cluster: Cluster | None) -> Workload:
@@ -138,7 +138,7 @@ def _on(offered: Workload, cluster: Cluster | None) -> Workload:
 
 def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
     pods = _read_pods(head, dict(options))
-    return in_memory(pods) if SHELF.keeps else pods
+    return in_memory(pods) if OBJECTS.keeps else pods
 
 
 def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:

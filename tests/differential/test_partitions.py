@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import QUEUES
 from fastsim.hardware.mig import gpu_milli, instances
-from fastsim.scenario.run_rules import Regime
+from fastsim.scenario.run_rules import Rules
 from fastsim.scenario.sort_keys import SERVED
 from tests.differential.test_textbook import run, starts
 from tests.strategies import scenarios_per_run
@@ -62,7 +62,7 @@ def test_kubernetes_names_and_a_pod_that_waits() -> None:
     assert starts(run(pods, nodes, queue="fifo")) == [0.0, 5.0, 5.0]
     assert starts(run(pods, nodes, queue="fifo_skip")) == [0.0, 5.0, 2.0]
     assert starts(run(pods, nodes, queue="conservative")) == [0.0, 5.0, 2.0]
-    quota = Regime(quotas={"*": {"gpu_milli": 13 * 142}})
+    quota = Rules(quotas={"*": {"gpu_milli": 13 * 142}})
     assert run(pods, nodes, regime=quota).jobs["reason"].to_list() == ["finished", "over_quota", "over_quota"]
 
 

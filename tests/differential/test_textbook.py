@@ -15,7 +15,7 @@ import pytest
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.scenario.outages import Maintenance, Outages
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
@@ -32,7 +32,7 @@ def cluster(*rows: dict[str, Any]) -> Cluster:
 
 
 def run(
-    rows: list[dict[str, Any]], nodes: Cluster, queue: str = "drop", regime: Regime = OFF, **options: Any
+    rows: list[dict[str, Any]], nodes: Cluster, queue: str = "drop", regime: Rules = NO_RULES, **options: Any
 ) -> ReferenceRun:
     """Both engines agree, and this is their answer."""
     base = {"cpu_milli": 4000, "memory_mib": 0, "num_gpu": 0, "gpu_milli": 0}
@@ -111,7 +111,7 @@ def test_gangs_that_no_empty_cluster_could_start_block_nobody(queue: str) -> Non
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip", "drf"])
 def test_quotas_that_are_smaller_than_a_pod_or_a_gang_block_nobody(queue: str) -> None:
-    regime, anna = Regime(quotas={"anna": {"cpu_milli": 2000}}), {"tenant": "anna"}
+    regime, anna = Rules(quotas={"anna": {"cpu_milli": 2000}}), {"tenant": "anna"}
     result = run([{"cpu_milli": 2001, **anna}, {"cpu_milli": 2000, **anna}], ONE, queue, regime)
     assert result.jobs["reason"].to_list() == ["over_quota", "running"]
     gang = {"cpu_milli": 1500, **anna, **GANG}
@@ -148,14 +148,14 @@ def test_gangs_a_job_has_several_one_after_another() -> None:
 
 def test_gangs_stop_together_when_a_member_loses_its_node() -> None:
     # Each member fills a node; n0 goes at 3 s and is back at 5 s. Both begin again, on both nodes.
-    regime = Regime(on_node_loss="requeue", outages=Outages(maintenance=(Maintenance("n0-0000", 3.0, 5.0),)))
+    regime = Rules(on_node_loss="requeue", outages=Outages(maintenance=(Maintenance("n0-0000", 3.0, 5.0),)))
     result = run([{**GANG, "duration_s": 6.0}] * 2, TWO, "fifo", regime)
     assert [spans(result, pod) for pod in (0, 1)] == [
         [(0, 1.0, 3.0, "node_lost"), (0, 5.0, 11.0, "finished")],
         [(1, 1.0, 3.0, "node_lost"), (1, 5.0, 11.0, "finished")],
     ]
     assert result.jobs["lost_work_s"].to_list() == [2.0, 2.0]
-    lost = run([{**GANG, "duration_s": 6.0}] * 2, TWO, regime=Regime(outages=regime.outages))
+    lost = run([{**GANG, "duration_s": 6.0}] * 2, TWO, regime=Rules(outages=regime.outages))
     assert lost.jobs["state"].to_list() == ["node_lost", "node_lost"]
 
 
@@ -164,7 +164,7 @@ def test_preemption_stops_the_least_important_pods_that_suffice() -> None:
     # the pod of priority 1 on n0 (highest victim 1), on n1 it would need one of priority 2.
     rows: Rows = [{"cpu_milli": 1000, "priority": 3}, {"cpu_milli": 3000, "priority": 1}, {"priority": 2},
             {"cpu_milli": 3000, "priority": 5, "duration_s": 4.0}]  # fmt: skip
-    result = run(rows, TWO, "fifo", Regime(preempt="priority"))
+    result = run(rows, TWO, "fifo", Rules(preempt="priority"))
     assert [spans(result, pod)[0][:3] for pod in (0, 2, 3)] == [(0, 0.0, None), (1, 2.0, None), (0, 3.0, 7.0)]
     assert spans(result, 1) == [(0, 1.0, 3.0, "preempted"), (0, 7.0, None, "running")]
     assert result.jobs["preemptions"].to_list() == [0, 1, 0, 0] and result.jobs["attempts"].to_list() == [1, 2, 1, 1]
@@ -185,14 +185,14 @@ def test_preemption_chooses_its_node_by_cost(first: Any, second: Any, node: int)
     here = [(n, *pod) for n, pods in enumerate((first, second)) for pod in pods]
     rows: Rows = [{"cpu_milli": cpu, "priority": priority, "submit_s": t, "pinned_node": f"n{n}-0000"}
             for n, cpu, priority, t in sorted(here, key=lambda row: row[3])]  # fmt: skip
-    result = run([*rows, {"priority": 9, "submit_s": 5.0}], TWO, regime=Regime(preempt="priority"))
+    result = run([*rows, {"priority": 9, "submit_s": 5.0}], TWO, regime=Rules(preempt="priority"))
     assert spans(result, len(rows))[0][:2] == (node, 5.0)
     gone = result.jobs.filter(pl.col("state") == "preempted")["pod_id"].to_list()
     assert gone == [i for i, row in enumerate(rows) if row["pinned_node"] == f"n{node}-0000"]
 
 
 def test_preemption_spares_equals_and_those_who_may_not_be_stopped() -> None:
-    regime = Regime(preempt="priority")
+    regime = Rules(preempt="priority")
     spared: Rows = [{"priority": 1}, {"priority": 0, "preemptible": False}]
     for pod in spared:
         assert run([pod, {"priority": 1}], ONE, regime=regime).jobs["state"].to_list() == ["running", "unplaced"]
@@ -203,21 +203,21 @@ def test_preemption_work_since_the_last_checkpoint_is_lost() -> None:
     # 7 of 10 s are done when the important pod takes the node for 2 s. Checkpoints every 3 s keep 6, so 1 is lost;
     # the rest is 1 s of restart and 4 s of work, from 9 to 14 s. 7 + 5 = 10 + 1 lost + 1 restart.
     rows: Rows = [{"duration_s": 10.0}, {"submit_s": 7.0, "duration_s": 2.0, "priority": 1}]
-    checkpoints = Regime(preempt="priority", checkpoint_every_s=3.0, restart_s=1.0)
+    checkpoints = Rules(preempt="priority", checkpoint_every_s=3.0, restart_s=1.0)
     result = run(rows, ONE, "fifo", checkpoints)
     assert spans(result, 0) == [(0, 0.0, 7.0, "preempted"), (0, 9.0, 14.0, "finished")]
     assert result.jobs["lost_work_s"].to_list() == [1.0, 0.0]
     for every, end_s, lost_s in ((None, 19.0, 7.0), (0.0, 12.0, 0.0), (20.0, 19.0, 7.0)):
-        result = run(rows, ONE, "fifo", Regime(preempt="priority", checkpoint_every_s=every))
+        result = run(rows, ONE, "fifo", Rules(preempt="priority", checkpoint_every_s=every))
         assert (result.jobs["end_s"][0], result.jobs["lost_work_s"][0]) == (end_s, lost_s)
 
 
 def test_failures_lose_pods_or_make_them_wait_again() -> None:
     away = Outages(maintenance=(Maintenance("n0-0000", 2.0, 5.0),))
     rows: Rows = [{"duration_s": 4.0}]
-    lost = run(rows, ONE, regime=Regime(outages=away))
+    lost = run(rows, ONE, regime=Rules(outages=away))
     assert spans(lost, 0) == [(0, 0.0, 2.0, "node_lost")] and lost.jobs["lost_work_s"].to_list() == [2.0]
-    again = run(rows, ONE, "fifo", Regime(outages=away, on_node_loss="requeue"))
+    again = run(rows, ONE, "fifo", Rules(outages=away, on_node_loss="requeue"))
     assert spans(again, 0) == [(0, 0.0, 2.0, "node_lost"), (0, 5.0, 9.0, "finished")]
     assert again.timeline["event"].to_list() == ["arrival", "node", "node", "retry", "departure", "end"]
 
@@ -225,7 +225,7 @@ def test_failures_lose_pods_or_make_them_wait_again() -> None:
 def test_failures_a_node_is_there_when_nothing_keeps_it_away() -> None:
     windows = (Maintenance("n0-0000", 1.0, 4.0), Maintenance("n0-0000", 3.0, 6.0), Maintenance("n0-0000", 6.0, 7.0))
     nodes = cluster({"add_s": 2.0, "remove_s": 9.0})
-    result = run([{"submit_s": 0.0}], nodes, "fifo", Regime(outages=Outages(maintenance=windows)))
+    result = run([{"submit_s": 0.0}], nodes, "fifo", Rules(outages=Outages(maintenance=windows)))
     assert spans(result, 0) == [(0, 7.0, 9.0, "node_lost")]
     states = result.timeline.select("t_s", "cpu_milli_capacity").unique(keep="last", maintain_order=True)
     assert states.rows() == [(t_s, 0) for t_s in (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)] + [(7.0, 4000), (9.0, 0)]
@@ -233,7 +233,7 @@ def test_failures_a_node_is_there_when_nothing_keeps_it_away() -> None:
 
 def test_failures_end_with_the_work() -> None:
     rows: Rows = [{"duration_s": 3.0}, {"submit_s": 50.0, "duration_s": 3.0}]
-    regime = Regime(on_node_loss="requeue", checkpoint_every_s=0.0, outages=Outages(mtbf_s=2.0, mttr_s=1.0))
+    regime = Rules(on_node_loss="requeue", checkpoint_every_s=0.0, outages=Outages(mtbf_s=2.0, mttr_s=1.0))
     result = run(rows, ONE, "fifo", regime, seed=4)
     assert result.jobs["state"].to_list() == ["finished", "finished"]
     busy_s = result.placements.select((pl.col("end_s") - pl.col("start_s")).sum()).item()
@@ -248,14 +248,14 @@ def test_quotas_hold_back_one_tenant_only() -> None:
     # Anna may use 2000. Her second pod waits for her first, although the line is strict; Bert's goes on.
     rows: Rows = [{"cpu_milli": 2000, "tenant": "anna", "duration_s": 5.0}, {"cpu_milli": 1000, "tenant": "anna"},
             {"cpu_milli": 1000, "tenant": "bert"}, {"cpu_milli": 3000, "tenant": "bert"}]  # fmt: skip
-    regime = Regime(quotas={"anna": {"cpu_milli": 2000}})
+    regime = Rules(quotas={"anna": {"cpu_milli": 2000}})
     assert starts(run(rows, ONE, "fifo", regime)) == [0.0, 5.0, 2.0, None]
     dropped = run(rows, ONE, "drop", regime)
     assert dropped.jobs["reason"].to_list() == ["finished", "over_quota", "running", "no_cpu"]
 
 
 def test_quotas_everybody_else_has_the_starred_one_each() -> None:
-    regime = Regime(quotas={"*": {"memory_mib": 10}, "anna": {}})
+    regime = Rules(quotas={"*": {"memory_mib": 10}, "anna": {}})
     rows: Rows = [
         {"cpu_milli": 100, "memory_mib": 10, "tenant": tenant} for tenant in ("anna", "bert", None) for _ in "12"
     ]
@@ -274,7 +274,7 @@ def test_drf_the_published_example() -> None:
     result = run(rows, nodes, "drf")
     assert starts(result)[1:] == [100.0, 100.0, 100.0, None, 100.0, 100.0, None, None]
     # A weighs 4: after A 1/18 and B 6/18 all that A has comes first, up to 4/18, and B's second pod lacks a CPU then.
-    heavier = run(rows, nodes, "drf", Regime(weights={"A": 4.0}))
+    heavier = run(rows, nodes, "drf", Rules(weights={"A": 4.0}))
     assert starts(heavier)[1:] == [100.0, 100.0, 100.0, 100.0, 100.0, None, None, None]
 
 

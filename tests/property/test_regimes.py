@@ -17,7 +17,7 @@ from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels
-from fastsim.scenario.run_rules import OFF
+from fastsim.scenario.run_rules import NO_RULES
 from fastsim.workload import Workload
 from tests.property.test_runs import Rows, fullest, holding, intervals
 from tests.reference.online.engine import ARRIVAL, ReferenceEngine
@@ -161,7 +161,7 @@ def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario
     rows = [row | {"est_duration_s": None, "duration_s": row["duration_s"] or 4.0}
             for row in scenario.workload.table().to_pylist()]  # fmt: skip
     workload = Workload.from_arrow(pa.Table.from_pylist(rows, scenario.workload.schema))
-    s = replace(scenario, workload=workload, regime=OFF, until_s=None)
+    s = replace(scenario, workload=workload, regime=NO_RULES, until_s=None)
     engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, None)
     promised: dict[int, float] = {}
     while engine.step(float("inf")):
@@ -177,7 +177,7 @@ def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario
 @some
 @given(ruled(queues=("fifo",), crowded=True))
 def test_a_strict_line_keeps_the_order_inside_every_tenant(scenario: Scenario) -> None:
-    s = replace(scenario, regime=replace(OFF, quotas=scenario.regime.quotas))
+    s = replace(scenario, regime=replace(NO_RULES, quotas=scenario.regime.quotas))
     table = {row["pod_id"]: row for row in s.workload.table().to_pylist()}
     if any((row.get("gang_size") or 1) > 1 for row in table.values()):
         return

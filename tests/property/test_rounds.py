@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from tests.differential.ext.rounds.test_rounds import Case, cases
@@ -17,7 +17,7 @@ from tests.reference.rounds.share_rounds import Rounds
 from tests.strategies import scenarios_per_run
 
 
-def played(case: Case) -> RoundRun | None:
+def played(case: Case) -> RoundOutcome | None:
     try:
         return run_rounds(case.setting, case.again(), [JobBatch.of(case.jobs)], case.options, record_tasks=True)
     except PolicyError:

@@ -10,8 +10,8 @@ import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.rounds.outcome import RoundRun
-from fastsim.engine.shares.plan import RoundPlan, RoundPolicy
+from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.shares.plan import RoundPolicy, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
@@ -30,13 +30,13 @@ def rules() -> list[RoundPolicy]:
             modes = known["mode"].metadata["choices"] if "mode" in known else ("",)
             for given in ({"mode": mode} if mode else {} for mode in modes):
                 made += [cls(**given, **more) for more in ({}, {"deadlines": True}) if known.keys() >= more.keys()]
-    return [rule for rule in made if isinstance(rule.begin(ROOM), RoundPlan)]
+    return [rule for rule in made if isinstance(rule.begin(ROOM), SharePlan)]
 
 
 RULES = rules()
 
 
-def played(rule: RoundPolicy, jobs: list[Job], **options: Any) -> RoundRun:
+def played(rule: RoundPolicy, jobs: list[Job], **options: Any) -> RoundOutcome:
     plan = rule.begin(ROOM)
     taken = [job for job in jobs if job.num_gpu <= plan.traits.get("max_num_gpu", job.num_gpu)]
     return run_rounds(ROOM, plan, [JobBatch.of(taken)], RoundOptions(**options), record_tasks=True)

@@ -17,7 +17,7 @@ from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim_ext.adaptive.snapshot import recorded_again, restore, snapshot
 
 if TYPE_CHECKING:
-    from fastsim.engine.adaptive.run import Rounds
+    from fastsim.engine.adaptive.run import AdaptiveDriver
 
 
 def decisions(setting: AdaptiveSetting, recorded: bool, gauged: bool) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def remembering(plan: AdaptivePlan) -> Remembering:
     return cast(Remembering, plan.decider)
 
 
-def state_of(rounds: Rounds, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
+def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
     """All that there is after a round."""
     loop = rounds.loop
     rounds.drain()
@@ -70,7 +70,7 @@ def state_of(rounds: Rounds, decided: Mapping[str, Any], note: Mapping[str, Any]
     return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
-def take_over(rounds: Rounds, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
+def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
     """Go on where that run was, maybe under another policy: what jobs have learned they still believe."""
     state.check(decided, policy_of(rounds.plan))
     merged, *measured = state.meta.get("believing", [None])
@@ -102,7 +102,7 @@ def _check_beliefs(merged: bool | None, measured: list[int], plan: AdaptivePlan)
         raise PolicyError("checkpoint", f"jobs that come with measurements on {here}", f"on {then}, as before")
 
 
-def _believe_otherwise(rounds: Rounds) -> None:
+def _believe_otherwise(rounds: AdaptiveDriver) -> None:
     """Let jobs believe of all GPU models what they have seen on any, or of each what they believed of all."""
     for job in rounds.loop.active:
         if rounds.plan.merged:  # of equal configurations the first model's one counts

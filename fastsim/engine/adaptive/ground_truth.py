@@ -23,7 +23,7 @@ REMEMBERED = 64
 
 
 @dataclass
-class Ground:
+class GroundTruth:
     """Curves and placements of one run, each made once."""
 
     setting: AdaptiveSetting

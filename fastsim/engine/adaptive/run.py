@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.adaptive.checkpoint import decisions, remembering, state_of, take_over
-from fastsim.engine.adaptive.ground_truth import Ground
+from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import (
     MODES,
     AdaptiveJob,
@@ -23,9 +23,9 @@ from fastsim.engine.adaptive.plan import (
     Place,
 )
 from fastsim.engine.adaptive.records import TRAINED, gang_records, trained_records
-from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.options import RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
@@ -46,7 +46,7 @@ MOST_QUIET = 1000
 
 
 @dataclass
-class AdaptiveRun(RoundRun):
+class AdaptiveRun(RoundOutcome):
     """A run of adaptive jobs that has finished; ``trained`` has a record (``TRAINED``) of every job."""
 
     trained: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TRAINED))
@@ -54,13 +54,13 @@ class AdaptiveRun(RoundRun):
 
 
 @dataclass
-class Rounds:
+class AdaptiveDriver:
     """What goes between the compiled rounds and the policy."""
 
     setting: AdaptiveSetting
     plan: AdaptivePlan
     asked: Sequence[AdaptiveJob]
-    ground: Ground
+    ground: GroundTruth
     lessons: LearnedPerformance
     loop: AdaptiveLoop
     first__g: tuple[int, ...]
@@ -170,7 +170,7 @@ def run_adaptive(
 
 
 def _keeping(
-    rounds: Rounds, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None, recorded: bool
+    rounds: AdaptiveDriver, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None, recorded: bool
 ) -> Callable[[bool], None]:
     """What writes a checkpoint when it is due, or at the end; the run begins from one, if there is any."""
     if checkpoint is None and resume is None:
@@ -181,7 +181,7 @@ def _keeping(
     if checkpoint is None:
         return lambda end: None
     remembering(rounds.plan)
-    keeper, keeping = Keeper(checkpoint, loop.rounds, rounds.arrived), checkpoint
+    keeper, keeping = CheckpointClock(checkpoint, loop.rounds, rounds.arrived), checkpoint
 
     def write(end: bool) -> None:
         if keeping.at_end if end else keeper.due(loop.rounds, rounds.arrived):
@@ -197,10 +197,10 @@ def begun(
     asked: Sequence[AdaptiveJob],
     record: bool = False,
     gauge: ClusterMetrics | None = None,
-) -> Rounds:
+) -> AdaptiveDriver:
     """A run whose first round has not passed yet."""
     _check(asked, setting)
-    ground, lessons = Ground(setting), LearnedPerformance(_fit)
+    ground, lessons = GroundTruth(setting), LearnedPerformance(_fit)
     taught = {name: _taught(name, setting, plan, ground, lessons) for name in {job.application for job in asked}}
     trainees = [
         _trainee(number, job, setting, plan, ground, lessons, taught[job.application])
@@ -210,7 +210,7 @@ def begun(
     base = np.array([0, *accumulate(sizes)], np.int32)
     loop = AdaptiveLoop(trainees, setting.round_s, base, record, gauge)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
-    return Rounds(setting, plan, asked, ground, lessons, loop, tuple(firsts))
+    return AdaptiveDriver(setting, plan, asked, ground, lessons, loop, tuple(firsts))
 
 
 def _trainee(
@@ -218,7 +218,7 @@ def _trainee(
     job: AdaptiveJob,
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
-    ground: Ground,
+    ground: GroundTruth,
     lessons: LearnedPerformance,
     taught: Sequence[int],
 ) -> TrainingJob:
@@ -232,7 +232,7 @@ def _trainee(
 
 
 def _taught(
-    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: Ground, lessons: LearnedPerformance
+    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: GroundTruth, lessons: LearnedPerformance
 ) -> list[int]:
     """What jobs of an application know of each group before they begin."""
     groups = range(len(setting.groups))
@@ -271,7 +271,7 @@ def _check(asked: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
         before = job.submit_s
 
 
-def _finished(told: Setting, rounds: Rounds) -> AdaptiveRun:
+def _finished(told: Setting, rounds: AdaptiveDriver) -> AdaptiveRun:
     loop, setting = rounds.loop, rounds.setting
     jobs = sorted([*loop.gone, *loop.active], key=lambda job: job.id)
     apps = [setting.applications[rounds.asked[job.id].application] for job in jobs]

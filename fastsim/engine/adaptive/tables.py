@@ -12,12 +12,12 @@ from fastsim.engine.adaptive.run import AdaptiveRun
 from fastsim.engine.rounds.tables import jobs as round_jobs
 from fastsim.engine.rounds.tables import makers as round_makers
 from fastsim.engine.rounds.tables import summary as round_summary
-from fastsim.engine.tables import Makers
+from fastsim.engine.tables import FrameMakers
 
 HOUR_S = 3600.0
 
 
-def makers(run: AdaptiveRun, cluster: Cluster, kept: int) -> Makers:
+def makers(run: AdaptiveRun, cluster: Cluster, kept: int) -> FrameMakers:
     """How to make each table; ``kept`` is the typical pods' total count."""
     return {**round_makers(run, cluster, kept), "jobs": lambda: jobs(run)}
 

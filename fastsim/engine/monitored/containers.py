@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fastsim.engine.monitored.plan import Lives
+from fastsim.engine.monitored.plan import ContainerLifecycle
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.usage_profile import Profile
 
@@ -79,7 +79,7 @@ class Gpu:
 class Containers:
     """All GPUs and the containers on them, in order of time; `stays` are those that ended."""
 
-    def __init__(self, devices: Sequence[Device], lives: Lives) -> None:
+    def __init__(self, devices: Sequence[Device], lives: ContainerLifecycle) -> None:
         self.gpus = [Gpu(device) for device in devices]
         self.lives = lives
         self.pods: dict[int, Container] = {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fastsim.telemetry.reading_model import Device
 
 
-class Placed(NamedTuple):
+class Binding(NamedTuple):
     """A pod that is bound to a GPU at a second, and how it came to that."""
 
     pod: int
@@ -22,10 +22,10 @@ class Placed(NamedTuple):
     stage: str = ""
 
 
-class Turn(NamedTuple):
+class SchedulerStep(NamedTuple):
     """What a scheduler does at a second, and when it wants to be asked again; infinite: when something happens."""
 
-    placed: Sequence[Placed] = ()
+    placed: Sequence[Binding] = ()
     next_s: float = math.inf
 
 
@@ -52,11 +52,11 @@ class Scheduler(Protocol):
     def arrive(self, pod: int, request_mib: int) -> None:
         """A pod comes that declares so much memory of one GPU."""
 
-    def turn(self, now_s: float, view: View) -> Turn:
+    def turn(self, now_s: float, view: View) -> SchedulerStep:
         """What to do now."""
 
 
-class Planner(Protocol):
+class SchedulerFactory(Protocol):
     """Makes the scheduler of a run."""
 
     def __call__(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
@@ -64,7 +64,7 @@ class Planner(Protocol):
 
 
 @dataclass(frozen=True)
-class Lives:
+class ContainerLifecycle:
     """What becomes of a pod's container, seconds.
 
     It starts ``start_s`` after binding, and that it is done is known ``known_s`` after its end. If a GPU has no memory
@@ -89,7 +89,7 @@ class Lives:
 class MonitoredPlan:
     """A scheduler, how containers live, devices by GPU model, and the gaps of exporters (see ``Telemetry``)."""
 
-    scheduler: Planner
-    lives: Lives = Lives()
+    scheduler: SchedulerFactory
+    lives: ContainerLifecycle = ContainerLifecycle()
     devices: Mapping[str, Device] = field(default_factory=dict)
     refresh_s: tuple[float, ...] = (6.0, 8.0)

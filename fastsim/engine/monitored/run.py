@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fastsim.engine.monitored.containers import Containers, Stay
-from fastsim.engine.monitored.plan import Placed, Scheduler
+from fastsim.engine.monitored.plan import Binding, Scheduler
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim.telemetry.usage_profile import Profile
@@ -18,7 +18,7 @@ QUIET_TURNS = 10_000
 """So many turns in a row that change nothing, while nothing else will ever happen, end a run."""
 
 
-class Asked(NamedTuple):
+class PodArrival(NamedTuple):
     """A pod: number, second of submission, seconds of work (infinite: for ever), memory it declares, application.
 
     And what it asks for that no scheduler here looks at, and the tenant it belongs to.
@@ -35,11 +35,11 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class Lived:
+class PodHistory:
     """What became of a pod; NaN for what never happened."""
 
-    asked: Asked
-    placed: Placed | None = None
+    asked: PodArrival
+    placed: Binding | None = None
     lost_s: float = 0.0
     end_s: float = math.nan
 
@@ -81,15 +81,15 @@ class MonitoredRun:
     capacity_mib: list[int]
     containers: Containers
     exporter: Exporter
-    profile_of: Callable[[Asked, int], Profile]
+    profile_of: Callable[[PodArrival, int], Profile]
     until_s: float = math.inf
     now_s: float = -math.inf
     arrived: int = 0
     waiting: int = 0
-    lived: dict[int, Lived] = field(default_factory=dict)
+    lived: dict[int, PodHistory] = field(default_factory=dict)
     progress: Callable[[int], None] | None = None
-    _pods: Iterator[Asked] = field(default_factory=lambda: iter(()))
-    _ahead: Asked | None = None
+    _pods: Iterator[PodArrival] = field(default_factory=lambda: iter(()))
+    _ahead: PodArrival | None = None
 
     def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
         """Free and used memory of a GPU, whole MiB, at every second, as its exporter told it last."""
@@ -106,7 +106,7 @@ class MonitoredRun:
         coming = math.inf if self._ahead is None else self._ahead.submit_s
         return min(coming, self.containers.next_s())
 
-    def play(self, pods: Iterator[Asked], scheduler: Scheduler) -> None:
+    def play(self, pods: Iterator[PodArrival], scheduler: Scheduler) -> None:
         """Let all pods come, and go on until nothing more happens."""
         self._pods = pods
         self._ahead = next(pods, None)
@@ -140,9 +140,9 @@ class MonitoredRun:
         while self._ahead is not None and self._ahead.submit_s <= until_s:
             asked = self._ahead
             if asked.request_mib > max(self.capacity_mib, default=0):
-                self.lived[asked.pod] = Lived(asked, Placed(asked.pod, -1, math.nan))
+                self.lived[asked.pod] = PodHistory(asked, Binding(asked.pod, -1, math.nan))
             else:
-                self.lived[asked.pod] = Lived(asked)
+                self.lived[asked.pod] = PodHistory(asked)
                 self.waiting += 1
                 scheduler.arrive(asked.pod, asked.request_mib)
             self.arrived += 1
@@ -151,7 +151,7 @@ class MonitoredRun:
             self.lived[container.pod].lost_s = container.lost_s
         self.now_s = until_s
 
-    def _bind(self, placed: Placed, now_s: float) -> None:
+    def _bind(self, placed: Binding, now_s: float) -> None:
         lived = self.lived[placed.pod]
         if lived.placed is not None or not 0 <= placed.gpu < len(self.capacity_mib) or placed.at_s < now_s:
             raise PolicyError("scheduler", f"{placed}", "a pod that waits, a GPU that is there, a second to come")

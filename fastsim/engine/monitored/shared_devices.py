@@ -13,7 +13,7 @@ import numpy as np
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.monitored.containers import Stay
-from fastsim.engine.monitored.run import Lived
+from fastsim.engine.monitored.run import PodHistory
 from fastsim.engine.rounds.node_metrics import totals_by_node
 from fastsim.engine.tables import COUNTS, EVENTS, FRAG_COLUMNS, ROW, TOTALS
 from fastsim.workload.typical_pods import TypicalPods
@@ -100,7 +100,7 @@ def costs(held: Iterable[Part], gpus: list[tuple[int, int]], tariff: Tariff) -> 
     return found
 
 
-def changes(lived: Iterable[Lived], stays: Sequence[Stay], last_s: float) -> list[Change]:
+def changes(lived: Iterable[PodHistory], stays: Sequence[Stay], last_s: float) -> list[Change]:
     """Everything that happens to pods up to the end of the run, in order."""
     found = []
     for one in lived:

@@ -11,10 +11,19 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.monitored.containers import Stay
-from fastsim.engine.monitored.run import Asked, Lived, MonitoredRun
+from fastsim.engine.monitored.run import MonitoredRun, PodArrival, PodHistory
 from fastsim.engine.monitored.shared_devices import Course, Devices, changes, costs, course, gpu_seconds, parts
 from fastsim.engine.summary import Waits, summary_frame
-from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, Makers, jobs_frame, placements_frame, timeline_frame
+from fastsim.engine.tables import (
+    INTERVAL,
+    OUTCOME,
+    POD,
+    REASONS,
+    FrameMakers,
+    jobs_frame,
+    placements_frame,
+    timeline_frame,
+)
 from fastsim.engine.totals.job_totals import JobTotals, slowdowns
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.state.gpu_prices import Tariff
@@ -55,12 +64,12 @@ def measured(
     )  # fmt: skip
 
 
-def too_large(one: Lived) -> bool:
+def too_large(one: PodHistory) -> bool:
     """Whether a pod asks for more memory than any device has."""
     return one.placed is not None and one.placed.gpu < 0
 
 
-def makers(made: Measured, cluster: Cluster, listed: bool, timed: bool) -> Makers:
+def makers(made: Measured, cluster: Cluster, listed: bool, timed: bool) -> FrameMakers:
     """How to make each table; ``listed``: there are stays to tell of, ``timed``: there is a timeline."""
     names = pl.Series(pl.from_arrow(cluster.nodes["name"]), dtype=pl.String)
     rows = outcomes(made) if listed else np.zeros(0, OUTCOME)
@@ -129,7 +138,7 @@ def jobs(run: MonitoredRun, rows: Array) -> pl.DataFrame:
     )
 
 
-def ideal_s(asked: Asked) -> float:
+def ideal_s(asked: PodArrival) -> float:
     """Seconds that a pod would take by itself; NaN if it has no end."""
     return asked.work_s if math.isfinite(asked.work_s) else math.nan
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Keeping, unfinished
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, unfinished
 from fastsim.engine.online.arrivals import pieces
 from fastsim.engine.online.journal import JournalTables
 from fastsim.engine.summary import Waits
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fastsim.engine.online.recorder import Recorder
     from fastsim.engine.online.run import OnlineRun
-    from fastsim.scenario.run_rules import Regime
+    from fastsim.scenario.run_rules import Rules
     from fastsim.workload import Workload
 
 NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "mig_used", "tags", "present")
@@ -41,7 +41,7 @@ FORK_MAY_CHANGE = ("plan", "seed", "until_s", "regime")
 """What may be different in the run that goes on; checkpoints of a fork say so."""
 
 
-class Saving:
+class CheckpointWriter:
     """Writes the state of a run to its working folder now and then; begins with the state it is given, if any.
 
     ``scenario`` is stored with every checkpoint: what a later start needs to build the same run. A checkpoint that
@@ -49,7 +49,7 @@ class Saving:
     """
 
     def __init__(
-        self, folder: Path, keeping: Keeping, scenario: Mapping[str, Any], taken: Checkpoint | None = None
+        self, folder: Path, keeping: Checkpoints, scenario: Mapping[str, Any], taken: Checkpoint | None = None
     ) -> None:
         self.folder, self.keeping, self.scenario, self.taken = folder, keeping, dict(scenario), taken
         self.forked_from: dict[str, Any] | None = None if taken is None else taken.meta.get("forked_from")
@@ -193,19 +193,19 @@ def _may_change(taken: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
     return name in taken.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
 
 
-def begun(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Keeping,
+def opened_writer(
+    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Checkpoints,
     taken: Checkpoint | None,
-) -> Saving:  # fmt: skip
+) -> CheckpointWriter:  # fmt: skip
     """The saving of a run to ``out``; its working folder is taken care of when the stack is left."""
     keeping.check()
     if out is None:
         raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
     folder = stack.enter_context(unfinished(out, keeping, taken is not None, overwrite))
-    return Saving(folder, keeping, scenario, taken)
+    return CheckpointWriter(folder, keeping, scenario, taken)
 
 
-def decided_by(regime: Regime) -> dict[str, Any]:
+def decided_by(regime: Rules) -> dict[str, Any]:
     """What a regime decides: the rules that a fork may change, and the outages, which are part of the past."""
     rules, outages = asdict(regime), regime.outages
     del rules["outages"]

@@ -24,7 +24,7 @@ NODE = pa.dictionary(pa.int32(), pa.large_string())
 Columns = dict[str, pa.Array]
 
 
-class Sheet:
+class OutcomeColumns:
     """Room for one row group of a table; ``what`` says which outcome rows it takes."""
 
     what: int
@@ -94,7 +94,7 @@ class Sheet:
         return pa.DictionaryArray.from_arrays(self.numbers(name), listed, ordered=kind.ordered).cast(kind)
 
 
-class PlacementSheet(Sheet):
+class PlacementColumns(OutcomeColumns):
     """Rows of ``placements``; ``names`` of the nodes by position."""
 
     what = INTERVAL
@@ -141,7 +141,7 @@ class PlacementSheet(Sheet):
         }  # fmt: skip
 
 
-class JobSheet(Sheet):
+class JobColumns(OutcomeColumns):
     """Rows of ``jobs``."""
 
     what = POD

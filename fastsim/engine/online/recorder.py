@@ -18,10 +18,19 @@ import polars as pl
 
 from fastsim.engine.online.kernel_columns import once_each
 from fastsim.engine.online.native_ids import NativeIds
-from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet, Sheet
+from fastsim.engine.online.outcome_columns import NODE, JobColumns, OutcomeColumns, PlacementColumns
 from fastsim.engine.result import FolderFrames, Frames, provenance_of_build, write_table
 from fastsim.engine.summary import Waits, frag_milli, row_frame, summary_row
-from fastsim.engine.tables import OUTCOME, ROW, LateFrames, Makers, arrow, jobs_frame, placements_frame, timeline_frame
+from fastsim.engine.tables import (
+    OUTCOME,
+    ROW,
+    FrameMakers,
+    LazyFrames,
+    arrow,
+    jobs_frame,
+    placements_frame,
+    timeline_frame,
+)
 from fastsim.engine.totals.job_totals import JobTotals
 from fastsim.foundation.checksum import ContentChecksum
 from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
@@ -53,7 +62,7 @@ class Tables(Protocol):
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Outcome rows and the names of their pods."""
 
-    def close(self) -> Makers | None:
+    def close(self) -> FrameMakers | None:
         """What makes the tables when somebody looks at them, unless they are in files."""
 
     def drop(self) -> None:
@@ -81,7 +90,7 @@ class MemoryTables:
         if natives is not None:
             self._natives.append(natives)
 
-    def close(self) -> Makers:
+    def close(self) -> FrameMakers:
         """What makes the three frames."""
         return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
 
@@ -145,9 +154,9 @@ class FileTables(FrameTables):
                               coded={"node": NODE} if name == "placements" else None, extremes=SOUGHT)
             for name, schema in schemas.items()
         }  # fmt: skip
-        self.sheets: dict[str, Sheet] = {
-            "placements": PlacementSheet(self.writers["placements"].schema, names),
-            "jobs": JobSheet(schemas["jobs"]),
+        self.sheets: dict[str, OutcomeColumns] = {
+            "placements": PlacementColumns(self.writers["placements"].schema, names),
+            "jobs": JobColumns(schemas["jobs"]),
         }
 
     def add(self, name: str, frame: pl.DataFrame) -> None:
@@ -261,7 +270,7 @@ def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     if run.watching is not None and run.watching.samples is not None and tables is not None:
         tables = {**tables, "telemetry": run.watching.samples.frame}
     if tables is not None or folder is None:
-        return LateFrames({}, {**late, **(tables or {})}), _provenance(run)
+        return LazyFrames({}, {**late, **(tables or {})}), _provenance(run)
     for name, make in late.items():
         write_table(folder / f"{name}.parquet", name, make())
     return FolderFrames(folder), _provenance(run)

@@ -14,7 +14,7 @@ from fastsim.engine.online.plan import BACKFILL
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import PODS_QUEUES
 from fastsim.workload import schema as s
 
@@ -34,9 +34,11 @@ ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
 """Pod columns that the plain loop does not look at."""
 
 
-def needed(plan: OnlinePlan, regime: Regime, columns: Any) -> bool:
+def needs_rules(plan: OnlinePlan, regime: Rules, columns: Any) -> bool:
     """Whether a run asks for more than the plain loop does."""
-    return regime != OFF or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
+    return (
+        regime != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
+    )
 
 
 class Numbers:
@@ -58,10 +60,10 @@ class Numbers:
         return known[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-class Regulation:
+class RuleColumns:
     """Feeds the rules of one run to the compiled engine as its pods come."""
 
-    def __init__(self, cluster: Cluster, regime: Regime, seed: int, width: int) -> None:
+    def __init__(self, cluster: Cluster, regime: Rules, seed: int, width: int) -> None:
         self.cluster, self.regime, self.width = cluster, regime, width
         self.tenants, self.groups = Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches

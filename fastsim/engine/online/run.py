@@ -27,8 +27,8 @@ from fastsim.engine.online.kernel_columns import (
 from fastsim.engine.online.memo_pool import MEMOS, memo_key
 from fastsim.engine.online.plan import QUEUES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, gathered, node_names
-from fastsim.engine.online.rule_columns import Regulation, needed
-from fastsim.engine.online.telemetry_hook import Watching
+from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
+from fastsim.engine.online.telemetry_hook import TelemetryHook
 from fastsim.engine.online.user_scorers import UserScorers
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
@@ -37,7 +37,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.arrow_memory import streaming
 from fastsim.foundation.background_writer import Background, Inline
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import line_order
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.pod_classes import PodClasses
@@ -52,7 +52,7 @@ from fastsim_ext.state.pod_table import WorkTable
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.checkpointing import Saving
+    from fastsim.engine.online.checkpointing import CheckpointWriter
     from fastsim.scenario.prices import Prices
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
@@ -85,10 +85,10 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
-    regime: Regime = OFF
+    regime: Rules = NO_RULES
     oversized: Oversized | None = None
     folder: Path | None = None
-    saving: Saving | None = None
+    saving: CheckpointWriter | None = None
     telemetry: Telemetry | None = None
     prices: Prices | None = None
 
@@ -119,10 +119,10 @@ class OnlineRun:
         self.positions = positions(cluster, workload)
         charge(self.work, cluster, options.prices)
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        self.rules: Regulation | None = None
+        self.rules: RuleColumns | None = None
         kept = options.saving is not None and options.saving.ruled
-        if kept or needed(plan, options.regime, workload.columns):
-            self.rules = Regulation(cluster, options.regime, options.seed, self.nodes.width)
+        if kept or needs_rules(plan, options.regime, workload.columns):
+            self.rules = RuleColumns(cluster, options.regime, options.seed, self.nodes.width)
         self.ruled: QueueLoop | None = None
         self.online = self._loop()
         self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
@@ -135,7 +135,7 @@ class OnlineRun:
         self.recorder = self._recorder()
         self.scribe: Inline | Background = Inline() if options.folder is None else Background()
 
-    def _watching(self, options: OnlineOptions) -> Watching | None:
+    def _watching(self, options: OnlineOptions) -> TelemetryHook | None:
         """What samples GPUs: for a table, or only for scorers that look at it."""
         seen = any(getattr(term.scorer, "sees_telemetry", False) for term in self.plan.terms)
         if options.telemetry is None and not seen:
@@ -143,7 +143,7 @@ class OnlineRun:
         if options.saving is not None:
             raise ScenarioError("checkpoint", "one", "none: a run with telemetry keeps no checkpoints")
         told, how = options.telemetry is not None, options.telemetry or Telemetry()
-        return Watching(how, self.cluster, options.seed, recorded=told, seen=seen, folder=options.folder)
+        return TelemetryHook(how, self.cluster, options.seed, recorded=told, seen=seen, folder=options.folder)
 
     def _recorder(self) -> Recorder:
         names = node_names(self.cluster)

@@ -27,7 +27,7 @@ TABLE = "telemetry"
 """Name of the table of samples."""
 
 
-class Samples:
+class SampleTable:
     """Rows of the telemetry table: in a file of a folder, or in memory."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -56,13 +56,13 @@ class Samples:
         return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(self._held, SCHEMA)))
 
 
-class Watching:
+class TelemetryHook:
     """What an online run has to do for its telemetry; ``seen``: scorers look at it, so the loop waits for each look."""
 
     def __init__(
         self, telemetry: Telemetry, cluster: Cluster, seed: int, *, recorded: bool, seen: bool, folder: Path | None
     ) -> None:
-        self.samples = Samples(folder) if recorded else None
+        self.samples = SampleTable(folder) if recorded else None
         self.sampling = Sampling(telemetry, cluster, seed, None if self.samples is None else self.samples.add)
         self.seen = seen
         self.columns = {name: np.zeros(len(cluster)) for name in SEEN.values()} if seen else {}

@@ -26,7 +26,7 @@ STARVING_S = 3.6e6
 """Seconds (1,000 h) without a round after which a job goes before all others."""
 
 
-class Part(Protocol):
+class ResourcePoint(Protocol):
     """``jobs`` jobs of one kind that get the same: CPUs and GB of the whole job, and their speedup with that."""
 
     @property
@@ -57,12 +57,12 @@ class Chooser(Protocol):
     def solver_s(self) -> float:
         """CPU seconds spent in a solver so far."""
 
-    def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[Part]:
+    def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[ResourcePoint]:
         """What ``count__k[k]`` jobs of each kind get on so many equal servers; by kind, the fastest first."""
 
 
 @dataclass(frozen=True)
-class TurnPlan:
+class OrderPlan:
     """Order and mechanism of a run.
 
     ``place``: a gang goes to one server if it can, and single GPUs to the fullest server; otherwise GPUs are taken one

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.cluster.server import GB_MIB
-from fastsim.engine.orders.plan import MECHANISMS, Part, TurnPlan
-from fastsim.engine.orders.server_demands import RESOURCES, TurnNeeds
+from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
+from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.orders.tables import timeline_columns, turn_figures
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
 from fastsim.engine.rounds.driver import RECORDS, Driver
@@ -20,7 +20,7 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.ordered_records import TURN
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class TurnRun(RoundRun):
+class OrderedOutcome(RoundOutcome):
     """A run in ordered rounds that has finished; ``turns`` has a record (``TURN``) of every round."""
 
     turns: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TURN))
-    needs: TurnNeeds | None = None
+    needs: ServerDemands | None = None
     even: ClassVar[bool] = True
     reclaims: int = 0
     """How often servers took back what jobs had above their fair shares."""
@@ -56,9 +56,9 @@ class TurnRun(RoundRun):
 class TurnDriver(Driver):
     """What goes between the compiled loop and the rest of the world."""
 
-    needs: TurnNeeds = field(kw_only=True)
+    needs: ServerDemands = field(kw_only=True)
     turns: list[npt.NDArray[Any]] = field(default_factory=list)
-    found: dict[bytes, dict[int, list[Part]]] = field(default_factory=dict)
+    found: dict[bytes, dict[int, list[ResourcePoint]]] = field(default_factory=dict)
     records: ClassVar[dict[str, Any]] = RECORDS | {"turns": TURN}
 
     def ask(self) -> None:
@@ -72,14 +72,14 @@ class TurnDriver(Driver):
         speedup = np.array([p.speedup for p in told], np.float64)
         self.loop.tell(need.reshape(len(told), len(RESOURCES)), speedup)
 
-    def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[Part]]:
+    def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
         """What jobs of these kinds get, by kind; the same jobs always get the same."""
         count__k = np.bincount(kinds, minlength=len(self.needs.speedup__k))
         key = count__k.tobytes()
         if key not in self.found:
             chooser, demands = self.plan.chooser, self.needs.demands
             assert chooser is not None and demands is not None
-            found: dict[int, list[Part]] = defaultdict(list)
+            found: dict[int, list[ResourcePoint]] = defaultdict(list)
             for part in chooser.parts(demands, count__k.tolist(), len(self.needs.num_gpu__s)):
                 found[part.kind].append(part)
             self.found[key] = found
@@ -104,8 +104,8 @@ class TurnDriver(Driver):
 
 def run_turns(
     setting: Setting,
-    plan: TurnPlan,
-    needs: TurnNeeds,
+    plan: OrderPlan,
+    needs: ServerDemands,
     batches: Iterable[JobBatch],
     options: RoundOptions,
     *,
@@ -115,7 +115,7 @@ def run_turns(
     progress: Callable[[int], None] | None = None,
     checkpoint: RoundKeeping | None = None,
     resume: RoundCheckpoint | None = None,
-) -> TurnRun:
+) -> OrderedOutcome:
     """Play jobs in ordered rounds until those that count have finished; as ``run_rounds``."""
     needs.check(plan)
     if plan.mechanism == "opt" and plan.chooser is None:
@@ -137,7 +137,11 @@ def run_turns(
 
 
 def looped(
-    needs: TurnNeeds, plan: TurnPlan, options: RoundOptions, record: bool = True, gauge: ClusterMetrics | None = None
+    needs: ServerDemands,
+    plan: OrderPlan,
+    options: RoundOptions,
+    record: bool = True,
+    gauge: ClusterMetrics | None = None,
 ) -> OrderedLoop:
     """The compiled loop of a run that has not begun."""
     first, last = options.window or (0, -1)
@@ -151,20 +155,20 @@ def looped(
     )  # fmt: skip
 
 
-def packed__k(needs: TurnNeeds, plan: TurnPlan) -> npt.NDArray[np.uint8]:
+def packed__k(needs: ServerDemands, plan: OrderPlan) -> npt.NDArray[np.uint8]:
     """By kind: whether gangs are kept together."""
     names = needs.workload__k or ("",) * len(needs.speedup__k)
     return np.array([plan.packs(name) for name in names], np.uint8)
 
 
-def room_for(needs: TurnNeeds, mechanism: str) -> npt.NDArray[np.int64]:
+def room_for(needs: ServerDemands, mechanism: str) -> npt.NDArray[np.int64]:
     """GPUs that empty servers of one model could give to jobs of each kind; 1 for a job without GPUs that fits."""
     seats = ServerAllocation(needs.num_gpu__s, needs.cap__sr, needs.base)
     need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
     return np.array(seats.rooms(needs.size__k, need), np.int64)
 
 
-def _placeable(batches: Iterable[JobBatch], plan: TurnPlan, needs: TurnNeeds) -> Iterator[JobBatch]:
+def _placeable(batches: Iterable[JobBatch], plan: OrderPlan, needs: ServerDemands) -> Iterator[JobBatch]:
     """The batches, each refused if one of its jobs cannot run even on empty servers."""
     start, rooms = 0, room_for(needs, plan.mechanism)
     refused = dict(needs.refused)
@@ -184,7 +188,7 @@ def _placeable(batches: Iterable[JobBatch], plan: TurnPlan, needs: TurnNeeds) ->
         yield batch
 
 
-def _tables(needs: TurnNeeds) -> str:
+def _tables(needs: ServerDemands) -> str:
     """What checkpoints compare of the tables."""
     import hashlib
 
@@ -194,14 +198,14 @@ def _tables(needs: TurnNeeds) -> str:
     return total.hexdigest()
 
 
-def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> TurnRun:
+def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
     loop = driver.loop
     end_s = loop.end_s
     if loop.gauge is not None:
         loop.gauge.close(end_s)
     driver.drain()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
-    return TurnRun(
+    return OrderedOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),

@@ -28,7 +28,7 @@ from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.orders.plan import TurnPlan
+    from fastsim.engine.orders.plan import OrderPlan
     from fastsim.engine.rounds.options import Setting
     from fastsim.performance.sensitivity import Sensitivity
 
@@ -39,7 +39,7 @@ RESOURCES = ("cpu_milli", "memory_mib", "storage_mb_s")
 
 
 @dataclass(frozen=True, eq=False)
-class TurnNeeds:
+class ServerDemands:
     """Servers in the order of GPU numbers, and kinds of jobs as in the setting's oracle."""
 
     num_gpu__s: tuple[int, ...]
@@ -68,7 +68,7 @@ class TurnNeeds:
         """GPUs of each model."""
         return tuple(sum(self.num_gpu__s[a:b]) for a, b in zip(self.base, self.base[1:], strict=False))
 
-    def check(self, plan: TurnPlan) -> None:
+    def check(self, plan: OrderPlan) -> None:
         """PolicyError if the mechanism needs to know more of the jobs than is known."""
         self.check_names(plan)
         least = {"fair": ("gpus", "requests", "speedups"), "greedy": ("requests", "speedups")}
@@ -83,7 +83,7 @@ class TurnNeeds:
                 EXPECTED[plan.mechanism],
             )  # fmt: skip
 
-    def check_names(self, plan: TurnPlan) -> None:
+    def check_names(self, plan: OrderPlan) -> None:
         """PolicyError if there are no workloads of the names that the plan tells apart."""
         if plan.skewed and self.known == "requests":
             raise PolicyError("skewed", "pods, which are of no workload", "jobs with workloads, or place for all")
@@ -105,7 +105,7 @@ EXPECTED = {
 def needs_of(
     cluster: Cluster, setting: Setting, sensitivity: Sensitivity | None, requests: list[Request] | None,
     quirks: Collection[str],
-) -> TurnNeeds:  # fmt: skip
+) -> ServerDemands:  # fmt: skip
     """The tables of a run; ``requests`` are those of each kind, if its jobs are pods."""
     servers = servers_of(cluster, setting.gpu_models)
     if sensitivity is not None:
@@ -117,7 +117,7 @@ def needs_of(
     rate = setting.oracle.alone__kg
     step_s = np.divide(1.0, rate, out=np.zeros(rate.shape), where=np.nan_to_num(rate) > 0)
     known = "gpus" if requests is None else "requests"
-    return TurnNeeds(
+    return ServerDemands(
         *servers, need, sizes(setting), np.ones(kinds), step_s, known=known, workload__k=workloads(setting)
     )
 
@@ -150,7 +150,7 @@ def servers_of(cluster: Cluster, gpu_models: tuple[str, ...]) -> tuple[tuple[int
 def needs_on(
     servers: tuple[tuple[int, ...], Floats, tuple[int, ...]], setting: Setting, sensitivity: Sensitivity,
     server: Server, quirks: Collection[str],
-) -> TurnNeeds:  # fmt: skip
+) -> ServerDemands:  # fmt: skip
     """The tables of jobs with these sensitivities; every server is like ``server``."""
     kinds, refused, asked = setting.oracle.kinds, [], []
     for k, kind in enumerate(kinds):
@@ -166,7 +166,7 @@ def needs_on(
     demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])
     step_s = np.where(setting.oracle.alone__kg == 0, 0.0, iteration_s[:, None])
-    return TurnNeeds(
+    return ServerDemands(
         *servers, need, sizes(setting), speedup, step_s, demands, tuple(refused), "speedups",
         workloads(setting),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import polars as pl
 from fastsim.engine.tables import EVENTS
 
 if TYPE_CHECKING:
-    from fastsim.engine.orders.run import TurnRun
+    from fastsim.engine.orders.run import OrderedOutcome
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,7 +22,7 @@ BY_ROUND = {
 """Columns of the timeline that are known when a round begins, null in other rows; their names in a round's record."""
 
 
-def timeline_columns(run: TurnRun) -> dict[str, pl.Series]:
+def timeline_columns(run: OrderedOutcome) -> dict[str, pl.Series]:
     """Columns beside the timeline's own: what of the CPUs and memory held is of use to the jobs at work, what those
     would need, how many of them go no faster than with their fair share."""
     begins = run.rows["kind"] == EVENTS.index("sample")
@@ -31,7 +31,7 @@ def timeline_columns(run: TurnRun) -> dict[str, pl.Series]:
     return {name: column.gather(row).set(~pl.Series(begins), None) for name, column in turns.items()}
 
 
-def turn_figures(run: TurnRun) -> dict[str, Any]:
+def turn_figures(run: OrderedOutcome) -> dict[str, Any]:
     """Means over the rounds that were played, percent of the cluster; and over time, GPUs that jobs there ask for."""
     assert run.needs is not None
     caps = run.needs.cap__sr.sum(axis=0)
@@ -46,7 +46,7 @@ def turn_figures(run: TurnRun) -> dict[str, Any]:
     return found
 
 
-def gpu_demand_pct(run: TurnRun) -> float | None:
+def gpu_demand_pct(run: OrderedOutcome) -> float | None:
     """GPUs of all jobs that are there, waiting or at work, over those of the cluster; mean over the run, percent."""
     jobs, gpus = run.jobs, sum(run.gpus__g)
     if not len(jobs) or not gpus:

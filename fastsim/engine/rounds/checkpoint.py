@@ -75,7 +75,7 @@ class RoundKeeping:
             raise ScenarioError("checkpoint: wall_s", repr(self.wall_s), "seconds of 0 or more")
 
 
-class Keeper:
+class CheckpointClock:
     """Knows when the next checkpoint of a run is due; ``rounds`` and ``arrived`` are those so far."""
 
     def __init__(self, keeping: RoundKeeping, rounds: int, arrived: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fastsim.engine.checkpoint_folder import STATE, Keeping, unfinished
+from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.errors import ResultError, ScenarioError
 
@@ -25,7 +25,7 @@ class RoundSaving:
     """
 
     def __init__(
-        self, folder: Path, keeping: Keeping, scenario: Mapping[str, Any], start: RoundCheckpoint | None = None
+        self, folder: Path, keeping: Checkpoints, scenario: Mapping[str, Any], start: RoundCheckpoint | None = None
     ) -> None:
         self.start, self.scenario, self.wanted = start, dict(scenario), keeping
         self.forked_from: dict[str, Any] | None = None if start is None else start.note.get("forked_from")
@@ -48,8 +48,8 @@ class RoundSaving:
         }  # fmt: skip
 
 
-def begun(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Keeping,
+def opened_writer(
+    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Checkpoints,
     start: RoundCheckpoint | None,
 ) -> RoundSaving:  # fmt: skip
     """The saving of a run to ``out``; its working folder is taken care of when the stack is left."""
@@ -72,7 +72,7 @@ def is_of_rounds(work: Path) -> bool:
         return False
 
 
-def taken_from(work: Path) -> RoundCheckpoint:
+def stored_state(work: Path) -> RoundCheckpoint:
     """The state in a working folder with all its notes; ResultError if it is damaged or something else."""
     taken = RoundCheckpoint.read(work / STATE)
     missing = [name for name in NOTES if name not in taken.note]

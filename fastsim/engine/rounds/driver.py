@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.records import GANG, MOMENT
@@ -57,7 +57,7 @@ class Driver(ABC):
     ahead: JobBatch | None = None
     solver_s: float = 0.0
     decided: dict[str, Any] = field(default_factory=dict)
-    keeper: Keeper | None = None
+    keeper: CheckpointClock | None = None
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
@@ -164,7 +164,7 @@ class Driver(ABC):
         if resume is not None:
             self.take_over(resume)
         if checkpoint is not None:
-            self.keeper = Keeper(checkpoint, loop.rounds, loop.table.added)
+            self.keeper = CheckpointClock(checkpoint, loop.rounds, loop.table.added)
         self.ahead = next(self.batches, None)
         if self.options.prices is not None and resume is None:
             loop.reprice(self.price, -1.0)  # the first prices are those of the first moment

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import USE_FROM_ZERO
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class RoundFigures:
 
 
 def round_figures(
-    run: RoundRun, *, isolated_s: npt.ArrayLike | None = None, slo_compare_absolute: bool = False
+    run: RoundOutcome, *, isolated_s: npt.ArrayLike | None = None, slo_compare_absolute: bool = False
 ) -> RoundFigures:
     """All figures of a run; ``isolated_s`` is each job's completion time by itself, in order of the ids, seconds."""
     jobs = counted(run)
@@ -75,7 +75,7 @@ def round_figures(
     )  # fmt: skip
 
 
-def counted(run: RoundRun) -> npt.NDArray[Any]:
+def counted(run: RoundOutcome) -> npt.NDArray[Any]:
     """Records of the jobs that count."""
     first, last = run.options.window or (0, len(run.jobs))
     return run.jobs[(run.jobs["id"] >= first) & (run.jobs["id"] < last)]
@@ -99,13 +99,13 @@ def means_by_weight(jobs: npt.NDArray[Any]) -> dict[float, float]:
     return {weight: mean(completion_times(jobs[jobs["weight"] == weight])) for weight in weights}
 
 
-def utilization(run: RoundRun) -> float:
+def utilization(run: RoundOutcome) -> float:
     """Mean over all GPUs of the part of the time at work; 0 if no time passed."""
     span_s = measured_s(run)
     return mean(run.busy_s / span_s) if span_s > 0 else 0.0
 
 
-def utilization_by_model(run: RoundRun) -> dict[str, float]:
+def utilization_by_model(run: RoundOutcome) -> dict[str, float]:
     """The same for the GPUs of each model; NaN for a model without GPUs."""
     ends = np.cumsum(run.gpus__g)[:-1]
     parts = np.split(run.busy_s, ends)
@@ -113,12 +113,12 @@ def utilization_by_model(run: RoundRun) -> dict[str, float]:
     return {name: mean(busy / span_s) if span_s > 0 else 0.0 for name, busy in zip(names, parts, strict=True)}
 
 
-def measured_s(run: RoundRun) -> float:
+def measured_s(run: RoundOutcome) -> float:
     """Seconds that use of GPUs is measured against: from the first arrival, or from 0 where the original does."""
     return run.makespan_s if run.options.quirk(USE_FROM_ZERO) else run.span_s
 
 
-def slo_violations(run: RoundRun, compare_absolute: bool = False) -> int:
+def slo_violations(run: RoundOutcome, compare_absolute: bool = False) -> int:
     """Jobs that count and were not complete at their deadline, as far as the run got.
 
     ``compare_absolute`` is Gavel's count: of complete jobs only, and an instant, the deadline, compared with a
@@ -133,12 +133,12 @@ def slo_violations(run: RoundRun, compare_absolute: bool = False) -> int:
     return int(late.sum())
 
 
-def lease_extension_share(run: RoundRun) -> float:
+def lease_extension_share(run: RoundOutcome) -> float:
     """Leases that kept their GPUs over those that could; NaN if none could."""
     return run.extensions / run.opportunities if run.opportunities else float("nan")
 
 
-def finish_time_fairness(run: RoundRun, isolated_s: npt.ArrayLike) -> Floats:
+def finish_time_fairness(run: RoundOutcome, isolated_s: npt.ArrayLike) -> Floats:
     """Completion time of each job that counts over that of the same job by itself; NaN if it is not complete.
 
     ``isolated_s`` has one value for every job of the run, in order of the ids, seconds.

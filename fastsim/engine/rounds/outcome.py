@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class RoundRun:
+class RoundOutcome:
     """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
 
     ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);

@@ -10,15 +10,15 @@ import polars as pl
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.rounds.job_metrics import counted, round_figures
 from fastsim.engine.rounds.node_metrics import node_of_gpu
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.summary import Waits, summary_frame
-from fastsim.engine.tables import REASONS, ROW, STATES, Makers, timeline_frame
+from fastsim.engine.tables import REASONS, ROW, STATES, FrameMakers, timeline_frame
 from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slowdowns
 
 Array = Any
 
 
-def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
+def makers(run: RoundOutcome, cluster: Cluster, kept: int) -> FrameMakers:
     """How to make each table; ``kept`` is the typical pods' total count."""
     return {
         "timeline": lambda: timeline(run, kept),
@@ -28,13 +28,13 @@ def makers(run: RoundRun, cluster: Cluster, kept: int) -> Makers:
     }
 
 
-def timeline(run: RoundRun, kept: int) -> pl.DataFrame:
+def timeline(run: RoundOutcome, kept: int) -> pl.DataFrame:
     """A row for every sample."""
     frame = timeline_frame(run.rows, kept)
     return frame.with_columns(**run.timeline_columns())
 
 
-def jobs(run: RoundRun) -> pl.DataFrame:
+def jobs(run: RoundOutcome) -> pl.DataFrame:
     """One row for every job that arrived: when it ran first, when it was done, what it took."""
     rows, oracle = run.jobs, run.setting.oracle
     state, reason = _ends_of_jobs(rows)
@@ -66,19 +66,19 @@ def _ends_of_jobs(rows: Array) -> tuple[Array, Array]:
     return state, np.where(state == "unplaced", "no_gpu", state)
 
 
-def paused_s(run: RoundRun, rows: Array) -> Array:
+def paused_s(run: RoundOutcome, rows: Array) -> Array:
     """Seconds without GPUs after the first start; NaN for a job that never started."""
     waits = np.isnan(rows["finish_s"]) & (rows["ended"] == 0) & (rows["holds"] == 0)
     since = np.where(waits, run.makespan_s - rows["left_s"], 0.0)
     return np.where(np.isnan(rows["first_s"]), np.nan, rows["paused_s"] + since)
 
 
-def ideal_s(run: RoundRun, rows: Array) -> Array:
+def ideal_s(run: RoundOutcome, rows: Array) -> Array:
     """Seconds that each job would take by itself on the model that rates refer to."""
     return rows["total"] / run.setting.reference__k[rows["kind"]]
 
 
-def placements(run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+def placements(run: RoundOutcome, cluster: Cluster) -> pl.DataFrame:
     """One row for each job, node and unbroken stay on the same GPUs; ``mate_id`` shares them."""
     tasks = run.tasks
     order = np.lexsort((tasks["round"], tasks["mate_id"], tasks["id"]))
@@ -98,7 +98,7 @@ def placements(run: RoundRun, cluster: Cluster) -> pl.DataFrame:
     return _described(stays, run, cluster)
 
 
-def _round_ends(run: RoundRun) -> Array:
+def _round_ends(run: RoundOutcome) -> Array:
     """When the round of each task was over, seconds: who is not done has GPUs until then."""
     if run.even:
         return run.tasks["t"] + run.options.round_s
@@ -108,7 +108,7 @@ def _round_ends(run: RoundRun) -> Array:
     return over_s[turn]
 
 
-def _spread(first: Array, run: RoundRun, nodes: Array) -> pl.DataFrame:
+def _spread(first: Array, run: RoundOutcome, nodes: Array) -> pl.DataFrame:
     """The GPUs of each stay, by node; GPUs are numbered within their node."""
     count = first["num_gpu"].astype(np.int64)
     stay = np.repeat(np.arange(len(first)), count)
@@ -127,7 +127,7 @@ def _first_of(nodes: Array) -> Any:
     return np.repeat(starts, np.diff(np.append(starts, len(nodes))))
 
 
-def _described(stays: pl.DataFrame, run: RoundRun, cluster: Cluster) -> pl.DataFrame:
+def _described(stays: pl.DataFrame, run: RoundOutcome, cluster: Cluster) -> pl.DataFrame:
     """The table: a job that is done within its last round ends its stay there."""
     end_s, reason = pl.Series(run.jobs["finish_s"], nan_to_null=True), pl.Series(_last_reasons(run.jobs))
     names = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String)
@@ -151,7 +151,7 @@ def _last_reasons(rows: Array) -> Array:
     return np.where(np.isnan(rows["finish_s"]), left, "finished")
 
 
-def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
+def summary(run: RoundOutcome, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
     """The one row of every run, and what only rounds have."""
     assert run.gauge is not None
     now, before, areas = run.gauge.state()
@@ -166,7 +166,7 @@ def summary(run: RoundRun, kept: int, slo_compare_absolute: bool = False) -> pl.
     )
 
 
-def _waits(run: RoundRun) -> Waits:
+def _waits(run: RoundOutcome) -> Waits:
     """Times of the jobs that count; what work rounds throw away is part of the restarts."""
     measured, waits = counted(run), Waits()
     waits.wait.add(known(measured["first_s"] - measured["submit_s"]))
@@ -176,7 +176,7 @@ def _waits(run: RoundRun) -> Waits:
     return waits
 
 
-def _totals(run: RoundRun, gpu_s: float) -> JobTotals:
+def _totals(run: RoundOutcome, gpu_s: float) -> JobTotals:
     """Totals; of a run without rounds only those that jobs tell by themselves."""
     rows, cost = counted(run), float(run.jobs["cost"].sum()) if run.priced else None
     done = ~np.isnan(rows["finish_s"])
@@ -198,7 +198,7 @@ def _by_tenant(rows: Array) -> Array | None:
     return np.bincount(of_one, weights=rows["gpu_s"][rows["tenant"] >= 0], minlength=len(code))
 
 
-def unmeasured(summary: pl.DataFrame, run: RoundRun) -> pl.DataFrame:
+def unmeasured(summary: pl.DataFrame, run: RoundOutcome) -> pl.DataFrame:
     """The summary of a run that no gauge has seen: what jobs say of themselves, and null for what nodes would."""
     first = summary.columns.index("wait_mean_s")
     states = jobs(run)["state"].cast(pl.String)
@@ -211,7 +211,7 @@ def unmeasured(summary: pl.DataFrame, run: RoundRun) -> pl.DataFrame:
     )
 
 
-def _round_figures(run: RoundRun, slo_compare_absolute: bool) -> dict[str, Any]:
+def _round_figures(run: RoundOutcome, slo_compare_absolute: bool) -> dict[str, Any]:
     """What only runs in rounds have; times in seconds, cost in $."""
     figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
     extended = figures.lease_extension_share

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import Setting
-from fastsim.engine.shares.plan import Allocation, Floats, PartnerRates, RoundPlan, RoundView
+from fastsim.engine.shares.plan import Allocation, Floats, PairRates, RoundView, SharePlan
 from fastsim.errors import PolicyError
 
 
 def view_of(
     rows: npt.NDArray[Any], setting: Setting, now_s: float, price__g: Floats, tenants: Sequence[str],
-    partner_rates: PartnerRates | None = None,
+    partner_rates: PairRates | None = None,
 ) -> RoundView:  # fmt: skip
     """What a policy sees of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
     tenant = tuple("" if code < 0 else tenants[code] for code in rows["tenant"].tolist()) if tenants else ()
@@ -26,7 +26,7 @@ def view_of(
     )  # fmt: skip
 
 
-def answer(plan: RoundPlan, view: RoundView) -> Allocation | None:
+def answer(plan: SharePlan, view: RoundView) -> Allocation | None:
     """The policy's shares for these jobs as columns; PolicyError if they are none."""
     found = plan.allocator.allocate(view)
     if found is None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fastsim.engine.rounds.job_metrics import RoundFigures, counted, given_up, round_figures
 from fastsim.engine.rounds.options import MOST_FAILURES
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.errors import ResultError
 from fastsim.foundation.parquet import replacing
 
@@ -31,7 +31,7 @@ Candidate = tuple[int, ...]
 
 
 def write_gavel_log(
-    path: str | os.PathLike[str], run: RoundRun, *, pairs: bool = False, slo_compare_absolute: bool = False
+    path: str | os.PathLike[str], run: RoundOutcome, *, pairs: bool = False, slo_compare_absolute: bool = False
 ) -> None:
     """Write the log of a run that recorded its tasks; folders on the way are made.
 
@@ -75,7 +75,7 @@ def log_path(
     return folder / f"seed={seed}" / f"{name}.log"
 
 
-def result_line(run: RoundRun, *, static: bool = False) -> str:
+def result_line(run: RoundOutcome, *, static: bool = False) -> str:
     """What a sweep prints of each run; one over static jobs adds the duration and the cost."""
     found = round_figures(run)
     line = f"Results: average JCT={found.jct_mean_s:f}, utilization={found.utilization:f}"
@@ -85,7 +85,7 @@ def result_line(run: RoundRun, *, static: bool = False) -> str:
 # ---------------------------------------------------------------------- events
 
 
-def event_lines(run: RoundRun) -> Iterator[str]:
+def event_lines(run: RoundOutcome) -> Iterator[str]:
     """What happened, in order: work that was done, then jobs that came, then work that begins."""
     tasks = run.tasks
     came = came_s(run)
@@ -111,7 +111,7 @@ def event_lines(run: RoundRun) -> Iterator[str]:
     yield from (dispatched(run, int(job), came) for job in order[next_job:])
 
 
-def came_s(run: RoundRun) -> npt.NDArray[np.float64]:
+def came_s(run: RoundOutcome) -> npt.NDArray[np.float64]:
     """When each job was taken in: at the beginning of a round, seconds."""
     starts = np.append(np.unique(run.tasks["t"]), np.inf)
     submit_s: npt.NDArray[np.float64] = run.jobs["submit_s"]
@@ -122,7 +122,7 @@ def came_s(run: RoundRun) -> npt.NDArray[np.float64]:
 class Outcomes:
     """Tells the end of tasks round by round; a job that was given up failed in its last rounds."""
 
-    def __init__(self, run: RoundRun) -> None:
+    def __init__(self, run: RoundOutcome) -> None:
         self.run = run
         self.left = run.jobs["rounds"].copy()
         self.lost = given_up(run.jobs)
@@ -144,12 +144,12 @@ class Outcomes:
                     yield event(task["finish_s"], "Job failed", f"Job ID: {job}")
 
 
-def dispatched(run: RoundRun, job: int, came: npt.NDArray[np.float64]) -> str:
+def dispatched(run: RoundOutcome, job: int, came: npt.NDArray[np.float64]) -> str:
     """A job has come."""
     return event(came[job], "Job dispatched", f"Job ID: {run.jobs['id'][job]}")
 
 
-def scheduled(run: RoundRun, task: Any, gpus: list[int]) -> str:
+def scheduled(run: RoundOutcome, task: Any, gpus: list[int]) -> str:
     """A candidate begins its round."""
     return event(
         task["t"], "Micro-task scheduled", f"Job ID: {_named(_members(task))}", f"Worker type: {_model(run, task)}",
@@ -176,11 +176,11 @@ def _named(members: Candidate) -> str:
     return str(members[0]) if len(members) == 1 else str(members)
 
 
-def _model(run: RoundRun, task: Any) -> str:
+def _model(run: RoundOutcome, task: Any) -> str:
     return run.setting.gpu_models[int(task["model"])]
 
 
-def _gpus(run: RoundRun, task: Any, held: Mapping[Candidate, list[int]]) -> list[int]:
+def _gpus(run: RoundOutcome, task: Any, held: Mapping[Candidate, list[int]]) -> list[int]:
     """The task's GPUs: those of the last round if it kept them."""
     begin = int(task["held"])
     if begin < 0:
@@ -191,7 +191,7 @@ def _gpus(run: RoundRun, task: Any, held: Mapping[Candidate, list[int]]) -> list
 # ---------------------------------------------------------------------- the end
 
 
-def summary_lines(run: RoundRun, pairs: bool = False, slo_compare_absolute: bool = False) -> Iterator[str]:
+def summary_lines(run: RoundOutcome, pairs: bool = False, slo_compare_absolute: bool = False) -> Iterator[str]:
     """Duration, jobs, means, deadlines, cost, leases, use."""
     found = round_figures(run, slo_compare_absolute=slo_compare_absolute)
     jobs = counted(run)
@@ -210,7 +210,7 @@ def summary_lines(run: RoundRun, pairs: bool = False, slo_compare_absolute: bool
     yield f"Cluster utilization: {use}" if use is None else f"Cluster utilization: {use:.3f}"
 
 
-def utilization(run: RoundRun, pairs: bool) -> float | None:
+def utilization(run: RoundOutcome, pairs: bool) -> float | None:
     """Mean part of the time that GPUs were at work; None where the original finds one that cannot be.
 
     A gap in which nothing ran counts as work there, so that a GPU may have more of it than there was time.

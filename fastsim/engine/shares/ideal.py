@@ -18,10 +18,10 @@ from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG, MOMENT
 from fastsim.engine.shares.dialogue import answer, view_of
-from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, RoundPlan
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 
@@ -35,14 +35,14 @@ PAUSE_EVENTS = 256
 
 def run_fluid(
     setting: Setting,
-    plan: RoundPlan,
+    plan: SharePlan,
     batches: Iterable[JobBatch],
     options: RoundOptions,
     *,
     realloc_s: float = 0.0,
     tenants: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
-) -> RoundRun:
+) -> RoundOutcome:
     """Play jobs without rounds until those that count have finished; ``progress`` is told how many have.
 
     ``realloc_s`` is the least time between two allocations, seconds; of ``options`` only ``until_s``, ``window`` and
@@ -52,14 +52,14 @@ def run_fluid(
         raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
     gpus = tuple(int(count) for count in setting.gpus__g)
     arrivals = Arrivals(runnable(batches, setting, gpus))
-    flow = Flow(setting, plan, options, arrivals, realloc_s, tenants)
+    flow = IdealRun(setting, plan, options, arrivals, realloc_s, tenants)
     while not flow.finished():
         flow.step()
         if progress is not None and flow.events % PAUSE_EVENTS == 0:
             progress(flow.ended)
     jobs = np.concatenate([*flow.gone, flow.jobs])
     busy_s = flow.busy_s__g / np.maximum(gpus, 1)
-    return RoundRun(
+    return RoundOutcome(
         setting, options, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
         flow.events, flow.calls, flow.now_s, flow.max_active, flow.job_events, 0, 0, np.repeat(busy_s, gpus), gpus,
         flow.solver_s,
@@ -106,11 +106,11 @@ def records(batch: JobBatch, first_id: int) -> Records:
     return made
 
 
-class Flow:
+class IdealRun:
     """State of a run: the active jobs by id, and what each does per second until the next event."""
 
     def __init__(
-        self, setting: Setting, plan: RoundPlan, options: RoundOptions, arrivals: Arrivals, realloc_s: float,
+        self, setting: Setting, plan: SharePlan, options: RoundOptions, arrivals: Arrivals, realloc_s: float,
         tenants: Sequence[str],
     ) -> None:  # fmt: skip
         self.setting, self.plan, self.options = setting, plan, options

@@ -1,6 +1,6 @@
 """The sockets of the rounds engine: what a policy sees of the jobs, and what it hands over.
 
-A policy answers once with a :class:`RoundPlan`; its :class:`Allocator` is asked again whenever the set of jobs has
+A policy answers once with a :class:`SharePlan`; its :class:`ShareAllocator` is asked again whenever the set of jobs has
 changed. It sees a :class:`RoundView` and says which share of the time each job, or pair of jobs that share their GPUs,
 should spend on each GPU model. Turning shares into rounds is the engine's business.
 """
@@ -51,7 +51,7 @@ class RoundView:
     """Price of one GPU, $/h; 0 without prices."""
     tenant: tuple[str, ...] = ()
     """Entity of each job; empty without any."""
-    partner_rates: PartnerRates | None = None
+    partner_rates: PairRates | None = None
     """What is believed of sharing, if it is not the truth."""
 
     def __len__(self) -> int:
@@ -75,14 +75,14 @@ class RoundView:
         return shared[one, two], shared[two, one]
 
 
-class PartnerRates(Protocol):
+class PairRates(Protocol):
     """Estimates of what sharing costs."""
 
     def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
         """Rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
 
 
-class Beliefs(PartnerRates, Protocol):
+class PairRateEstimates(PairRates, Protocol):
     """Estimates that follow a run; what they remember must survive ``restored(kept())``.
 
     They say who may share GPUs, while the oracle says how fast those go. A pair whose true rate is 0 loses a round.
@@ -124,7 +124,7 @@ class Allocation:
         return cls(job_id, np.full(len(job_id), ALONE, np.int64), np.clip(share__jg, 0.0, 1.0), solver_s)
 
 
-class Allocator(Protocol):
+class ShareAllocator(Protocol):
     """A policy at work in one run; what it remembers must survive ``restored(kept())``."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
@@ -138,7 +138,7 @@ class Allocator(Protocol):
 
 
 @dataclass(frozen=True)
-class RoundPlan:
+class SharePlan:
     """How a policy's shares become rounds.
 
     ``pairs``: jobs may share GPUs, so pairs of them are candidates too. ``visit``: see ``VISITS``.
@@ -148,12 +148,12 @@ class RoundPlan:
     ``entities``: the tenants it tells apart, if any; those of the jobs must be the same.
     """
 
-    allocator: Allocator
+    allocator: ShareAllocator
     pairs: bool = False
     visit: str = "fastest"
     strict: bool = False
     traits: Mapping[str, Any] = field(default_factory=dict)
-    beliefs: Beliefs | None = None
+    beliefs: PairRateEstimates | None = None
     prompt: bool = False
     entities: frozenset[str] = frozenset()
 
@@ -166,7 +166,7 @@ class RoundPlan:
 class RoundPolicy(Protocol):
     """A policy for jobs: looks once at the setting and answers with a plan."""
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
 
 

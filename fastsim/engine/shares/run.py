@@ -15,10 +15,10 @@ from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.job_checks import runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.dialogue import answer, view_of
-from fastsim.engine.shares.plan import RoundPlan
+from fastsim.engine.shares.plan import SharePlan
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
@@ -92,7 +92,7 @@ class ShareDriver(Driver):
 
 def run_rounds(
     setting: Setting,
-    plan: RoundPlan,
+    plan: SharePlan,
     batches: Iterable[JobBatch],
     options: RoundOptions,
     *,
@@ -103,7 +103,7 @@ def run_rounds(
     progress: Callable[[int], None] | None = None,
     checkpoint: RoundKeeping | None = None,
     resume: RoundCheckpoint | None = None,
-) -> RoundRun:
+) -> RoundOutcome:
     """Play jobs in rounds until those that count have finished; ``progress`` is told how many have.
 
     With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
@@ -123,7 +123,7 @@ def run_rounds(
 
 def _loop(
     setting: Setting,
-    plan: RoundPlan,
+    plan: SharePlan,
     options: RoundOptions,
     gpus: tuple[int, ...],
     record: bool,
@@ -142,13 +142,13 @@ def _loop(
     )  # fmt: skip
 
 
-def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundRun:
+def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundOutcome:
     loop = driver.loop
     if loop.gauge is not None:
         loop.gauge.close(loop.now_s)
     driver.drain()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
-    return RoundRun(
+    return RoundOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),

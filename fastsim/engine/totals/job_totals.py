@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.foundation.exact_percentiles import Spans
+from fastsim.foundation.exact_percentiles import ExactPercentiles
 
 FIGURES = (
     "restarts", "paused_mean_s", "slowdown_mean", "slowdown_p50", "slowdown_p99", "gpu_hours", "goodput_pct", "cost",
@@ -38,7 +38,7 @@ class JobTotals:
 
     restarts: int | None = None
     paused_mean_s: float | None = None
-    slowdown: Spans | None = None
+    slowdown: ExactPercentiles | None = None
     gpu_s: float | None = None
     spoilt_gpu_s: float | None = None
     cost: float | None = None
@@ -56,7 +56,7 @@ class JobTotals:
         paused = None if paused_s is None else known(paused_s)
         ratios = None
         if slowdown is not None:
-            ratios = Spans()
+            ratios = ExactPercentiles()
             ratios.add(known(slowdown))
         return cls(
             None if restarts is None else int(np.sum(restarts)),

@@ -16,7 +16,7 @@ from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime,
 from fastsim.experiments.sweep.longest_first import LongestFirst
 from fastsim.experiments.sweep.store import Store, store_at
 from fastsim.foundation import interrupts
-from fastsim.foundation.object_cache import SHELF
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.simulation.run_warnings import Message, warn
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def played_to_store(given: Assignment) -> list[Message]:
     known = given.store.record(given.name)
     if known is not None and known.get("scenario_id") == given.scenario.id:
         return []  # a worker before this one kept the run and died before it could say so
-    SHELF.keep_for(given.sweep)
+    OBJECTS.keep_for(given.sweep)
     began = time.monotonic()
 
     def in_time(_: int) -> None:
@@ -171,7 +171,7 @@ def _played(
                 if tell[1] is not None:
                     tell[1](state)
     finally:
-        SHELF.keep_for(None)
+        OBJECTS.keep_for(None)
     return {run.name: failures[run.name] for run in missing if run.name in failures}
 
 

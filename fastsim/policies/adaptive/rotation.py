@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
-    from fastsim.engine.shares.plan import Allocator
+    from fastsim.engine.shares.plan import ShareAllocator
 
 PROGRAMS = ("max_sum_throughput", "max_min_fairness", "finish_time_fairness")
 
@@ -41,7 +41,7 @@ class Rotation(RoundRule):
         decider = RotationDecider(setting, self._allocator(), self.shares == PROGRAMS[0], steady)
         return AdaptivePlan(decider, tuned=False)
 
-    def _allocator(self) -> Allocator:
+    def _allocator(self) -> ShareAllocator:
         if self.shares == "max_sum_throughput":
             from fastsim.policies.programs.max_sum import MaxSum
 

@@ -102,7 +102,7 @@ class Sia(RoundRule):
     def _decider(self, setting: AdaptiveSetting, tuned: bool) -> SiaDecider:
         from fastsim.policies.deciders.sia_decider import SiaDecider
         from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
-        from fastsim.policies.deciders.sia_variants import UnawareSiaDecider
+        from fastsim.policies.deciders.sia_variants import TypeBlindSiaDecider
 
         given = setting, self.power, self.unserved, self.project, tuned, self.ties
         if self.solver == "cbc":
@@ -111,4 +111,4 @@ class Sia(RoundRule):
             return RecordedSiaDecider(*given)
         if self.rigid:
             return RigidSiaDecider(*given, changed=self.changed)
-        return SiaDecider(*given) if self.aware else UnawareSiaDecider(*given, changed=self.changed)
+        return SiaDecider(*given) if self.aware else TypeBlindSiaDecider(*given, changed=self.changed)

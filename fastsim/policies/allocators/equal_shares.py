@@ -22,7 +22,7 @@ def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) ->
     return within
 
 
-class _Forgetful:
+class Stateless:
     """An allocator that looks at nothing but the jobs of the moment."""
 
     def kept(self) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class _Forgetful:
         """Nothing to take back."""
 
 
-class IsolatedShares(_Forgetful):
+class IsolatedShares(Stateless):
     """1/m of the cluster for each of m jobs."""
 
     def __init__(self, per_gpu: bool = True) -> None:
@@ -47,7 +47,7 @@ class IsolatedShares(_Forgetful):
         return Allocation.of_singles(view.job_id, share__jg)
 
 
-class ProportionalShares(_Forgetful):
+class ProportionalShares(Stateless):
     """Each model's part of the cluster, as a part of time."""
 
     def allocate(self, view: RoundView) -> Allocation | None:

@@ -20,7 +20,7 @@ Kind = tuple[str, int, int]
 
 
 @dataclass
-class HeldDecider:
+class FixedSizeDecider:
     """Who stands where; those that say who runs (`chosen`) build on it."""
 
     setting: AdaptiveSetting

@@ -25,7 +25,7 @@ MOST_REPLICAS = 64
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownGoodput:
     """What a job knows of one GPU model: its goodput (None if it never ran there), batch limits, and its size there.
 
     ``stages`` is the number of GPUs of one replica, ``max_replicas`` the most replicas the job may have.
@@ -43,7 +43,7 @@ def grown_replicas(profiled: int, max_batch: int, low: int) -> int:
 
 
 def goodput_row(
-    known: Sequence[Known], ratio: Mapping[tuple[int, int], float], configurations: Configurations
+    known: Sequence[KnownGoodput], ratio: Mapping[tuple[int, int], float], configurations: Configurations
 ) -> Singles:
     """Normalised goodput of every configuration; ``known`` and ``ratio`` count the groups of the configurations.
 
@@ -72,7 +72,7 @@ def goodput_row(
 
 
 def asked_row(
-    known: Sequence[Known], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeGroup], gpus: int
+    known: Sequence[KnownGoodput], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeGroup], gpus: int
 ) -> Singles:
     """Normalised goodput of just so many GPUs of each group, the worst of them 1; 0 where a job cannot have them.
 
@@ -97,20 +97,22 @@ def asked_row(
     return row
 
 
-def _allowed(at: Known, gpus__q: Ints) -> Flags:
+def _allowed(at: KnownGoodput, gpus__q: Ints) -> Flags:
     """Configurations a job may have on one GPU model."""
     found: Flags = (gpus__q <= at.max_replicas * at.stages) & (gpus__q % at.stages == 0)
     return found
 
 
-def _goodput(at: Known, nodes: Ints, replicas: Ints) -> npt.NDArray[np.float64]:
+def _goodput(at: KnownGoodput, nodes: Ints, replicas: Ints) -> npt.NDArray[np.float64]:
     assert at.goodput is not None
     if at.stages > 1:
         return at.goodput.staged(nodes, replicas, at.limits.max_batch, at.stages)
     return at.goodput.best(nodes, replicas, at.limits).goodput
 
 
-def _normalised(row: Singles, known: Sequence[Known], seeded: list[int], configurations: Configurations) -> Singles:
+def _normalised(
+    row: Singles, known: Sequence[KnownGoodput], seeded: list[int], configurations: Configurations
+) -> Singles:
     least, unit = math.inf, 1
     for c in seeded:
         part = row[configurations.spans[c]]

@@ -14,7 +14,7 @@ from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application
 from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies.deciders.configurations import Configurations
-from fastsim.policies.deciders.goodput_by_hand import Known, asked_row, goodput_row, grown_replicas
+from fastsim.policies.deciders.goodput_by_hand import KnownGoodput, asked_row, goodput_row, grown_replicas
 from fastsim.policies.deciders.sia_values import Singles
 from fastsim_ext.adaptive import goodput_table as kernels
 
@@ -25,7 +25,7 @@ REMEMBERED = 1 << 16
 UNKNOWN = Noise(0.0, 0.0, 1)
 
 
-class Knowledge(NamedTuple):
+class ModelKnowledge(NamedTuple):
     """All that a row hangs on."""
 
     app: str
@@ -37,7 +37,7 @@ class Knowledge(NamedTuple):
 
 
 @dataclass
-class Offers:
+class GoodputTable:
     """Rows of goodput.
 
     With ``project`` a job guesses at models it has not run on; with ``tuned`` adaptive jobs choose their batch sizes.
@@ -47,8 +47,8 @@ class Offers:
     configurations: Configurations
     project: bool = True
     tuned: bool = True
-    known: dict[Knowledge, Singles] = field(default_factory=dict)
-    asked: dict[tuple[Knowledge, int], Singles] = field(default_factory=dict)
+    known: dict[ModelKnowledge, Singles] = field(default_factory=dict)
+    asked: dict[tuple[ModelKnowledge, int], Singles] = field(default_factory=dict)
 
     def rows(self, jobs: Sequence[JobView]) -> Singles:
         """A row for each job."""
@@ -60,11 +60,11 @@ class Offers:
             self.known |= zip(missing, self._made(missing), strict=True)
         return np.array([self.known[key] for key in keys], np.float32).reshape(len(keys), len(self.configurations))
 
-    def knowledge(self, job: JobView) -> Knowledge:
+    def knowledge(self, job: JobView) -> ModelKnowledge:
         """What a row of this job hangs on."""
         asked, groups = job.job, range(len(self.setting.groups))
         beliefs = tuple(map(job.beliefs.get, groups))
-        return Knowledge(asked.application, asked.mode, asked.batch_size, asked.num_gpu, job.noise, beliefs)
+        return ModelKnowledge(asked.application, asked.mode, asked.batch_size, asked.num_gpu, job.noise, beliefs)
 
     def asked_row(self, job: JobView, gpus: int) -> Singles:
         """Goodput of just so many GPUs of each group, see :func:`goodput_rows.asked_row`."""
@@ -78,7 +78,7 @@ class Offers:
 
     # ------------------------------------------------------------------ many jobs
 
-    def _made(self, keys: Sequence[Knowledge]) -> Singles:
+    def _made(self, keys: Sequence[ModelKnowledge]) -> Singles:
         count, groups = len(keys), len(self.setting.groups)
         perf, noise = np.zeros((count, groups, 7)), np.array([key.noise or UNKNOWN for key in keys], np.float64)
         for j, key in enumerate(keys):
@@ -122,7 +122,7 @@ class Offers:
             return 1, 1, NEVER
         return app.on(model).low, app.on(model).high, app.on(model).stages
 
-    def _most(self, key: Knowledge) -> list[int]:
+    def _most(self, key: ModelKnowledge) -> list[int]:
         """Most replicas on each group; the largest number everywhere if the job projects."""
         app, found = self.setting.applications[key.app], []
         for g, belief in enumerate(key.belief__g):
@@ -135,7 +135,7 @@ class Offers:
                 found.append(grown_replicas(belief.most_replicas if belief else 0, app.max_batch, low))
         return [max(found)] * len(found) if self.project else found
 
-    def _is_tuned(self, key: Knowledge) -> bool:
+    def _is_tuned(self, key: ModelKnowledge) -> bool:
         return self.tuned and key.mode == "adaptive"
 
     def ratio(self, app: Application) -> dict[tuple[int, int], float]:
@@ -158,11 +158,11 @@ class Offers:
         known = [self._known_of(key, g, most) for g, most in enumerate(self._most(key))]
         return goodput_row(known, self.ratio(job.application), self.configurations)
 
-    def _known_of(self, key: Knowledge, group: int, most: int) -> Known:
+    def _known_of(self, key: ModelKnowledge, group: int, most: int) -> KnownGoodput:
         app, belief = self.setting.applications[key.app], key.belief__g[group]
         low, high, stages = self._limits(app, group)
         if stages == NEVER:
-            return Known(None, Limits(app.max_batch, low, high), 0, NEVER)
+            return KnownGoodput(None, Limits(app.max_batch, low, high), 0, NEVER)
         limits = Limits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
         learned = None if belief is None or key.noise is None else Goodput(belief.perf, key.noise)
-        return Known(learned, limits, most, stages)
+        return KnownGoodput(learned, limits, most, stages)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView
 from fastsim.errors import SolverError
-from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
+from fastsim.policies.deciders.fixed_size_decider import FixedSizeDecider, updates_left
 from fastsim.policies.solvers.silent_highs import silent_highs, solve
 
 Floats = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def _log_part(part: float) -> float:
 
 
 @dataclass
-class PlannedDecider(HeldDecider):
+class PlannedDecider(FixedSizeDecider):
     """Plans anew when a job came or went, or the last plan is at its end."""
 
     ahead: int

@@ -14,9 +14,9 @@ import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView
 from fastsim.engine.rounds.options import Setting
-from fastsim.engine.shares.plan import Allocator, Floats, RoundView
+from fastsim.engine.shares.plan import Floats, RoundView, ShareAllocator
 from fastsim.performance.oracle import Oracle
-from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
+from fastsim.policies.deciders.fixed_size_decider import FixedSizeDecider, updates_left
 
 DECIMALS = 5
 """Shares are rounded to so many."""
@@ -25,10 +25,10 @@ URGENT = 1e9
 
 
 @dataclass
-class RotationDecider(HeldDecider):
+class RotationDecider(FixedSizeDecider):
     """What the mechanism remembers: seconds on each group, by job and of all jobs, and who stands where."""
 
-    allocator: Allocator
+    allocator: ShareAllocator
     rounded: bool = True
     """Whether shares are rounded, as the original does it for some programs."""
     steady: bool = True

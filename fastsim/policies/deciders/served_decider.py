@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView
-from fastsim.policies.deciders.fixed_size_decider import HeldDecider, updates_left
+from fastsim.policies.deciders.fixed_size_decider import FixedSizeDecider, updates_left
 
 
 @dataclass
-class ServedDecider(HeldDecider):
+class ServedDecider(FixedSizeDecider):
     """Serves by arrival, by GPU seconds had (in queues that end at ``level_s``), or by what is left."""
 
     order: str

@@ -14,9 +14,9 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.step_times import packed
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.goodput_table import Offers
+from fastsim.policies.deciders.goodput_table import GoodputTable
 from fastsim.policies.deciders.node_placement import placed
-from fastsim.policies.deciders.sia_program import Choices, Wishes, best_choices
+from fastsim.policies.deciders.sia_program import SiaChoices, SiaInstance, best_choices
 from fastsim.policies.deciders.sia_values import NONE, Flags, Floats, Ints, keeping, only_former, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 
@@ -68,7 +68,7 @@ class SiaDecider:
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
 
-    def best(self, wishes: Sequence[Wishes]) -> Choices:
+    def best(self, wishes: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices of jobs; those of fixed size come first."""
         drawn = [self._drawn(wish) for wish in wishes]
         room, minimise = self.configurations.gpus__g, self.power < 0
@@ -85,9 +85,9 @@ class SiaDecider:
     # ------------------------------------------------------------------ worth
 
     @cached_property
-    def offers(self) -> Offers:
+    def offers(self) -> GoodputTable:
         """Rows of goodput of adaptive jobs."""
-        return Offers(self.setting, self.configurations, self.project, self.tuned)
+        return GoodputTable(self.setting, self.configurations, self.project, self.tuned)
 
     def _rigid_rows(self, jobs: Sequence[JobView]) -> Floats:
         """Samples/s of each job on each group, the slowest of them as many as GPUs."""
@@ -115,14 +115,14 @@ class SiaDecider:
 
     # ------------------------------------------------------------------ wishes
 
-    def _wishes(self, jobs: Sequence[JobView]) -> Wishes:
+    def _wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
         sizes, (former, forced) = self.configurations, self._former(jobs)
         value = values(self.offers.rows(jobs), _kept(jobs), former, self.power)
         had = np.flatnonzero(former != NONE)
         value[had, former[had]] += np.float32(-self.staying if self.power < 0 else self.staying)
-        return Wishes(value, sizes.group__q, sizes.gpus__q, former, forced)
+        return SiaInstance(value, sizes.group__q, sizes.gpus__q, former, forced)
 
-    def _drawn(self, wish: Wishes) -> Wishes:
+    def _drawn(self, wish: SiaInstance) -> SiaInstance:
         """The same with choices that this decision likes better than equal ones, though less than staying.
 
         A fixed order among equals would favour some GPU model or size every time, and jobs would have fewer GPUs.
@@ -131,13 +131,13 @@ class SiaDecider:
         liked = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
         return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))
 
-    def _rigid_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+    def _rigid_wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
         former, forced = self._former(jobs)
         kept = np.where(forced, 1.0, _kept(jobs, served=True))
         value = values(only_former(self._rigid_rows(jobs), former, forced), kept, former, self.power)
         groups = len(self.setting.groups)
         gpus: Ints = np.array([job.job.num_gpu for job in jobs], np.int64)[:, None].repeat(groups, axis=1)
-        return Wishes(value, np.arange(groups), gpus, former, forced)
+        return SiaInstance(value, np.arange(groups), gpus, former, forced)
 
     def _former(self, jobs: Sequence[JobView]) -> tuple[Ints, Flags]:
         """What each job has, and whether it must keep it: a restart is not cut short."""

@@ -26,7 +26,7 @@ STEP = 10.0**-DECIMALS
 """Values are multiples of this."""
 
 
-class Wishes(NamedTuple):
+class SiaInstance(NamedTuple):
     """Jobs with the same list of choices; on each GPU model more GPUs come later in the list.
 
     ``gpus`` are those of each choice (an entry for all jobs, or a row for each), ``group`` its GPU model. ``former`` is
@@ -40,7 +40,7 @@ class Wishes(NamedTuple):
     forced__j: Flags
 
 
-class Choices(NamedTuple):
+class SiaChoices(NamedTuple):
     """For each list of wishes the choice of each job, NONE for nothing; and the objective."""
 
     chosen: tuple[Ints, ...]
@@ -60,14 +60,14 @@ class _Part(NamedTuple):
 
 
 def best_choices(
-    wishes: Iterable[Wishes],
+    wishes: Iterable[SiaInstance],
     gpus__g: Ints,
     without: float,
     solver: ChoiceSolver,
     minimise: bool = True,
     staying: float = 0.0,
     changed: float = 0.0,
-) -> Choices:
+) -> SiaChoices:
     """The best choices; ``without`` is what a job without one adds to the objective.
 
     ``staying`` is the most that a value was moved off its two decimals; ``changed`` is what it costs to make a choice
@@ -83,11 +83,11 @@ def best_choices(
         whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
         chosen = _shared(wishes, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
     objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
-    return Choices(chosen, sign * changed * had + objective)
+    return SiaChoices(chosen, sign * changed * had + objective)
 
 
 def _shared(
-    wishes: Sequence[Wishes], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
+    wishes: Sequence[SiaInstance], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
     exact: tuple[float, float],
 ) -> tuple[Ints, ...]:  # fmt: skip
     """The choices of all jobs; ``exact`` are how far values are off their step, and the step."""
@@ -101,7 +101,7 @@ def _shared(
     return tuple(chosen)
 
 
-def _lone(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> Ints:
+def _lone(wish: SiaInstance, sign: float, without: float, gpus__g: Ints) -> Ints:
     """The choice of a job that has the cluster for itself."""
     if not len(wish.former__j) or wish.forced__j[0]:
         return wish.former__j.copy()
@@ -111,14 +111,14 @@ def _lone(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> Ints:
     return np.array([best if fits[best] and cost[best] < 0 else NONE], np.int64)
 
 
-def objective_of(wish: Wishes, chosen: Ints, without: float) -> float:
+def objective_of(wish: SiaInstance, chosen: Ints, without: float) -> float:
     """What these choices add to the objective."""
     some = np.flatnonzero(chosen != NONE)
     value = wish.value__jq[some, chosen[some]].astype(np.float64)
     return float(value.sum()) + without * (len(chosen) - len(some))
 
 
-def _charged(wish: Wishes, change: float) -> Wishes:
+def _charged(wish: SiaInstance, change: float) -> SiaInstance:
     """The same with ``change`` for choices that are not the former one.
 
     Every job that has a choice is charged for giving it up, in the objective; who keeps it gets that back.
@@ -129,7 +129,7 @@ def _charged(wish: Wishes, change: float) -> Wishes:
     return wish._replace(value__jq=value.astype(np.float32))
 
 
-def _classes(wish: Wishes, sign: float, without: float, gpus__g: Ints) -> _Part:
+def _classes(wish: SiaInstance, sign: float, without: float, gpus__g: Ints) -> _Part:
     jobs, width = wish.value__jq.shape
     gpus = np.broadcast_to(wish.gpus__jq, (jobs, width))
     cost = sign * (wish.value__jq.astype(np.float64) - without)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.policies.deciders.sia_program import Choices, Wishes, objective_of
+from fastsim.policies.deciders.sia_program import SiaChoices, SiaInstance, objective_of
 from fastsim.policies.deciders.sia_values import NONE, Floats, Ints
 from fastsim.policies.solvers.cbc import CbcSolver, FreeProgram
 
@@ -37,7 +37,7 @@ class RecordedSiaDecider(SiaDecider):
         """CPU seconds in the program."""
         return self.cbc.spent_s
 
-    def best(self, wishes: Sequence[Wishes]) -> Choices:
+    def best(self, wishes: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices, CBC's among equal ones."""
         return recorded_choices(wishes, self.configurations.gpus__g, self.unserved, self.cbc, self.power < 0)
 
@@ -52,8 +52,8 @@ class RecordedSiaDecider(SiaDecider):
 
 
 def recorded_choices(
-    wishes: Sequence[Wishes], gpus__g: Ints, without: float, solver: CbcSolver, minimise: bool = True
-) -> Choices:
+    wishes: Sequence[SiaInstance], gpus__g: Ints, without: float, solver: CbcSolver, minimise: bool = True
+) -> SiaChoices:
     """The choices that CBC makes for lists of jobs, those of fixed size first.
 
     ``without`` is what a job without one adds to the objective.
@@ -62,10 +62,12 @@ def recorded_choices(
     taken = solver.minimum(program, "Sia's choice of configurations") if len(program.cost) else np.zeros(0, np.int64)
     chosen = tuple(_first_taken(taken[columns]) for columns in _columns(wishes))
     objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
-    return Choices(chosen, objective)
+    return SiaChoices(chosen, objective)
 
 
-def recorded_program(wishes: Sequence[Wishes], gpus__g: Ints, without: float, minimise: bool = True) -> FreeProgram:
+def recorded_program(
+    wishes: Sequence[SiaInstance], gpus__g: Ints, without: float, minimise: bool = True
+) -> FreeProgram:
     """The program of lists of jobs, those of fixed size first."""
     columns = _columns(wishes)
     every = np.arange(sum(at.size for at in columns))
@@ -110,7 +112,7 @@ def _stacked(cost: Floats, rows: Sequence[_Rows], equal: int) -> FreeProgram:
     )
 
 
-def _columns(wishes: Sequence[Wishes]) -> list[Ints]:
+def _columns(wishes: Sequence[SiaInstance]) -> list[Ints]:
     """Of each list the columns of its jobs (axis 0) and choices: the last list comes first."""
     found: list[Ints] = []
     for wish in reversed(wishes):

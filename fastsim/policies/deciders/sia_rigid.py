@@ -22,7 +22,7 @@ import numpy as np
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
 from fastsim.policies.deciders.pollux_virtual_nodes import VirtualNodes
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
-from fastsim.policies.deciders.sia_program import Wishes, best_choices
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
 from fastsim.policies.deciders.sia_values import DECIMALS, NONE, Floats, Ints, Singles
 
 RESTART_S, MOVE_S = 30.0, 45.0
@@ -70,7 +70,7 @@ class RigidSiaDecider(SiaDecider):
         """GPUs of a job that runs."""
         return min(job.job.num_gpu, self.most_gpus)
 
-    def asked_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+    def asked_wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
         """Values of each GPU model (axis 1) to each job."""
         groups = len(self.setting.groups)
         former = np.array([self.chosen.get(job.id, NONE) for job in jobs], np.int64)
@@ -80,7 +80,7 @@ class RigidSiaDecider(SiaDecider):
         value = self._values(row, self.keeping(jobs))
         had = np.flatnonzero(former != NONE)
         value[had, former[had]] += np.float32(-STAYING if self.power < 0 else STAYING)
-        return Wishes(value, np.arange(groups), gpus, former, np.zeros(len(jobs), np.bool_))
+        return SiaInstance(value, np.arange(groups), gpus, former, np.zeros(len(jobs), np.bool_))
 
     def keeping(self, jobs: Sequence[JobView]) -> Floats:
         """Part of each job's life that it keeps on each GPU model; all of it for a job without GPUs."""

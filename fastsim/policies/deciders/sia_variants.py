@@ -17,17 +17,17 @@ import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.goodput_by_hand import Known, goodput_row, grown_replicas
+from fastsim.policies.deciders.goodput_by_hand import KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.node_placement import placed
 from fastsim.policies.deciders.pollux_speedups import believed, first_times, keeping, limits_of
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
-from fastsim.policies.deciders.sia_program import Wishes, best_choices
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
 from fastsim.policies.deciders.sia_values import NONE, Ints, Singles, values
 
 
 @dataclass
-class UnawareSiaDecider(SiaDecider):
+class TypeBlindSiaDecider(SiaDecider):
     """What it remembers: what it chose, and the virtual nodes of those that had all of it on one model."""
 
     changed: float = 0.0
@@ -72,32 +72,32 @@ class UnawareSiaDecider(SiaDecider):
 
     # ------------------------------------------------------------------ wishes
 
-    def loose_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+    def loose_wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
         """Values of every configuration to jobs that may change their GPUs."""
         sizes = self.configurations
         rows = [goodput_row([self._known(job)], {}, sizes) for job in jobs]
         return self._worth(jobs, np.array(rows, np.float32).reshape(-1, len(sizes)), sizes.gpus__q)
 
-    def fixed_wishes(self, jobs: Sequence[JobView]) -> Wishes:
+    def fixed_wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
         """Values of what jobs of fixed size ask for."""
         gpus: Ints = np.array([[self._gpus_of(job)] for job in jobs], np.int64).reshape(-1, 1)
         return self._worth(jobs, gpus.astype(np.float32), gpus)
 
-    def _worth(self, jobs: Sequence[JobView], row__jq: Singles, gpus: Ints) -> Wishes:
+    def _worth(self, jobs: Sequence[JobView], row__jq: Singles, gpus: Ints) -> SiaInstance:
         former, forced = self._former(jobs)
         value = values(row__jq, keeping(jobs), former, self.power)
         had = np.flatnonzero(former != NONE)
         value[had, former[had]] += np.float32(-STAYING if self.power < 0 else STAYING)
-        return Wishes(value, np.zeros(row__jq.shape[1], np.int64), gpus, former, forced)
+        return SiaInstance(value, np.zeros(row__jq.shape[1], np.int64), gpus, former, forced)
 
-    def _known(self, job: JobView) -> Known:
+    def _known(self, job: JobView) -> KnownGoodput:
         """What a job knows of its goodput on any GPU."""
         limits, belief = limits_of(job, self.tuned)._replace(float32=True), next(iter(job.beliefs.values()), None)
         most = job.job.num_gpu
         if job.job.mode == "adaptive":
             low = first_times(job).low
             most = grown_replicas(belief.most_replicas if belief else 0, job.application.max_batch, low)
-        return Known(believed(job), limits, min(most, self.nodes.most_replicas))
+        return KnownGoodput(believed(job), limits, min(most, self.nodes.most_replicas))
 
     def _gpus_of(self, job: JobView) -> int:
         """GPUs of a job of fixed size."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Placed, Scheduler, Turn, View
+from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
 from fastsim.errors import PolicyError
 from fastsim.policies.monitored.policy_text import spelled
 from fastsim.policies.registry import about, policy
@@ -32,23 +32,23 @@ class SlotScheduler:
         self.lines.setdefault(units, deque()).append((self.came, pod))
         self.came += 1
 
-    def turn(self, now_s: float, view: View) -> Turn:
+    def turn(self, now_s: float, view: View) -> SchedulerStep:
         """Give back what pods had that are done, and bind who fits, in the order in which they came."""
         for pod in [pod for pod in self.running if view.over(pod)]:
             gpu, units = self.running.pop(pod)
             self.free[gpu] += units
-        placed: list[Placed] = []
+        placed: list[Binding] = []
         while True:
             most = max(self.free, default=0)
             heads = [(line[0], units) for units, line in self.lines.items() if line and units <= most]
             if not heads:
-                return Turn(placed)
+                return SchedulerStep(placed)
             (_, pod), units = min(heads)
             self.lines[units].popleft()
             gpu = self._best(units)
             self.free[gpu] -= units
             self.running[pod] = gpu, units
-            placed.append(Placed(pod, gpu, now_s, "slot"))
+            placed.append(Binding(pod, gpu, now_s, "slot"))
 
     def _best(self, units: int) -> int:
         fits = [gpu for gpu, free in enumerate(self.free) if free >= units]
@@ -69,7 +69,9 @@ class Exclusive:
         """The plan of this scheduler."""
         from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
-        return MonitoredPlan(lambda capacity_mib, begin_s: SlotScheduler(0, capacity_mib), Lives(), RECORDED)
+        return MonitoredPlan(
+            lambda capacity_mib, begin_s: SlotScheduler(0, capacity_mib), ContainerLifecycle(), RECORDED
+        )
 
     def __str__(self) -> str:
         return spelled(self)
@@ -97,7 +99,7 @@ class GpuShare:
         """The plan of this scheduler."""
         from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
-        return MonitoredPlan(self._scheduler, Lives(), RECORDED)
+        return MonitoredPlan(self._scheduler, ContainerLifecycle(), RECORDED)
 
     def _scheduler(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
         return SlotScheduler(self.unit_mib, capacity_mib)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Placed, Scheduler, Turn, View
+from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
 from fastsim.policies.monitored.admission import OUTCOMES, Admission, Admitted
 from fastsim.policies.monitored.declared_memory import Charges
 from fastsim.policies.monitored.policy_text import spelled
@@ -54,7 +54,7 @@ class KnotsScheduler:
         self.request_mib[pod] = request_mib
         self.queue.push(pod, request_mib)
 
-    def turn(self, now_s: float, view: View) -> Turn:
+    def turn(self, now_s: float, view: View) -> SchedulerStep:
         """The beginning of a pass, or its decision, once the pods that run were looked up."""
         if self._first is not None:
             first, self._first = self._first, None
@@ -63,12 +63,12 @@ class KnotsScheduler:
         if not len(self.queue):
             self._release(view)
             gone = sum(len(charges.running) for charges in self.charges) < running
-            return Turn(next_s=self._later(now_s, now_s if gone else view.next_s()))
+            return SchedulerStep(next_s=self._later(now_s, now_s if gone else view.next_s()))
         self._first = int(str(self.queue.pop()))
         self._release(view)
         ask_s = self.pace.pass_length_s(running) - self.pace.pass_s
         if ask_s > 0:
-            return Turn(next_s=now_s + ask_s)
+            return SchedulerStep(next_s=now_s + ask_s)
         return self.turn(now_s, view)
 
     def _later(self, now_s: float, event_s: float) -> float:
@@ -82,7 +82,7 @@ class KnotsScheduler:
         for charges in self.charges:
             charges.release(lambda pod: view.over(int(str(pod))))
 
-    def _decide(self, first: int, now_s: float, view: View) -> Turn:
+    def _decide(self, first: int, now_s: float, view: View) -> SchedulerStep:
         """Ask for one pod after another until one is admitted; it is bound at the end of the pass."""
         skipped: list[int] = []
         pod: int | None = first
@@ -99,15 +99,15 @@ class KnotsScheduler:
             self.queue.push(other, self.request_mib[other])
         bound_s = now_s + self.pace.pass_s
         if pod is None or found is None:
-            return Turn(next_s=_after(now_s, bound_s))
+            return SchedulerStep(next_s=_after(now_s, bound_s))
         self.attempts += 1
         if not self.pace.binds(self.attempts):
             self.queue.push(pod, self.request_mib[pod])
-            return Turn(next_s=_after(now_s, bound_s))
+            return SchedulerStep(next_s=_after(now_s, bound_s))
         self.charges[found.gpu].place(pod, self.request_mib.pop(pod))
         self.placed_s[found.gpu] = int(bound_s)
-        placed = Placed(pod, found.gpu, bound_s, OUTCOMES[found.stage])
-        return Turn((placed,), _after(now_s, bound_s + self.pace.placed_s))
+        placed = Binding(pod, found.gpu, bound_s, OUTCOMES[found.stage])
+        return SchedulerStep((placed,), _after(now_s, bound_s + self.pace.placed_s))
 
     def _where(self, pod: int, now_s: float, view: View) -> Found | None:
         """The best GPU that admits a pod."""
@@ -178,7 +178,7 @@ class Knots:
         """The plan of this scheduler."""
         from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
 
-        return MonitoredPlan(self._scheduler, Lives(), RECORDED)
+        return MonitoredPlan(self._scheduler, ContainerLifecycle(), RECORDED)
 
     def _scheduler(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
         return KnotsScheduler(self, capacity_mib, begin_s)

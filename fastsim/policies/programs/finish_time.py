@@ -16,7 +16,7 @@ import numpy as np
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.programs.min_duration import job_groups
-from fastsim.policies.programs.objectives import Forgetful, level_program
+from fastsim.policies.programs.objectives import Stateless, level_program
 from fastsim.policies.programs.share_program import Shares, inverse, isolated_rate
 from fastsim.policies.solvers.highs import Solution
 
@@ -26,7 +26,7 @@ ENOUGH = 1e-10
 """Relative distance to the optimum at which the steps end; the solver's corners are exact to 1e-9."""
 
 
-class FinishTime(Forgetful):
+class FinishTime(Stateless):
     """Minimises the largest ratio. Remembers the time that each job's progress would have taken in isolation."""
 
     def __init__(self, mode: str, solution: str) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies.programs.job_classes import Groups, alike, grouped
-from fastsim.policies.programs.objectives import Forgetful
+from fastsim.policies.programs.objectives import Stateless
 from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 
 
-class MaxSum(Forgetful):
+class MaxSum(Stateless):
     """Maximises the sum of rates, each by the price of its GPU if asked, and keeps deadlines if that is possible."""
 
     def __init__(self, mode: str, solution: str, per_cost: bool, deadlines: bool) -> None:

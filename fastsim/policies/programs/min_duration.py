@@ -6,14 +6,14 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.policies.programs.job_classes import Groups, grouped
-from fastsim.policies.programs.objectives import Forgetful, level_program
+from fastsim.policies.programs.objectives import Stateless, level_program
 from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 
 FIRST_S, LAST_S, CLOSE = 100.0, 1e6, 1.05
 """The published bisection: first interval in seconds, and the ratio of its ends at which it stops."""
 
 
-class MinDuration(Forgetful):
+class MinDuration(Stateless):
     """Minimises the time until every job has ended. ``search``: the optimum, or the published bisection's result."""
 
     def __init__(self, mode: str, solution: str, search: str) -> None:

@@ -13,7 +13,7 @@ from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse, p
 from fastsim.policies.solvers.highs import Program, Solver
 
 
-class Forgetful:
+class Stateless:
     """An allocator that remembers nothing between calls; it holds the solver, which may be kept."""
 
     def __init__(self, mode: str, solution: str) -> None:
@@ -40,7 +40,7 @@ class Forgetful:
         """Nothing to take back."""
 
 
-class MaxMin(Forgetful):
+class MaxMin(Stateless):
     """Maximises the smallest normalised rate."""
 
     def shares(self, view: RoundView) -> tuple[Groups, Floats]:

@@ -11,7 +11,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("allox")
@@ -47,9 +47,9 @@ class Allox(RoundRule):
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 <= self.alpha <= 1:
             raise PolicyError(self.where("alpha"), repr(self.alpha), "a number from 0 to 1")
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """Rounds on the fastest models first; ``max_num_gpu`` says which jobs it can take."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.allox_queues import MatchedPlaces
 
-        return RoundPlan(MatchedPlaces(float(self.alpha), self.allox_compat), traits={"max_num_gpu": 1})
+        return SharePlan(MatchedPlaces(float(self.alpha), self.allox_compat), traits={"max_num_gpu": 1})

@@ -11,7 +11,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import Allocator, RoundPlan
+    from fastsim.engine.shares.plan import ShareAllocator, SharePlan
     from fastsim.policies.orders import FirstComeFirstServed
 
 FIFO_MODES = ("base", "perf", "packed")
@@ -49,11 +49,11 @@ class Fifo(RoundRule):
             raise PolicyError(f"policy {self}", f"{word} added to it", "fifo + tune, without parameters")
         return FirstComeFirstServed().filled(word)
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """Rounds in which nothing runs but what has a share."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.fifo_queues import FastestQueue, HeldQueue
 
         base, packed = self.mode == "base", self.mode == "packed"
-        allocator: Allocator = HeldQueue(setting.seed, self.fifo_compat) if base else FastestQueue(packed)
-        return RoundPlan(allocator, pairs=packed, visit="shuffled" if base else "fastest", strict=True)
+        allocator: ShareAllocator = HeldQueue(setting.seed, self.fifo_compat) if base else FastestQueue(packed)
+        return SharePlan(allocator, pairs=packed, visit="shuffled" if base else "fastest", strict=True)

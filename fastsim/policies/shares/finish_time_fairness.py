@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("finish_time_fairness")
@@ -23,9 +23,9 @@ class FinishTimeFairness(ShareRule):
     in as many as there are jobs now.
     """
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.finish_time import FinishTime
 
-        return RoundPlan(FinishTime(self.mode, self.solution), self.mode == "packed", self.visit)
+        return SharePlan(FinishTime(self.mode, self.solution), self.mode == "packed", self.visit)

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("gandiva")
@@ -31,9 +31,9 @@ class Gandiva(RoundRule):
   year = {2018}
 }"""
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """Rounds in which pairs are candidates too."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.partners import DrawnPartners
 
-        return RoundPlan(DrawnPartners(setting.seed), pairs=True)
+        return SharePlan(DrawnPartners(setting.seed), pairs=True)

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("isolated")
@@ -26,9 +26,9 @@ class Isolated(RoundRule):
         metadata=about("a job on s GPUs gets 1/s of the time; false: the part is of time, however many GPUs it takes"),
     )
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """Rounds of drawn order: the shares say nothing of which model is the better one."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import IsolatedShares
 
-        return RoundPlan(IsolatedShares(self.per_gpu), visit="shuffled")
+        return SharePlan(IsolatedShares(self.per_gpu), visit="shuffled")

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("max_min_fairness")
@@ -22,9 +22,9 @@ class MaxMinFairness(ShareRule):
     there, and proportional_i is the rate of a job that spends its time on the models in proportion to their GPUs.
     """
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.objectives import MaxMin
 
-        return RoundPlan(MaxMin(self.mode, self.solution), self.mode == "packed", self.visit)
+        return SharePlan(MaxMin(self.mode, self.solution), self.mode == "packed", self.visit)

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import SOLUTION, RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 SUM_MODES = ("perf", "packed")
 
@@ -31,10 +31,10 @@ class MaxSumThroughput(RoundRule):
     per_cost: bool = field(default=False, metadata=about("divide each rate by the price of its GPU model"))
     deadlines: bool = field(default=False, metadata=about("keep the deadlines of jobs that have one"))
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.max_sum import MaxSum
 
         allocator = MaxSum(self.mode, self.solution, self.per_cost, self.deadlines)
-        return RoundPlan(allocator, self.mode == "packed", prompt=self.deadlines)
+        return SharePlan(allocator, self.mode == "packed", prompt=self.deadlines)

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 SEARCHES = ("optimum", "bisection")
 
@@ -29,9 +29,9 @@ class MinTotalDuration(ShareRule):
         metadata=about("optimum: the shortest T itself; bisection: the T of the published search", choices=SEARCHES),
     )
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.min_duration import MinDuration
 
-        return RoundPlan(MinDuration(self.mode, self.solution, self.search), self.mode == "packed", self.visit)
+        return SharePlan(MinDuration(self.mode, self.solution, self.search), self.mode == "packed", self.visit)

@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 
 @policy("proportional")
@@ -21,9 +21,9 @@ class Proportional(RoundRule):
     share[j, g] = N[g] / sum of N; N[g] = GPUs of a model. More is promised than there is if jobs outnumber GPUs.
     """
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """Rounds of drawn order: the shares say nothing of which model is the better one."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import ProportionalShares
 
-        return RoundPlan(ProportionalShares(), visit="shuffled")
+        return SharePlan(ProportionalShares(), visit="shuffled")

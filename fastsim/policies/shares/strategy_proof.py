@@ -10,7 +10,7 @@ from fastsim.policies.round_policy import RoundRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 PROOF_MODES = ("base", "perf")
 
@@ -29,9 +29,9 @@ class StrategyProof(RoundRule):
         metadata=about("base: all GPU models count as equally fast; perf: measured rates", choices=PROOF_MODES),
     )
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.geometric_mean import Discounted
 
-        return RoundPlan(Discounted(self.mode), visit="shuffled" if self.mode == "base" else "fastest")
+        return SharePlan(Discounted(self.mode), visit="shuffled" if self.mode == "base" else "fastest")

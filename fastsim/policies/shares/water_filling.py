@@ -11,7 +11,7 @@ from fastsim.policies.round_policy import ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
 
 INNER = ("fairness", "fifo")
 
@@ -35,14 +35,14 @@ class WaterFillingFairness(ShareRule):
         super().__post_init__()
         entities_of(self.entities)
 
-    def begin(self, setting: Setting) -> RoundPlan:
+    def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
-        from fastsim.engine.shares.plan import RoundPlan
+        from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.water_filling import WaterFilling
 
         entities = entities_of(self.entities)
         allocator = WaterFilling(self.mode, self.solution, entities)
-        return RoundPlan(allocator, self.mode == "packed", self.visit, entities=frozenset(entities))
+        return SharePlan(allocator, self.mode == "packed", self.visit, entities=frozenset(entities))
 
 
 def entities_of(text: str) -> dict[str, tuple[float, str]]:

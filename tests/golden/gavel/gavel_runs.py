@@ -16,8 +16,8 @@ import polars as pl
 
 from fastsim.engine.rounds.job_batches import JobBatches
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
@@ -91,16 +91,16 @@ class Recorded:
         clouds = ("gcp",) if "gcp" in self.row["name"] else CLOUDS
         return Prices.from_folder(gavel.GAVEL / "prices", clouds, self.setting.gpu_models, azure_last_zone=True)
 
-    def played(self, plan: RoundPlan, **more: Any) -> RoundRun:
+    def played(self, plan: SharePlan, **more: Any) -> RoundOutcome:
         """The run with this plan; ``more`` goes to ``run_rounds``."""
         setting = self.setting
         batches = JobBatches(self.id, self.workload.batches, setting.oracle, setting.reference__k)
         return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, **more)
 
-    def plan(self) -> RoundPlan:
+    def plan(self) -> SharePlan:
         """Our policy under the original's name."""
         policy: Any = registry.parse(ORIGINAL_NAMES[self.policy])
-        plan: RoundPlan = policy.begin(self.setting)
+        plan: SharePlan = policy.begin(self.setting)
         return plan
 
     def jobs(self) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
 
@@ -22,7 +22,7 @@ def chosen() -> list[Recorded]:
     return [run for run in runs() if run.row["name"] == "cont-sg-12" and run.policy in REMEMBERS]
 
 
-def played(run: Recorded, **more: Any) -> RoundRun:
+def played(run: Recorded, **more: Any) -> RoundOutcome:
     return run.played(run.plan(), record_tasks=True, **more)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.engine.shares.plan import Allocator
+from fastsim.engine.shares.plan import ShareAllocator
 from fastsim.policies import registry
 from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
 from tests.golden.gavel.gavel_calls import Call, all_calls, answered, golden_setting, recorded_runs, sampled_calls
@@ -21,7 +21,7 @@ NEEDS_STEPS = {"allox"}
 """Policies that look at more than the kinds of jobs, which is all that ``replay`` knows of them."""
 
 
-def assert_recorded(allocator: Allocator, calls: Iterator[Call]) -> None:
+def assert_recorded(allocator: ShareAllocator, calls: Iterator[Call]) -> None:
     count = 0
     for call in calls:
         found = allocator.allocate(call.view)
@@ -31,9 +31,9 @@ def assert_recorded(allocator: Allocator, calls: Iterator[Call]) -> None:
     assert count
 
 
-def allocator(run: str) -> Allocator:
+def allocator(run: str) -> ShareAllocator:
     """The policy of a recorded run at its start."""
-    started: Allocator = POLICIES[run.partition("__")[2]].begin(golden_setting(run)).allocator
+    started: ShareAllocator = POLICIES[run.partition("__")[2]].begin(golden_setting(run)).allocator
     return started
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import SOLVED, Recorded, Replay, recorded, runs
 
@@ -20,7 +20,7 @@ def unsolved() -> list[Recorded]:
     return [run for run in runs() if not run.policy.startswith(SOLVED)]
 
 
-def assert_equal(run: Recorded, found: RoundRun) -> None:
+def assert_equal(run: Recorded, found: RoundOutcome) -> None:
     """Times, rounds, work and leases of every job are the recorded ones, to the last bit."""
     expected, jobs = run.jobs(), found.jobs[: run.jobs().height]
     given_up = (

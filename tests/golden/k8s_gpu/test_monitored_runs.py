@@ -15,7 +15,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.monitored.containers import Containers
-from fastsim.engine.monitored.plan import Lives, MonitoredPlan, Scheduler, Turn
+from fastsim.engine.monitored.plan import ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep
 from fastsim.policies.monitored.exclusive_and_gpushare import Exclusive, GpuShare
 from fastsim.policies.monitored.knots import Knots
 from fastsim.telemetry.reading_model import V100, Device
@@ -58,7 +58,7 @@ class Replay:
     def watch(self) -> MonitoredPlan:
         """The slots' plan in another cluster."""
         plain = Device(V100.memory_mib, V100.idle_w, V100.peak_w)
-        return dataclasses.replace(self.slots.watch(), lives=Lives(4.2, 0.7), devices={"V100M32": plain})
+        return dataclasses.replace(self.slots.watch(), lives=ContainerLifecycle(4.2, 0.7), devices={"V100M32": plain})
 
 
 @pytest.mark.parametrize(("experiment", "mechanism"), runs("DEFAULT", "ALIBABA"))
@@ -125,7 +125,7 @@ def placements(view: RecordedView, scheduler: Scheduler) -> list[float]:
         while came < len(view.arrivals) and view.arrivals[came][0] <= time:
             scheduler.arrive(came, view.arrivals[came][1])
             came += 1
-        turn: Turn = scheduler.turn(time, view)
+        turn: SchedulerStep = scheduler.turn(time, view)
         for placed in turn.placed:
             view.end_of[placed.pod] = view.ends_s[len(found)]
             found.append(placed.at_s)
@@ -153,7 +153,7 @@ def test_pods_are_placed_when_they_were(experiment: int) -> None:
 def deaths(experiment: int) -> list[int]:
     """How often each container dies for want of memory, by placement, if pods are placed when they were."""
     placed_s = kubernetes.frame("jobs").filter(experiment=experiment, mechanism="CUSTSCHED")["placed_s"].sort()
-    containers = Containers([V100], Lives())
+    containers = Containers([V100], ContainerLifecycle())
     for pod, at_s in enumerate(placed_s):
         containers.advance(at_s)
         containers.bind(pod, 0, DETECTOR, 145.0, at_s)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fastsim.engine.monitored.containers import Containers
-from fastsim.engine.monitored.plan import Lives
+from fastsim.engine.monitored.plan import ContainerLifecycle
 from fastsim.telemetry.reading_model import V100, Resident, readings
 from fastsim.telemetry.sample_and_hold import refresh_times, seen_s, window
 from fastsim.telemetry.usage_profile import DETECTOR
@@ -64,7 +64,7 @@ def test_detectors_that_share_a_device(together: int) -> None:
 
 
 def test_a_fifth_and_a_sixth_detector_do_with_less() -> None:
-    containers = Containers([V100], Lives())
+    containers = Containers([V100], ContainerLifecycle())
     for pod in range(7):
         containers.bind(pod, 0, DETECTOR, math.inf, 40.0 * pod)
     recorded = kubernetes.frame("telemetry_1s").filter(mechanism="CUSTSCHED")["fb_used_mib"].cast(pl.Int64)

@@ -18,7 +18,7 @@ from fastsim.performance.applications.step_times import Placement
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.goodput_by_hand import Known, goodput_row, grown_replicas
+from fastsim.policies.deciders.goodput_by_hand import KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.sia_values import Singles, keeping
 from tests.golden.sia.sia import SIA, golden_applications, recorded
 
@@ -140,7 +140,9 @@ class ReplayedJob:
         known = []
         for model in models:
             times = self.app.on(model)
-            known.append(Known(self._goodput(model), Limits(self.batch, times.low, times.high, float32=True), most))
+            known.append(
+                KnownGoodput(self._goodput(model), Limits(self.batch, times.low, times.high, float32=True), most)
+            )
         ratio = {
             (c, d): self.app.rate_ratio(one, other) for c, one in enumerate(models) for d, other in enumerate(models)
         }

@@ -20,7 +20,7 @@ from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, Adaptive
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
-from fastsim.policies.deciders.sia_program import Wishes, best_choices, objective_of
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices, objective_of
 from fastsim.policies.deciders.sia_values import NONE
 from fastsim.simulation.adaptive import groups_of, setting_told
 from tests.golden.sia.sia import SIA
@@ -75,7 +75,7 @@ class Follower:
             return group
         return int(np.flatnonzero((sizes.group__q == group) & (sizes.gpus__q == row["n_gpus"]))[0])
 
-    def compare(self, wishes: Sequence[Wishes], chosen: Sequence[list[int]]) -> None:
+    def compare(self, wishes: Sequence[SiaInstance], chosen: Sequence[list[int]]) -> None:
         """The recorded choices are allowed, and no worse than the best."""
         room, without = self.sia.configurations.gpus__g, self.sia.unserved
         theirs = [np.array(columns, np.int64) for columns in chosen]

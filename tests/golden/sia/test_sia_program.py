@@ -11,7 +11,7 @@ import pytest
 
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
 from fastsim.policies.deciders.node_placement import placed
-from fastsim.policies.deciders.sia_program import Wishes, best_choices, objective_of
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices, objective_of
 from fastsim.policies.deciders.sia_values import NONE, Ints, only_former, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.golden.sia.sia import lines
@@ -20,7 +20,7 @@ SOLVER_GAP = 1e-4
 """Relative gap at which the recordings' solver stops."""
 
 
-def adaptive(call: dict[str, Any]) -> Wishes:
+def adaptive(call: dict[str, Any]) -> SiaInstance:
     """Wishes of the jobs that take any configuration."""
     jobs, configs = call["jobs"], call["configs"]
     group = np.array([call["gpu_types"].index(model) for model, _, _ in configs], np.int64)
@@ -28,10 +28,10 @@ def adaptive(call: dict[str, Any]) -> Wishes:
     goodput = np.array(call["G"], np.float32).reshape(len(jobs), len(configs))
     value = values(goodput, [job["realloc_factor"] for job in jobs], former, call["p"])
     gpus = np.array([gpus for _, _, gpus in configs], np.int64)
-    return Wishes(value, group, gpus, former, np.array([job["forced"] for job in jobs], np.bool_))
+    return SiaInstance(value, group, gpus, former, np.array([job["forced"] for job in jobs], np.bool_))
 
 
-def rigid(call: dict[str, Any]) -> Wishes:
+def rigid(call: dict[str, Any]) -> SiaInstance:
     """Wishes of the jobs whose number of GPUs is fixed."""
     jobs, models = call["rigid_jobs"], len(call["gpu_types"])
     former = np.array([NONE if job["prev_type"] is None else job["prev_type"] for job in jobs], np.int64)
@@ -39,7 +39,7 @@ def rigid(call: dict[str, Any]) -> Wishes:
     goodput = only_former(np.array([job["goodput"] for job in jobs], np.float64).reshape(-1, models), former, forced)
     value = values(goodput, [job["realloc_factor"] for job in jobs], former, call["p"])
     gpus = np.array([job["num_gpus"] for job in jobs], np.int64).reshape(-1, 1).repeat(models, axis=1)
-    return Wishes(value, np.arange(models), gpus, former, forced)
+    return SiaInstance(value, np.arange(models), gpus, former, forced)
 
 
 def recorded_choice(call: dict[str, Any], jobs: str, answer: str) -> Ints:

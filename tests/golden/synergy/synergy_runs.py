@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastsim.engine.orders.plan import TurnPlan
-from fastsim.engine.orders.run import TurnRun, looped
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.run import OrderedOutcome, looped
 from fastsim.engine.rounds.driver import STOPS
 from fastsim.engine.rounds.records import GANG, MOMENT
 from fastsim.policies import registry
@@ -76,10 +76,10 @@ class Recorded:
         """All that the run needs."""
         return prepared_rounds(self.scenario, registry.parse(self.policy))
 
-    def played(self) -> TurnRun:
+    def played(self) -> OrderedOutcome:
         """Our run."""
         run = driven(self.scenario, self.prepared(), None)
-        assert isinstance(run, TurnRun)
+        assert isinstance(run, OrderedOutcome)
         return run
 
     def jobs(self) -> pl.DataFrame:
@@ -109,7 +109,7 @@ Held = tuple[int, list[int], float, float, float, float | None]
 
 def held_by_round(made: PreparedRounds) -> Any:
     """(time, rows of ``Held``) of every round, from a loop that is stopped after each of them."""
-    assert isinstance(made.plan, TurnPlan) and made.needs is not None
+    assert isinstance(made.plan, OrderPlan) and made.needs is not None
     loop = looped(made.needs, made.plan, made.options)
     loop.feed(*next(iter(made.batches)), True)
     size = made.needs.num_gpu__s[0]

@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.cluster.server import GB_MIB, Server
 from fastsim.engine.orders.run import looped
-from fastsim.engine.orders.server_demands import TurnNeeds, needs_on
+from fastsim.engine.orders.server_demands import ServerDemands, needs_on
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
 from fastsim.engine.rounds.records import GANG, MOMENT
@@ -28,7 +28,7 @@ STEPS = 10**9
 """Of every job."""
 
 
-def tables(snapshot: dict[str, Any]) -> tuple[Setting, TurnNeeds]:
+def tables(snapshot: dict[str, Any]) -> tuple[Setting, ServerDemands]:
     """The setting of a snapshot; profiles are those of 3 CPUs for each GPU, whatever the servers have."""
     shape = snapshot["cluster"]
     server = Server(shape["gpus"], shape["cpus"], shape["mem"], shape["sspeed"])

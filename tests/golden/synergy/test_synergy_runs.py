@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.tables import gpu_demand_pct, turn_figures
 from fastsim.simulation.rounds import PreparedRounds
 from tests.golden.synergy.synergy_runs import Recorded, held_by_round, recorded
@@ -100,7 +100,7 @@ def test_the_best_sum_is_the_same_and_jobs_take_about_as_long(run: Recorded) -> 
 
 
 def _best_sum(made: PreparedRounds, kinds: npt.NDArray[Any]) -> float:
-    assert isinstance(made.plan, TurnPlan) and made.plan.chooser is not None and made.needs is not None
+    assert isinstance(made.plan, OrderPlan) and made.plan.chooser is not None and made.needs is not None
     assert made.needs.demands is not None
     count__k = np.bincount(kinds, minlength=len(made.needs.demands.kinds)).tolist()
     parts = made.plan.chooser.parts(made.needs.demands, count__k, len(made.needs.num_gpu__s))

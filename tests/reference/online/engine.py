@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.online.plan import OnlinePlan
 from fastsim.scenario.outages import Change
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.workload.typical_pods import PodBatches, TypicalPods
 from tests.reference.online.closing_stages import Stages, Step, closing_stages, deschedule
 from tests.reference.online.frag import Fragmentation
@@ -67,7 +67,7 @@ def simulate_reference(
     cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
     sample_s: float | None = None, until_s: float | None = None,
     deschedule: Sequence[Step] = (), inflation: tuple[float, int] | None = None, retarget: TypicalPods | None = None,
-    regime: Regime = OFF,
+    regime: Rules = NO_RULES,
 ) -> ReferenceRun:  # fmt: skip
     """Place every pod of the workload; times in seconds, a row per event or every ``sample_s``.
 
@@ -85,7 +85,7 @@ class ReferenceEngine:
 
     def __init__(
         self, cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, seed: int,
-        sample_s: float | None, stages: Stages | None = None, regime: Regime = OFF,
+        sample_s: float | None, stages: Stages | None = None, regime: Rules = NO_RULES,
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s
         self.names: list[str] = cluster.nodes["name"].to_pylist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastsim.engine.online.plan import PodRequest
-from fastsim.scenario.run_rules import Regime
+from fastsim.scenario.run_rules import Rules
 from tests.reference.online.nodes import WHOLE, Node, demand_with_instances
 from tests.reference.online.tables import Outcome
 
@@ -30,7 +30,7 @@ def capacity(nodes: Sequence[Node | None]) -> Amounts:
 class Tenants:
     """Use of every tenant; pods without one belong to the tenant ``None``."""
 
-    def __init__(self, regime: Regime) -> None:
+    def __init__(self, regime: Rules) -> None:
         self.regime = regime
         self.used: dict[str | None, Amounts] = {}
 

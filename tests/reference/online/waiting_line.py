@@ -17,7 +17,7 @@ from tests.reference.online.nodes import WHOLE
 from tests.reference.online.select import Choice
 from tests.reference.online.tables import Outcome
 from tests.reference.online.tenants import amounts, capacity
-from tests.reference.rounds.sort_keys import Claim, Yard, key
+from tests.reference.rounds.sort_keys import Claim, OrderContext, key
 
 if TYPE_CHECKING:
     from tests.reference.online.engine import ReferenceEngine
@@ -113,7 +113,7 @@ def ranked(engine: ReferenceEngine) -> Callable[[Entry], list[float]]:
     """Sort the line by the order's keys of now, equal entries as they are; what says the key of an entry."""
     order = PODS[engine.queue_rule.removesuffix("_skip")]
     cpu_milli, memory_mib, gpu_milli = capacity(engine.nodes)
-    yard = Yard(engine.now, gpu_milli / WHOLE, cpu_milli, memory_mib)
+    yard = OrderContext(engine.now, gpu_milli / WHOLE, cpu_milli, memory_mib)
 
     def rank(entry: Entry) -> list[float]:
         return key(order, claim(engine, entry), yard, POD_LEVEL_S)

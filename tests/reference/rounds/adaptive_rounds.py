@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fastsim.engine.adaptive.ground_truth import Ground
+from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import (
     AdaptiveJob,
     AdaptivePlan,
@@ -53,7 +53,7 @@ def measured_by_hand(
     if min(plan.measured):
         for number, group in enumerate(setting.groups):
             about = EVERYWHERE if plan.merged else group.gpu_model
-            for at in Ground(setting).measured(setting.applications[job.application], number, plan.measured):
+            for at in GroundTruth(setting).measured(setting.applications[job.application], number, plan.measured):
                 yield about, Observation(*at)
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fastsim.engine.orders.plan import TurnPlan
-from fastsim.engine.orders.server_demands import RESOURCES, TurnNeeds
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.options import PATIENCE, Job, RoundOptions
 from fastsim.errors import PolicyError
 from tests.reference.rounds.servers import Place, Seated, Seats, consolidated, enough, first_fit, fullest
-from tests.reference.rounds.sort_keys import Claim, Yard, key
+from tests.reference.rounds.sort_keys import Claim, OrderContext, key
 
 Tell = Callable[[list["Active"]], list[tuple[tuple[float, ...], float]]]
 """For ``opt``: what these jobs get, and their speedups."""
@@ -44,8 +44,8 @@ class Active(Seated):
 class Turns:
     """A run; ``play`` goes through all rounds."""
 
-    plan: TurnPlan
-    needs: TurnNeeds
+    plan: OrderPlan
+    needs: ServerDemands
     options: RoundOptions
     jobs: Sequence[Job]
     tell: Tell | None = None
@@ -120,7 +120,9 @@ class Turns:
                 a.priority = 1
             if not self.quirk("stale_speedup"):
                 a.speedup = a.own_speedup
-        yard = Yard(self.now_s, sum(self.needs.num_gpu__s), *(float(sum(self.needs.cap__sr[:, r])) for r in range(2)))
+        yard = OrderContext(
+            self.now_s, sum(self.needs.num_gpu__s), *(float(sum(self.needs.cap__sr[:, r])) for r in range(2))
+        )
         self.active.sort(key=lambda a: key(self.plan.order, self.claim(a), yard, self.plan.level_s))
         for a in self.active:
             a.speedup = a.own_speedup

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastsim.engine.orders.server_demands import TurnNeeds
+from fastsim.engine.orders.server_demands import ServerDemands
 
 Vector = tuple[float, ...]
 """Milli-CPU, MiB, MB/s."""
@@ -32,7 +32,7 @@ def enough(there: float, wanted: float) -> bool:
 class Place:
     """All servers."""
 
-    def __init__(self, needs: TurnNeeds) -> None:
+    def __init__(self, needs: ServerDemands) -> None:
         self.needs = needs
         self.caps = [tuple(float(value) for value in row) for row in needs.cap__sr]
         self.first = [sum(needs.num_gpu__s[:s]) for s in range(len(needs.num_gpu__s))]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions, Setting
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan
 from fastsim.errors import PolicyError
 from tests.reference.rounds.leases import Outcome, Pair, Task, gpus_given
 from tests.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
@@ -32,7 +32,7 @@ class Rounds:
     """State of a run. ``allocation`` maps candidates to shares; ``calls`` holds every answer of the policy."""
 
     setting: Setting
-    plan: RoundPlan
+    plan: SharePlan
     options: RoundOptions
     jobs: Sequence[Job]
     gpus_per_server: Sequence[int] = ()

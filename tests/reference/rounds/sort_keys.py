@@ -23,14 +23,14 @@ class Claim:
     weight: float = 1.0
     priority: int = 0
 
-    def parts(self, yard: Yard) -> list[float]:
+    def parts(self, yard: OrderContext) -> list[float]:
         """Of the cluster's GPUs, CPUs and memory."""
         pairs = (self.gpus, yard.gpus), (self.cpu_milli, yard.cpu_milli), (self.memory_mib, yard.memory_mib)
         return [part / whole if whole else 0.0 for part, whole in pairs]
 
 
 @dataclass(frozen=True)
-class Yard:
+class OrderContext:
     """Now, and all there is."""
 
     now_s: float
@@ -39,20 +39,20 @@ class Yard:
     memory_mib: float
 
 
-def finish_ratio(claim: Claim, yard: Yard) -> float:
+def finish_ratio(claim: Claim, yard: OrderContext) -> float:
     """How much later than alone it will end."""
     if not claim.total_s > 0:
         return math.inf
     return 1.0 if claim.total_s == math.inf else (yard.now_s - claim.submit_s + claim.left_s) / claim.total_s
 
 
-def packing(claim: Claim, yard: Yard) -> float:
+def packing(claim: Claim, yard: OrderContext) -> float:
     """Small and short; what asks for nothing is smallest."""
     gpus, cpu, memory = claim.parts(yard)
     return (gpus + cpu + memory) * claim.left_s if gpus + cpu + memory else 0.0
 
 
-TERM: dict[str, Callable[[Claim, Yard], float]] = {
+TERM: dict[str, Callable[[Claim, OrderContext], float]] = {
     "arrival": lambda claim, yard: claim.submit_s,
     "priority": lambda claim, yard: claim.priority,
     "remaining": lambda claim, yard: claim.left_s,
@@ -69,7 +69,7 @@ TERM: dict[str, Callable[[Claim, Yard], float]] = {
 """Every term but the one that has steps."""
 
 
-def key(order: Sequence[str], claim: Claim, yard: Yard, level_s: Sequence[float]) -> list[float]:
+def key(order: Sequence[str], claim: Claim, yard: OrderContext, level_s: Sequence[float]) -> list[float]:
     """The sort key of a claim; ``level_s`` are GPU seconds."""
     found = []
     for text in order:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.checkpoint_folder import SPANS, STATE, Checkpoint, Keeping, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import SPANS, STATE, Checkpoint, Checkpoints, unfinished, working_folder
 from fastsim.errors import ResultError, ScenarioError
 
 EMPTY = Checkpoint({"a": 1}, {"x": np.arange(3)})
@@ -48,7 +48,7 @@ def test_the_working_folder_stands_beside_the_run() -> None:
 def test_a_complete_run_leaves_its_checkpoint_only_if_asked(
     tmp_path: Path, keep: bool, state: bool, left: bool
 ) -> None:
-    with unfinished(tmp_path / "run", Keeping(keep=keep), False, False) as folder:
+    with unfinished(tmp_path / "run", Checkpoints(keep=keep), False, False) as folder:
         if state:
             EMPTY.write(folder)
     assert folder.exists() == left
@@ -56,7 +56,7 @@ def test_a_complete_run_leaves_its_checkpoint_only_if_asked(
 
 @pytest.mark.parametrize("state", [False, True])
 def test_a_broken_run_leaves_what_can_be_gone_on_from(tmp_path: Path, state: bool) -> None:
-    with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "run", Keeping(), False, False) as folder:
+    with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:
         if state:
             EMPTY.write(folder)
         raise KeyboardInterrupt
@@ -67,12 +67,12 @@ def test_an_unfinished_run_is_not_overwritten_by_accident(tmp_path: Path) -> Non
     old = tmp_path / "run.checkpoint"
     old.mkdir()
     EMPTY.write(old)
-    with pytest.raises(ResultError, match="an unfinished run is there"), unfinished(old, Keeping(), False, False):
+    with pytest.raises(ResultError, match="an unfinished run is there"), unfinished(old, Checkpoints(), False, False):
         pass
-    with unfinished(tmp_path / "run", Keeping(), True, False) as folder:
+    with unfinished(tmp_path / "run", Checkpoints(), True, False) as folder:
         assert (folder / STATE).exists()
     EMPTY.write(_made(old))
-    with unfinished(tmp_path / "run", Keeping(), False, True) as folder:
+    with unfinished(tmp_path / "run", Checkpoints(), False, True) as folder:
         assert not (folder / STATE).exists()
 
 
@@ -80,7 +80,7 @@ def test_a_run_killed_before_its_first_checkpoint_is_in_nobodys_way(tmp_path: Pa
     left = _made(tmp_path / "run.checkpoint")
     for name in ("jobs.0.arrows", "wait.f8", ".state.npz.12.partial"):
         (left / name).touch()
-    with unfinished(tmp_path / "run", Keeping(), False, False) as folder:
+    with unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:
         assert not list(folder.iterdir())
 
 
@@ -89,7 +89,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, overwrite: bool
     other = _made(tmp_path / "run.checkpoint")
     (other / "weights.pt").touch()
     expected = r"found weights\.pt, expected the checkpoint of a run or no such folder"
-    with pytest.raises(ResultError, match=expected), unfinished(tmp_path / "run", Keeping(), False, overwrite):
+    with pytest.raises(ResultError, match=expected), unfinished(tmp_path / "run", Checkpoints(), False, overwrite):
         pass
     assert (other / "weights.pt").exists()
 
@@ -119,10 +119,10 @@ def _made(folder: Path) -> Path:
 @pytest.mark.parametrize("pods", [0, -1, 1.5, True, "9"])
 def test_wrong_distances_are_refused(pods: Any) -> None:
     with pytest.raises(ScenarioError, match=r"checkpoint_pods: found .*, expected a whole number of 1 or more"):
-        Keeping(pods=pods).check()
+        Checkpoints(pods=pods).check()
 
 
 @pytest.mark.parametrize("wall_s", [-1.0, math.inf, math.nan, "60"])
 def test_wrong_seconds_are_refused(wall_s: Any) -> None:
     with pytest.raises(ScenarioError, match="checkpoint_s"):
-        Keeping(wall_s=wall_s).check()
+        Checkpoints(wall_s=wall_s).check()

@@ -18,7 +18,7 @@ from fastsim.engine.tables import (
     POD,
     REASONS,
     ROW,
-    LateFrames,
+    LazyFrames,
     device_lists,
     jobs_frame,
     placements_frame,
@@ -158,7 +158,7 @@ def test_late_frames_are_made_once_and_only_if_somebody_looks() -> None:
         asked.append(name)
         return pl.DataFrame({name: [1]})
 
-    frames = LateFrames({"there": pl.DataFrame({"there": [0]})}, {"late": lambda: maker("late")})
+    frames = LazyFrames({"there": pl.DataFrame({"there": [0]})}, {"late": lambda: maker("late")})
     assert list(frames) == ["there", "late"] and len(frames) == 2 and asked == []
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(frames.__getitem__, ["late"] * 8))
@@ -168,5 +168,5 @@ def test_late_frames_are_made_once_and_only_if_somebody_looks() -> None:
 
 
 def test_late_frames_are_made_for_another_process() -> None:
-    frames = LateFrames({}, {"late": lambda: pl.DataFrame({"a": [1]})})
+    frames = LazyFrames({}, {"late": lambda: pl.DataFrame({"a": [1]})})
     assert pickle.loads(pickle.dumps(frames))["late"]["a"].to_list() == [1]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.foundation import exact_percentiles
-from fastsim.foundation.exact_percentiles import PERCENTS, Spans, values_at
+from fastsim.foundation.exact_percentiles import PERCENTS, ExactPercentiles, values_at
 
 NAMES = ("x_mean_s", "x_p50_s", "x_p95_s", "x_p99_s", "x_max_s")
 SHAPES: dict[str, Any] = {
@@ -38,7 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("count", [1, 2, 9, 129, 1023, 1025, 5000, 70_003])
 def test_figures_are_those_of_numpy_to_the_bit(shape: str, count: int) -> None:
     values = SHAPES[shape](np.random.default_rng(count), count)
-    held = Spans()
+    held = ExactPercentiles()
     for part in np.array_split(values, 7):
         held.add(part)
     assert tuple(held.figures("x").items()) == tuple(zip(NAMES, by_numpy(values), strict=True))
@@ -57,6 +57,6 @@ def test_every_rank_is_found(values: list[float]) -> None:
 
 
 def test_nothing_has_no_figures() -> None:
-    none = Spans()
+    none = ExactPercentiles()
     none.add(np.zeros(0))
     assert none.figures("x") == dict.fromkeys(NAMES)

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 import fastsim as fs
-from fastsim.foundation.object_cache import SHELF, Shelf
+from fastsim.foundation.object_cache import OBJECTS, ObjectCache
 from fastsim.workload import texts
 from fastsim.workload.texts import in_memory
 
 
 def test_nothing_is_kept_without_a_purpose() -> None:
-    shelf, made = Shelf(), iter(range(9))
+    shelf, made = ObjectCache(), iter(range(9))
     assert [shelf.kept("a", lambda: next(made)) for _ in range(2)] == [0, 1]
     shelf.keep_for("x")
     assert [shelf.kept("a", lambda: next(made)) for _ in range(2)] == [2, 2]
@@ -25,7 +25,7 @@ def test_nothing_is_kept_without_a_purpose() -> None:
 
 
 def test_the_least_used_goes_first() -> None:
-    shelf = Shelf(2)
+    shelf = ObjectCache(2)
     shelf.keep_for("x")
     for key in ("a", "b", "a", "c"):
         shelf.kept(key, partial(str.upper, key))
@@ -35,7 +35,7 @@ def test_the_least_used_goes_first() -> None:
 def test_only_so_many_rows_are_kept_and_the_last_ones_always() -> None:
     pods = fs.Workload.synth("openb", pods=50, seed=1)
     held, longer = in_memory(pods), in_memory(fs.Workload.synth("openb", pods=200, seed=1))
-    shelf = Shelf(most_rows=100)
+    shelf = ObjectCache(most_rows=100)
     shelf.keep_for("x")
     for key, made in (("a", held), ("b", held), ("stream", pods)):
         shelf.kept(key, partial(lambda made: made, made))
@@ -51,14 +51,14 @@ def test_texts_are_opened_once_and_runs_are_the_same(tmp_path: Path) -> None:
     fs.Workload.synth("openb", pods=200, seed=1).write(path)
     given = ("openb:30?shuffle=3", f"{path}?tune=1.2&tune_seed=4", "fgd")
     plain = fs.simulate(*given)
-    SHELF.keep_for("test")
+    OBJECTS.keep_for("test")
     try:
         assert texts.cluster_from(given[0]) is texts.cluster_from(given[0])
         cluster = texts.cluster_from(given[0])
         assert texts.workload_from(given[1], cluster)[0] is texts.workload_from(given[1], cluster)[0]
         again = [fs.simulate(*given) for _ in range(2)]
     finally:
-        SHELF.keep_for(None)
+        OBJECTS.keep_for(None)
     for result in again:
         assert result.jobs.equals(plain.jobs) and result.summary.equals(plain.summary)
         assert result.provenance == plain.provenance

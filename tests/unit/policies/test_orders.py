@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.plan import OrderPlan
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
 from fastsim.policies.orders import LeastAttainedService, Order, Tiresias
@@ -27,9 +27,9 @@ KEYS = {
 }
 
 
-def plan(text: str) -> TurnPlan:
+def plan(text: str) -> OrderPlan:
     policy: Any = registry.parse(text)
-    found: TurnPlan = policy.begin(setting([1], [[1]]))
+    found: OrderPlan = policy.begin(setting([1], [[1]]))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastsim.errors import ScenarioError
-from fastsim.scenario.run_rules import OFF, Regime, quotas_from, quotas_text, weights_from, weights_text
+from fastsim.scenario.run_rules import NO_RULES, Rules, quotas_from, quotas_text, weights_from, weights_text
 
 
 def test_quotas_from_a_text_and_from_a_table_are_the_same() -> None:
@@ -49,30 +49,30 @@ def test_weights_that_mean_nothing(given: Any) -> None:
 
 
 def test_limits_of_a_tenant_are_its_own_or_everybodys() -> None:
-    regime = Regime(quotas={"anna": {"gpu_milli": 5}, "*": {"cpu_milli": 7}})
+    regime = Rules(quotas={"anna": {"gpu_milli": 5}, "*": {"cpu_milli": 7}})
     assert regime.limits("anna") == (math.inf, math.inf, 5)
     assert regime.limits("bert") == regime.limits(None) == (7, math.inf, math.inf)
-    assert OFF.limits("anna") == (math.inf, math.inf, math.inf)
-    assert (Regime(weights={"": 3.0}).weight(None), OFF.weight("anna")) == (3.0, 1.0)
+    assert NO_RULES.limits("anna") == (math.inf, math.inf, math.inf)
+    assert (Rules(weights={"": 3.0}).weight(None), NO_RULES.weight("anna")) == (3.0, 1.0)
 
 
 @pytest.mark.parametrize(("every_s", "kept_s"), [(None, 0.0), (0.0, 7.5), (2.0, 6.0), (8.0, 0.0), (7.5, 7.5)])
 def test_work_that_is_kept(every_s: float | None, kept_s: float) -> None:
-    assert Regime(checkpoint_every_s=every_s).kept_s(7.5) == kept_s
+    assert Rules(checkpoint_every_s=every_s).kept_s(7.5) == kept_s
 
 
 @pytest.mark.parametrize(
     ("regime", "queue", "columns", "deschedules", "said"),
     [
-        (Regime(preempt="priority"), "easy", (), False, "preempt: found 'priority' with queue='easy'"),
-        (OFF, "conservative", ("gang_size",), False, "queue: found 'conservative' with a gang_size column"),
-        (OFF, "fifo", ("gang_size",), True, "deschedule: found a workload with a gang_size column"),
-        (Regime(on_node_loss="requeue"), "drop", (), False, "on_node_loss: found 'requeue' with queue='drop'"),
+        (Rules(preempt="priority"), "easy", (), False, "preempt: found 'priority' with queue='easy'"),
+        (NO_RULES, "conservative", ("gang_size",), False, "queue: found 'conservative' with a gang_size column"),
+        (NO_RULES, "fifo", ("gang_size",), True, "deschedule: found a workload with a gang_size column"),
+        (Rules(on_node_loss="requeue"), "drop", (), False, "on_node_loss: found 'requeue' with queue='drop'"),
     ],
 )
 def test_what_has_no_meaning_together(
-    regime: Regime, queue: str, columns: tuple[str, ...], deschedules: bool, said: str
+    regime: Rules, queue: str, columns: tuple[str, ...], deschedules: bool, said: str
 ) -> None:
     with pytest.raises(ScenarioError, match=said):
         regime.refuse(queue, columns, deschedules)
-    OFF.refuse("fifo", columns)
+    NO_RULES.refuse("fifo", columns)

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.engine.shares.plan import RoundPlan, setting_of
+from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.gavel_job_types import JOB_NAMES
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.pair_rate_beliefs import believing
+from fastsim.simulation.pair_rate_beliefs import with_estimates
 from tests.rounds import oracle, setting
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"
 PACKED = "max_min_fairness(mode=packed)"
-PLAN = RoundPlan(None, pairs=True)  # type: ignore[arg-type]
+PLAN = SharePlan(None, pairs=True)  # type: ignore[arg-type]
 
 
 def asked(**options: Any) -> Scenario:
@@ -26,20 +26,20 @@ def asked(**options: Any) -> Scenario:
 
 def test_a_plan_is_told_only_if_asked() -> None:
     where = setting_of(fs.Cluster.uniform(nodes=1, gpu="v100"), fs.Oracle.default())
-    assert believing(PLAN, where, asked()) is PLAN
-    told = believing(PLAN, where, asked(profiling=0.5, references=10)).beliefs
+    assert with_estimates(PLAN, where, asked()) is PLAN
+    told = with_estimates(PLAN, where, asked(profiling=0.5, references=10)).beliefs
     assert isinstance(told, Estimates)
     assert told.names == JOB_NAMES
     assert len(told.reference) == 10
     assert str(told).startswith("0.5 of 10 references of 26 workloads")
-    buggy = believing(PLAN, where, asked(references=10, compat="estimator_column_bug")).beliefs
+    buggy = with_estimates(PLAN, where, asked(references=10, compat="estimator_column_bug")).beliefs
     assert str(buggy).startswith("1 of 10 references")
     assert str(buggy).endswith("column bug")
 
 
 def test_other_workloads_stand_in_the_order_of_the_rates() -> None:
     where = setting(oracle([[1.0], [2.0], [3.0]], num_gpu=[1, 2, 1]), [2])
-    told = believing(PLAN, where, asked(profiling=0.0)).beliefs
+    told = with_estimates(PLAN, where, asked(profiling=0.0)).beliefs
     assert isinstance(told, Estimates)
     assert told.names == ("w0", "w2")
 

@@ -77,14 +77,14 @@ def test_a_quirk_changes_the_run() -> None:
 
 def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
     from fastsim.engine.shares.ideal import run_fluid
-    from fastsim.engine.shares.plan import RoundPlan
+    from fastsim.engine.shares.plan import SharePlan
     from fastsim.policies import registry
     from fastsim.simulation.rounds import prepared_rounds
 
     given = ("gavel:2:2:2", JOBS, "max_min_fairness")
     rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))
     made = prepared_rounds(Scenario(*given), registry.parse(given[2]))
-    assert isinstance(made.plan, RoundPlan)
+    assert isinstance(made.plan, SharePlan)
     plain = run_fluid(made.setting, made.plan, made.batches, made.options)
     assert ideal.jobs["end_s"].to_list() == plain.jobs["finish_s"].tolist()
     assert ideal.jobs["end_s"].mean() < rounds.jobs["end_s"].mean()  # type: ignore[operator]

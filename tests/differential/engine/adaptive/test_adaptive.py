@@ -12,7 +12,7 @@ from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, JobView
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.policies.deciders.goodput_table import Offers
+from fastsim.policies.deciders.goodput_table import GoodputTable
 from fastsim.policies.deciders.sia_decider import SiaDecider
 from fastsim.policies.deciders.sia_values import Singles
 from tests.adaptive import adaptive_setting, random_jobs, told_of
@@ -20,7 +20,7 @@ from tests.reference.rounds.adaptive_rounds import played_by_hand
 from tests.strategies import scenarios_per_run
 
 
-class OffersByHand(Offers):
+class OffersByHand(GoodputTable):
     """Rows without the compiled ones."""
 
     def rows(self, jobs: list[JobView]) -> Singles:  # type: ignore[override]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
-from fastsim.engine.adaptive.run import Rounds, begun
+from fastsim.engine.adaptive.run import AdaptiveDriver, begun
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
 from fastsim_ext.adaptive.training_job import TrainingJob
@@ -32,7 +32,7 @@ def compiled(job: TrainingJob) -> tuple[object, ...]:
     return *state, job.service_s, job.used_s, job.wasted_s, finish_s, job.gradients
 
 
-def move(hand: JobByHand, place: Place | None, rounds: Rounds) -> None:
+def move(hand: JobByHand, place: Place | None, rounds: AdaptiveDriver) -> None:
     if place is None:
         hand.move(None, ())
         return

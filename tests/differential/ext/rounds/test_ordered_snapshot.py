@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastsim.engine.orders.run import TurnRun, run_turns
+from fastsim.engine.orders.run import OrderedOutcome, run_turns
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
@@ -30,14 +30,14 @@ def gauge(case: Case) -> ClusterMetrics:
     return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
-def played(case: Case, cut: int = 3, **more: Any) -> TurnRun:
+def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_turns(
         case.setting, case.plan, case.needs, batches, case.options, record_tasks=True, gauge=gauge(case), **more
     )  # fmt: skip
 
 
-def assert_same(found: TurnRun, expected: TurnRun) -> None:
+def assert_same(found: OrderedOutcome, expected: OrderedOutcome) -> None:
     for name in LAST:
         assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
     for name in ("tasks", "held", "rows", "turns", "busy_s"):

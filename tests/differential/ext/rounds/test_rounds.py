@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, Job, RoundOptions, Setting
-from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
@@ -119,10 +119,10 @@ class Case:
     setting: Setting
     jobs: list[Job]
     options: RoundOptions
-    plan: RoundPlan
+    plan: SharePlan
     servers: tuple[int, ...]
 
-    def again(self) -> RoundPlan:
+    def again(self) -> SharePlan:
         """The same plan with an allocator that remembers nothing."""
         fresh = dataclasses.replace(self.plan.allocator)  # type: ignore[type-var]
         guess = self.plan.beliefs
@@ -173,16 +173,16 @@ def options(draw: st.DrawFn, jobs: int, width: int) -> RoundOptions:
 
 
 @st.composite
-def plans(draw: st.DrawFn, kinds: int = 1) -> RoundPlan:
+def plans(draw: st.DrawFn, kinds: int = 1) -> SharePlan:
     """Any way of turning shares into rounds."""
     pairs = draw(st.booleans())
     whim = Whim(draw(st.integers(0, 2**20)), pairs)
     beliefs = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
     strict, prompt = draw(st.booleans()), draw(st.booleans())
-    return RoundPlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, beliefs=beliefs, prompt=prompt)
+    return SharePlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, beliefs=beliefs, prompt=prompt)
 
 
-def twin(case: Case, plan: RoundPlan | None = None) -> share_rounds.Rounds:
+def twin(case: Case, plan: SharePlan | None = None) -> share_rounds.Rounds:
     rounds = share_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers)
     rounds.run()
     return rounds

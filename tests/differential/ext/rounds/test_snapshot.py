@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
@@ -33,14 +33,14 @@ def gauge(case: Case) -> ClusterMetrics:
     return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
-def played(case: Case, cut: int = 3, **more: Any) -> RoundRun:
+def played(case: Case, cut: int = 3, **more: Any) -> RoundOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_rounds(
         case.setting, case.again(), batches, case.options, record_tasks=True, gauge=gauge(case), **more
     )  # fmt: skip
 
 
-def assert_same(found: RoundRun, expected: RoundRun) -> None:
+def assert_same(found: RoundOutcome, expected: RoundOutcome) -> None:
     for name in LAST:
         assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
     for name in ("tasks", "held", "rows", "busy_s"):

@@ -14,7 +14,7 @@ import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.engine.audit.audit import Audit, audited
 from fastsim.engine.result import Result
-from fastsim.engine.tables import LateFrames
+from fastsim.engine.tables import LazyFrames
 from fastsim.errors import ResultError
 from tests.engines import small_run
 
@@ -29,7 +29,7 @@ def pods() -> Result:
 
 def changed(result: Result, table: str, frame: pl.DataFrame) -> Result:
     """The result with another table."""
-    return replace(result, frames=LateFrames({**result.frames, table: frame}, {}))
+    return replace(result, frames=LazyFrames({**result.frames, table: frame}, {}))
 
 
 def raised(frame: pl.DataFrame, column: str, row: int) -> pl.DataFrame:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.engine.monitored.containers import Containers
-from fastsim.engine.monitored.plan import Lives
+from fastsim.engine.monitored.plan import ContainerLifecycle
 from fastsim.errors import PolicyError
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.usage_profile import Phase, Profile
 
 DEVICE = Device(1000, 20, 100, slowdown=(1.0, 1.0, 2.0))
-LIVES = Lives(start_s=2, known_s=1, wait_s=(0, 10, 20))
+LIVES = ContainerLifecycle(start_s=2, known_s=1, wait_s=(0, 10, 20))
 
 
 def holding(memory_mib: float, after_s: float = 5.0, less_mib: tuple[float, ...] = ()) -> Profile:
@@ -96,7 +96,7 @@ def test_who_runs_for_ever_stays() -> None:
 @pytest.mark.parametrize("wrong", [{"wait_s": ()}, {"start_s": -1.0}, {"wait_s": (-1.0,)}])
 def test_lives_make_sense(wrong: dict[str, object]) -> None:
     with pytest.raises(PolicyError, match="seconds of 0 or more"):
-        Lives(**wrong)  # type: ignore[arg-type]
+        ContainerLifecycle(**wrong)  # type: ignore[arg-type]
 
 
 PODS = st.lists(

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.engine.monitored.plan import MonitoredPlan, Placed, Turn
+from fastsim.engine.monitored.plan import Binding, MonitoredPlan, SchedulerStep
 from fastsim.errors import FastsimError, InputError, ScenarioError
 
 V100 = "uniform?nodes=1&gpu=V100M32&gpus=1"
@@ -105,7 +105,7 @@ def test_no_checkpoints(tmp_path: Path) -> None:
 class Stubborn:
     """A scheduler that does one thing."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: SchedulerStep) -> None:
         self.answer = turn
 
     def watch(self) -> MonitoredPlan:
@@ -115,19 +115,19 @@ class Stubborn:
     def arrive(self, pod: int, request_mib: int) -> None:
         """It does not care."""
 
-    def turn(self, now_s: float, view: object) -> Turn:
+    def turn(self, now_s: float, view: object) -> SchedulerStep:
         """The one thing."""
-        return self.answer if self.answer.next_s > 0 else Turn(next_s=now_s + 1)
+        return self.answer if self.answer.next_s > 0 else SchedulerStep(next_s=now_s + 1)
 
 
 def test_a_scheduler_of_ones_own() -> None:
     one = pods({"submit_s": 5.0})
     with pytest.raises(FastsimError, match="expected a pod that waits, a GPU that is there"):
-        fs.simulate(V100, one, Stubborn(Turn((Placed(0, 3, 9.0),))))  # type: ignore[arg-type]
+        fs.simulate(V100, one, Stubborn(SchedulerStep((Binding(0, 3, 9.0),))))  # type: ignore[arg-type]
     with pytest.raises(FastsimError, match="next_s"):
-        fs.simulate(V100, one, Stubborn(Turn(next_s=4.0)))  # type: ignore[arg-type]
+        fs.simulate(V100, one, Stubborn(SchedulerStep(next_s=4.0)))  # type: ignore[arg-type]
     # Who does nothing for ever is left alone after some time.
-    assert fs.simulate(V100, one, Stubborn(Turn(next_s=0.0))).jobs["state"].to_list() == ["pending"]  # type: ignore[arg-type]
+    assert fs.simulate(V100, one, Stubborn(SchedulerStep(next_s=0.0))).jobs["state"].to_list() == ["pending"]  # type: ignore[arg-type]
 
 
 def test_a_pod_on_several_gpus_is_refused() -> None:

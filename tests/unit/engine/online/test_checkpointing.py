@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import Checkpoint, Keeping, working_folder
-from fastsim.engine.online.checkpointing import Saving
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, working_folder
+from fastsim.engine.online.checkpointing import CheckpointWriter
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.online.run import OnlineOptions, run_online
@@ -44,7 +44,7 @@ def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
 
 def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint | None, writes: int | None) -> bool:
     """Play to the folder ``place``; False if it was stopped after so many checkpoints."""
-    keeper = Saving(work, Keeping(pods=every), {"fields": {}, "objects": []}, taken)
+    keeper = CheckpointWriter(work, Checkpoints(pods=every), {"fields": {}, "objects": []}, taken)
     original, count = keeper.write, [0]
 
     def write(*args: Any) -> None:
@@ -108,15 +108,15 @@ def test_checkpoints_are_due_after_pods_after_seconds_and_never_without_events(m
     clock = [100.0]
     monkeypatch.setattr("fastsim.engine.online.checkpointing.time.monotonic", lambda: clock[0])
 
-    def due(keeper: Saving, arrived: int, read: int | None = None) -> bool:
+    def due(keeper: CheckpointWriter, arrived: int, read: int | None = None) -> bool:
         run.online.arrived = run.online.events = arrived
         run.pods = arrived if read is None else read
         return keeper.due(run)
 
-    by_pods = Saving(Path(), Keeping(pods=10), {})
+    by_pods = CheckpointWriter(Path(), Checkpoints(pods=10), {})
     assert [due(by_pods, n) for n in (9, 10, 10, 19, 20)] == [False, True, False, False, True]
     assert not due(by_pods, 35, read=40)  # some pods that were read have not arrived
-    by_time = Saving(Path(), Keeping(wall_s=5.0), {})
+    by_time = CheckpointWriter(Path(), Checkpoints(wall_s=5.0), {})
     assert not due(by_time, 1)
     clock[0] += 5.0
     assert due(by_time, 1)

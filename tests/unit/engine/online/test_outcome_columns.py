@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.engine.online.outcome_columns import NODE, JobSheet, PlacementSheet
+from fastsim.engine.online.outcome_columns import NODE, JobColumns, PlacementColumns
 from fastsim.engine.online.recorder import FileTables
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, arrow, jobs_frame, placements_frame
 from fastsim.foundation import parquet
@@ -60,7 +60,7 @@ def test_row_groups_have_the_rows_of_the_frames(size: int, step: int, group: int
     schema = schema.set(schema.get_field_index("node"), schema.field("node").with_type(NODE))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "ROW_GROUP", group)
-        sheets = (PlacementSheet(schema, NAMES), placements), (JobSheet(arrow(jobs).schema), jobs)
+        sheets = (PlacementColumns(schema, NAMES), placements), (JobColumns(arrow(jobs).schema), jobs)
     for sheet, frame in sheets:
         found = filled(sheet, out, natives, step)
         assert [len(batch) for batch in found[:-1]] == [group] * (len(found) - 1)
@@ -97,14 +97,14 @@ def test_a_row_may_have_all_the_devices_there_are() -> None:
     out = outcomes(300, 1)
     out["gpus"], out["closes"] = 2**64 - 1, INTERVAL | POD
     frame = placements_frame(out, None, NAMES)
-    (batch,) = filled(PlacementSheet(arrow(frame).schema.set(4, pa.field("node", NODE)), NAMES), out, None, 300)
+    (batch,) = filled(PlacementColumns(arrow(frame).schema.set(4, pa.field("node", NODE)), NAMES), out, None, 300)
     assert batch.column("gpu_ids").to_pylist() == [list(range(64))] * 300
 
 
 def test_only_names_in_use_are_handed_to_the_writer_by_first_appearance() -> None:
     out = outcomes(3, 1)
     out["node"], out["closes"] = [2, 0, 2], INTERVAL
-    sheet = PlacementSheet(arrow(placements_frame(NONE, None, NAMES)).schema.set(4, pa.field("node", NODE)), NAMES)
+    sheet = PlacementColumns(arrow(placements_frame(NONE, None, NAMES)).schema.set(4, pa.field("node", NODE)), NAMES)
     for _ in range(2):
         assert list(sheet.groups(out, None)) == []
         assert sheet.rest().column("node").dictionary.to_pylist() == ["node-c", "node-a"]
@@ -127,7 +127,7 @@ def test_what_is_no_row_or_no_room_is_refused(more: int, first: int, at: int) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "ROW_GROUP", 2)
         schema = arrow(placements_frame(NONE, None, NAMES)).schema.set(4, pa.field("node", NODE))
-        there, over = PlacementSheet(schema, NAMES).room, JobSheet(arrow(jobs_frame(NONE, None)).schema).room
+        there, over = PlacementColumns(schema, NAMES).room, JobColumns(arrow(jobs_frame(NONE, None)).schema).room
     with pytest.raises((ValueError, IndexError), match=r"no outcome rows|no row"):
         placed(np.zeros(rows, np.uint8), first, there, at)
     with pytest.raises((ValueError, IndexError), match=r"no outcome rows|no row"):

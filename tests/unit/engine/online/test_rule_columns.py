@@ -10,11 +10,11 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan
-from fastsim.engine.online.rule_columns import UNLIMITED, Numbers, Regulation, needed
+from fastsim.engine.online.rule_columns import UNLIMITED, Numbers, RuleColumns, needs_rules
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import NONE, Conditions, Constraint
 from fastsim.scenario.outages import Maintenance, Outages
-from fastsim.scenario.run_rules import OFF, Regime
+from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.workload.pod_classes import PodClasses
 
 NODES = Cluster.mix([
@@ -45,10 +45,10 @@ def batch(**columns: list[Any]) -> pa.RecordBatch:
 
 def test_a_run_needs_rules_if_it_asks_for_more_than_the_plain_loop_does() -> None:
     plain = OnlinePlan(())
-    assert not needed(plain, OFF, ("cpu_milli", "tenant", "group", "preemptible", "est_duration_s"))
-    assert needed(OnlinePlan((), queue="easy"), OFF, ()) and needed(plain, Regime(preempt="priority"), ())
+    assert not needs_rules(plain, NO_RULES, ("cpu_milli", "tenant", "group", "preemptible", "est_duration_s"))
+    assert needs_rules(OnlinePlan((), queue="easy"), NO_RULES, ()) and needs_rules(plain, Rules(preempt="priority"), ())
     for column in ("gang_size", "gpu_memory_mib", "extra_resources", "constraints", "pinned_node", "max_per_node"):
-        assert needed(plain, OFF, (column,))
+        assert needs_rules(plain, NO_RULES, (column,))
 
 
 def test_names_keep_their_numbers_from_batch_to_batch() -> None:
@@ -59,17 +59,17 @@ def test_names_keep_their_numbers_from_batch_to_batch() -> None:
 
 
 def test_capacities_are_columns_and_no_memory_is_any_memory() -> None:
-    options = Regulation(NODES, OFF, 0, width=8).options()
+    options = RuleColumns(NODES, NO_RULES, 0, width=8).options()
     assert options["gpu_mem_cap"].tolist() == [16, UNLIMITED] and options["gpu_mem_left"].shape == (2, 8)
     assert options["extra_cap"].tolist() == [[0, 2], [1, 0]] and options["n_extra"] == 2
     many = {f"r{k}": 1 for k in range(17)}
     crowded = Cluster.uniform(nodes=1, extra_resources=many)
     with pytest.raises(InputError, match="17 distinct resources, expected at most 16"):
-        Regulation(crowded, OFF, 0, width=8)
+        RuleColumns(crowded, NO_RULES, 0, width=8)
 
 
 def test_tenants_are_told_once_with_their_limits() -> None:
-    rules = Regulation(NODES, Regime(quotas={"anna": {"gpu_milli": 5}}, weights={"anna": 2.0}), 0, width=8)
+    rules = RuleColumns(NODES, Rules(quotas={"anna": {"gpu_milli": 5}}, weights={"anna": 2.0}), 0, width=8)
     heard: Any = Heard()
     for _ in range(2):
         rules.feed_members(heard, batch(tenant=["anna", None], est_duration_s=[1.0, None], duration_s=[3.0, 4.0]))
@@ -93,7 +93,7 @@ def test_conditions_of_new_classes_are_told_in_the_clusters_terms() -> None:
         NONE, Conditions(8), Conditions(constraints=(Constraint("zone", "In", ("x",)),), group="g", max_per_node=3),
         Conditions(extra_resources=(("fpga", 1),)), Conditions(extra_resources=(("tpu", 1),)),
     ]  # fmt: skip
-    rules, told = Regulation(NODES, OFF, 0, width=8), heard
+    rules, told = RuleColumns(NODES, NO_RULES, 0, width=8), heard
     rules.add_rules(told, 10, classes, classes.rows()["models"])  # type: ignore[arg-type]
     assert heard.told == [
         ("add_rule", 10, 8, [0, 0], False, -1, -1, None), ("add_rule", 11, 0, [0, 0], False, 1, 3, b"\x01\x00"),
@@ -104,11 +104,11 @@ def test_conditions_of_new_classes_are_told_in_the_clusters_terms() -> None:
 def test_changes_are_handed_over_to_their_end() -> None:
     heard: Any = Heard()
     windows = (Maintenance("a-0000", 1.0, 2.0),)
-    Regulation(NODES, Regime(outages=Outages(maintenance=windows)), 0, width=8).feed_changes(heard)
+    RuleColumns(NODES, Rules(outages=Outages(maintenance=windows)), 0, width=8).feed_changes(heard)
     _, t_s, position, comes, random, last = heard.told[0]
     assert (t_s.tolist(), position.tolist(), comes.tolist(), random.tolist()) == ([1.0, 2.0], [0, 0], [0, 1], [0, 0])
     assert last and position.dtype == np.int32
-    endless = Regulation(NODES, Regime(outages=Outages(10.0, 1.0)), 0, width=8)
+    endless = RuleColumns(NODES, Rules(outages=Outages(10.0, 1.0)), 0, width=8)
     endless.feed_changes(heard)
     endless.feed_changes(heard)
     assert not heard.told[2][-1] and heard.told[1][1][-1] <= heard.told[2][1][0]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fastsim.engine.orders.plan import MECHANISMS, TurnPlan
+from fastsim.engine.orders.plan import MECHANISMS, OrderPlan
 from fastsim.errors import PolicyError
 from fastsim.scenario.sort_keys import MOST_TERMS, TERMS
 
 
 def test_terms_have_numbers_and_signs() -> None:
-    assert TurnPlan(("-priority", "remaining", "arrival")).terms == [(1, -1.0), (2, 1.0), (0, 1.0)]
+    assert OrderPlan(("-priority", "remaining", "arrival")).terms == [(1, -1.0), (2, 1.0), (0, 1.0)]
 
 
 def test_the_compiled_loop_knows_as_many() -> None:
@@ -39,9 +39,9 @@ def test_the_compiled_loop_knows_as_many() -> None:
 )
 def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(PolicyError, match=words):
-        TurnPlan(**{"order": ("arrival",)} | given)
+        OrderPlan(**{"order": ("arrival",)} | given)
 
 
 def test_a_checkpoint_tells_all_that_decides() -> None:
-    plan = TurnPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0, None, ("vgg16",))
+    plan = OrderPlan(("arrival",), "fair", True, (1.0,), 5.0, True, True, True, 2.0, None, ("vgg16",))
     assert plan.identity == [["arrival"], "fair", True, [1.0], 5.0, True, True, True, "2.0", ["vgg16"]]

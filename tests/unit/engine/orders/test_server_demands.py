@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastsim as fs
-from fastsim.engine.orders.plan import TurnPlan
+from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import needs_of, servers_of
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import setting_of
@@ -85,9 +85,9 @@ def test_a_mechanism_says_what_it_has_to_know(known: str, mechanism: str, allowe
     needs = needs_of(EQUAL, where, model if known == "speedups" else None, requests, ())
     assert needs.known == known
     if mechanism in allowed:
-        needs.check(TurnPlan(("arrival",), mechanism))
+        needs.check(OrderPlan(("arrival",), mechanism))
         return
     with pytest.raises(
         PolicyError, match=rf"mechanism {mechanism}: found .*, expected .* model|mechanism {mechanism}: "
     ):
-        needs.check(TurnPlan(("arrival",), mechanism))
+        needs.check(OrderPlan(("arrival",), mechanism))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fastsim as fs
-from fastsim.engine.orders.run import TurnRun
+from fastsim.engine.orders.run import OrderedOutcome
 from fastsim.engine.orders.tables import gpu_demand_pct, turn_figures
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -16,9 +16,9 @@ SCENARIO = Scenario(
 )
 
 
-def played(scenario: Scenario) -> TurnRun:
+def played(scenario: Scenario) -> OrderedOutcome:
     run = driven(scenario, prepared_rounds(scenario, registry.parse(scenario.policy)), None)
-    assert isinstance(run, TurnRun)
+    assert isinstance(run, OrderedOutcome)
     return run
 
 

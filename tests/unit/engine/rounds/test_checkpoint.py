@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.rounds.checkpoint import Keeper, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.rounds.outcome import RoundRun
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.shares.max_min_fairness import MaxMinFairness
@@ -51,9 +51,9 @@ class Other(Even):
     """Another class of policies."""
 
 
-def played(policy: Even | None = None, jobs: list[Job] = JOBS, strict: bool = False, **more: Any) -> RoundRun:
+def played(policy: Even | None = None, jobs: list[Job] = JOBS, strict: bool = False, **more: Any) -> RoundOutcome:
     options = more.pop("options", RoundOptions(realloc_s=0.0))
-    return run_rounds(WHERE, RoundPlan(policy or Even(), strict=strict), [JobBatch.of(jobs)], options, **more)
+    return run_rounds(WHERE, SharePlan(policy or Even(), strict=strict), [JobBatch.of(jobs)], options, **more)
 
 
 @pytest.fixture
@@ -160,22 +160,22 @@ def test_a_state_is_only_there_between_rounds(path: Path) -> None:
 
 
 def test_one_is_due_after_rounds_after_seconds_or_with_a_job() -> None:
-    keeper = Keeper(RoundKeeping("x", every_rounds=10), 5, 0)
+    keeper = CheckpointClock(RoundKeeping("x", every_rounds=10), 5, 0)
     assert (keeper.budget(5, 4096), keeper.budget(12, 4096), keeper.budget(12, 2)) == (10, 3, 2)
     assert (keeper.due(14, 0), keeper.due(15, 0)) == (False, True)
     keeper.restart(15, 0)
     assert not keeper.due(16, 0)
-    assert Keeper(RoundKeeping("x", wall_s=0.0), 0, 0).due(1, 0)
-    assert not Keeper(RoundKeeping("x", wall_s=1e9), 0, 0).due(1, 0)
-    filled = Keeper(RoundKeeping("x", every_jobs=5), 0, 2)
+    assert CheckpointClock(RoundKeeping("x", wall_s=0.0), 0, 0).due(1, 0)
+    assert not CheckpointClock(RoundKeeping("x", wall_s=1e9), 0, 0).due(1, 0)
+    filled = CheckpointClock(RoundKeeping("x", every_jobs=5), 0, 2)
     assert filled.budget(0, 4096) == 5
     assert [filled.due(rounds, arrived) for rounds, arrived in ((3, 6), (4, 7))] == [False, True]
-    assert Keeper(RoundKeeping("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
-    coming = Keeper(RoundKeeping("x", at_job=3), 0, 0)
+    assert CheckpointClock(RoundKeeping("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
+    coming = CheckpointClock(RoundKeeping("x", at_job=3), 0, 0)
     assert coming.budget(0, 4096) == 1
     assert [coming.due(1, arrived) for arrived in (0, 3, 4, 5)] == [False, False, True, False]
     assert coming.budget(0, 4096) == 4096
-    assert not Keeper(RoundKeeping("x", at_job=3), 0, 4).due(1, 5)  # it came before
+    assert not CheckpointClock(RoundKeeping("x", at_job=3), 0, 4).due(1, 5)  # it came before
 
 
 def test_one_that_is_due_with_a_job_is_written_once(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
     where = setting((2, 1, 1), [[1.0] * 3, [2.0] * 3, [3.0] * 3], rates)
     jobs = [JobBatch.of([Job(300.0 * job, job % 3, 1, 2000.0)]) for job in range(20)]
 
-    def run(profiled: float = 0.5, **more: Any) -> RoundRun:
+    def run(profiled: float = 0.5, **more: Any) -> RoundOutcome:
         plan = MaxMinFairness(mode="packed").begin(where)
         plan = dataclasses.replace(plan, beliefs=Estimator(profiled, 2).begin(where))
         return run_rounds(where, plan, jobs, RoundOptions(), **more)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import STATE, Keeping
+from fastsim.engine.checkpoint_folder import STATE, Checkpoints
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint
-from fastsim.engine.rounds.checkpointing import begun, is_of_rounds, taken_from
+from fastsim.engine.rounds.checkpointing import is_of_rounds, opened_writer, stored_state
 from fastsim.errors import ResultError, ScenarioError
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
@@ -27,25 +27,28 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_state_says_how_to_build_the_run_again(work: Path) -> None:
     assert [path.name for path in work.iterdir()] == [STATE]
-    taken = taken_from(work)
+    taken = stored_state(work)
     fields = taken.note["scenario"]["fields"]
     assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", JOBS, "fifo")
-    assert Keeping(**taken.note["keeping"]) == Keeping(10, None, True)
+    assert Checkpoints(**taken.note["keeping"]) == Checkpoints(10, None, True)
     assert len(taken.arrived) >= 10 and min(taken.note["spent_s"]) > 0
 
 
 def test_time_of_earlier_starts_counts(work: Path) -> None:
-    taken = taken_from(work)
+    taken = stored_state(work)
     with ExitStack() as stack:
-        saving = begun(stack, taken.note["scenario"], work.with_name("other"), False, Keeping(), taken)
+        saving = opened_writer(stack, taken.note["scenario"], work.with_name("other"), False, Checkpoints(), taken)
         assert saving.spent_s == tuple(taken.note["spent_s"])
         assert saving.note()["spent_s"][0] > taken.note["spent_s"][0]
 
 
 def test_checkpoints_need_a_folder_and_numbers_that_mean_something(tmp_path: Path) -> None:
-    for keeping, out, match in ((Keeping(0), tmp_path / "run", "checkpoint_pods"), (Keeping(5), None, "out=FOLDER")):
+    for keeping, out, match in (
+        (Checkpoints(0), tmp_path / "run", "checkpoint_pods"),
+        (Checkpoints(5), None, "out=FOLDER"),
+    ):
         with ExitStack() as stack, pytest.raises(ScenarioError, match=match):
-            begun(stack, {}, out, False, keeping, None)
+            opened_writer(stack, {}, out, False, keeping, None)
     assert not list(tmp_path.iterdir())
 
 
@@ -58,4 +61,4 @@ def test_what_is_no_run_in_rounds(work: Path, tmp_path: Path) -> None:
     state = RoundCheckpoint.read(work / STATE)
     RoundCheckpoint({**state.meta, "note": {}}, state.arrays).write(tmp_path / STATE)
     with pytest.raises(ResultError, match="found a state without scenario, expected the checkpoint of"):
-        taken_from(tmp_path)
+        stored_state(tmp_path)

@@ -20,7 +20,7 @@ from fastsim.engine.rounds.job_metrics import (
     utilization_by_model,
 )  # fmt: skip
 from fastsim.engine.rounds.options import RoundOptions
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError
@@ -29,7 +29,7 @@ from tests.views import setting
 NEVER = math.nan
 
 
-def finished(window: tuple[int, int] | None = None, **figures: Any) -> RoundRun:
+def finished(window: tuple[int, int] | None = None, **figures: Any) -> RoundOutcome:
     """Four jobs on two models of 2 and 1 GPUs: two complete ones, one given up, one that still runs at 400 s."""
     jobs = np.zeros(4, GANG)
     jobs["id"] = range(4)
@@ -43,7 +43,7 @@ def finished(window: tuple[int, int] | None = None, **figures: Any) -> RoundRun:
              "opportunities": 4, "busy_s": np.array([400.0, 200.0, 100.0]), "gpus__g": (2, 1),
              "held": np.zeros(0, np.int32), "rows": np.zeros(0, ROW)} | figures  # fmt: skip
     where = setting((2, 1), [[1.0, 1.0]])
-    return RoundRun(where, RoundOptions(window=window), jobs, np.zeros(0, MOMENT), **given)  # type: ignore[arg-type]
+    return RoundOutcome(where, RoundOptions(window=window), jobs, np.zeros(0, MOMENT), **given)  # type: ignore[arg-type]
 
 
 def test_everything_at_once() -> None:

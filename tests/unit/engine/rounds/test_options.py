@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, RoundOptions
-from fastsim.engine.shares.plan import RoundPlan
+from fastsim.engine.shares.plan import SharePlan
 from fastsim.errors import ScenarioError
 from fastsim.scenario.compat import SWITCHES
 from tests.unit.reference.rounds.test_share_rounds import Fixed
@@ -45,5 +45,5 @@ def test_every_quirk_is_a_compat_switch() -> None:
 def test_allocations_are_apart_unless_somebody_would_wait_for_one(
     traits: dict[str, bool], options: dict[str, Any], expected: float
 ) -> None:
-    plan = RoundPlan(Fixed([1.0]), **traits)  # type: ignore[arg-type]
+    plan = SharePlan(Fixed([1.0]), **traits)  # type: ignore[arg-type]
     assert RoundOptions(**options).gap_s(plan) == expected

@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.engine.rounds.records import GANG
 from fastsim.engine.shares.dialogue import answer, view_of
-from fastsim.engine.shares.plan import Allocation, RoundPlan
+from fastsim.engine.shares.plan import Allocation, SharePlan
 from fastsim.errors import PolicyError
 from tests.views import setting, view
 
@@ -54,7 +54,7 @@ def test_a_view_does_not_change_with_the_loop() -> None:
 
 def test_an_answer_comes_as_columns() -> None:
     said = Allocation([0], [-1], [[1, 0]], 0.5)  # type: ignore[arg-type]
-    found = answer(RoundPlan(Fixed(said)), view(WHERE, [0]))
+    found = answer(SharePlan(Fixed(said)), view(WHERE, [0]))
     assert found is not None
     columns = (found.first, found.second, found.share__rg)
     assert [str(column.dtype) for column in columns] == [
@@ -63,11 +63,11 @@ def test_an_answer_comes_as_columns() -> None:
         "float64",
     ]
     assert found.solver_s == 0.5
-    assert answer(RoundPlan(Fixed(None)), view(WHERE, [0])) is None
+    assert answer(SharePlan(Fixed(None)), view(WHERE, [0])) is None
 
 
 @pytest.mark.parametrize("share", [[[1.0]], [[-0.1, 0.0]], [[np.inf, 0.0]], [[np.nan, 0.0]], [[0, 1], [0, 1]]])
 def test_shares_that_are_none_are_refused(share: list[list[float]]) -> None:
     said = Allocation(np.array([0]), np.array([-1]), np.array(share))
     with pytest.raises(PolicyError, match="allocation: found shares that are no numbers of 0 or more"):
-        answer(RoundPlan(Fixed(said)), view(WHERE, [0]))
+        answer(SharePlan(Fixed(said)), view(WHERE, [0]))

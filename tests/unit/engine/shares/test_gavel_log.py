@@ -11,7 +11,7 @@ import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import QUIRKS, Job, RoundOptions
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.gavel_log import (
     event_lines,
     log_path,
@@ -20,7 +20,7 @@ from fastsim.engine.shares.gavel_log import (
     utilization,
     write_gavel_log,
 )
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import ResultError
 from tests.views import setting
@@ -44,9 +44,9 @@ class Together:
         """Nothing."""
 
 
-def played(jobs: list[Job], record_tasks: bool = True, gpus: int = 2, size: int = 2, **options: Any) -> RoundRun:
+def played(jobs: list[Job], record_tasks: bool = True, gpus: int = 2, size: int = 2, **options: Any) -> RoundOutcome:
     where = setting((gpus,), [[1.0]], 0.5, sizes=(size,))
-    plan = RoundPlan(Together(), pairs=True)
+    plan = SharePlan(Together(), pairs=True)
     return run_rounds(
         where, plan, [JobBatch.of(jobs)], RoundOptions(realloc_s=0.0, **options), record_tasks=record_tasks
     )

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.ideal import run_fluid
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.policies import registry
@@ -53,11 +53,11 @@ def even(view: RoundView) -> Allocation:
     return Allocation.of_singles(view.job_id, share)
 
 
-def played(where: Setting, said: Said | Says, jobs: list[Job], batches: int = 1, **more: Any) -> RoundRun:
+def played(where: Setting, said: Said | Says, jobs: list[Job], batches: int = 1, **more: Any) -> RoundOutcome:
     options = more.pop("options", RoundOptions())
     policy = said if isinstance(said, Says) else Says(said)
     parts = [JobBatch.of(jobs[at::1][:batches]) for at in range(0, len(jobs), batches)]
-    return run_fluid(where, RoundPlan(policy), parts, options, **more)
+    return run_fluid(where, SharePlan(policy), parts, options, **more)
 
 
 def test_one_job_runs_at_the_sum_of_its_shares() -> None:
@@ -216,7 +216,7 @@ def test_progress_is_told() -> None:
 def test_a_single_job_ends_within_a_round_of_what_rounds_say(rate: float, steps: float, submit_s: float) -> None:
     where, jobs = setting((1,), [[rate]]), [Job(submit_s, 0, 1, steps)]
     ideal = played(where, even, jobs)
-    rounds = run_rounds(where, RoundPlan(Says(even)), [JobBatch.of(jobs)], RoundOptions())
+    rounds = run_rounds(where, SharePlan(Says(even)), [JobBatch.of(jobs)], RoundOptions())
     assert abs(rounds.makespan_s - ideal.makespan_s) <= 360
     assert ideal.makespan_s == submit_s + steps / rate
 
@@ -236,7 +236,7 @@ def test_what_always_holds(where: Setting, policy: str, seed: int, batches: int)
             for at, k in zip(submits, random.choice(fits, 8), strict=True)]  # fmt: skip
     made: Any = registry.parse(policy)
 
-    def run(size: int) -> RoundRun:
+    def run(size: int) -> RoundOutcome:
         parts = [JobBatch.of(jobs[at : at + size]) for at in range(0, len(jobs), size)]
         return run_fluid(where, made.begin(where), parts, RoundOptions())
 

@@ -10,17 +10,17 @@ import pytest
 
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundRun
+from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.unit.reference.rounds.test_share_rounds import Fixed, setting
 
 
-def played(where: Setting, jobs: list[Job], shares: object = (1.0,), **given: object) -> RoundRun:
-    plan = RoundPlan(Fixed(shares))  # type: ignore[arg-type]
+def played(where: Setting, jobs: list[Job], shares: object = (1.0,), **given: object) -> RoundOutcome:
+    plan = SharePlan(Fixed(shares))  # type: ignore[arg-type]
     return run_rounds(where, plan, [JobBatch.of(jobs)], RoundOptions(), **given)  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def test_records_have_the_compiled_layout() -> None:
 def test_batches_may_come_in_any_size() -> None:
     jobs = [Job(float(i), 0, 1, 100.0 + i) for i in range(9)]
     whole = played(setting([2]), jobs)
-    plan = RoundPlan(Fixed([1.0]))
+    plan = SharePlan(Fixed([1.0]))
     pieces = run_rounds(setting([2]), plan, (JobBatch.of([job]) for job in jobs), RoundOptions())
     assert np.array_equal(whole.jobs["finish_s"], pieces.jobs["finish_s"])
     assert played(setting([2]), []).makespan_s == 0.0
@@ -79,13 +79,13 @@ class Wrong(Fixed):
 def test_answers_that_are_no_shares_are_refused() -> None:
     jobs = [JobBatch.of([Job(0, 0, 1, 1.0)])]
     with pytest.raises(PolicyError, match="allocation"):
-        run_rounds(setting([1]), RoundPlan(Fixed([float("nan")])), jobs, RoundOptions())
+        run_rounds(setting([1]), SharePlan(Fixed([float("nan")])), jobs, RoundOptions())
     with pytest.raises(PolicyError, match="allocation"):
-        run_rounds(setting([1]), RoundPlan(Wrong([1.0])), jobs, RoundOptions())
+        run_rounds(setting([1]), SharePlan(Wrong([1.0])), jobs, RoundOptions())
 
 
 def test_a_policy_that_lets_nobody_run_is_told_so() -> None:
-    plan = RoundPlan(Fixed([0.0]), strict=True)
+    plan = SharePlan(Fixed([0.0]), strict=True)
     with pytest.raises(PolicyError, match=r"nothing runs at .* waiting: jobs 0, 1"):
         run_rounds(setting([1]), plan, [JobBatch.of([Job(0, 0, 1, 1.0)] * 2)], RoundOptions())
 
@@ -113,7 +113,7 @@ def test_pairs_share_their_gpus() -> None:
             return Allocation(first, second, np.array([[0.0], [0.0], [1.0]]))
 
     jobs = [JobBatch.of([Job(0, 0, 1, 80.0), Job(0, 0, 1, 160.0)])]
-    run = run_rounds(where, RoundPlan(Together([1.0]), pairs=True), jobs, RoundOptions(), record_tasks=True)
+    run = run_rounds(where, SharePlan(Together([1.0]), pairs=True), jobs, RoundOptions(), record_tasks=True)
     assert run.jobs["finish_s"].tolist() == [200.0, 200.0]  # a pair's round ends with the slower of the two
     assert run.tasks["mate_id"].tolist() == [1]
 
@@ -160,12 +160,12 @@ class Together(Fixed):
         return Allocation(np.array(first, np.int64), np.array(second, np.int64), np.array(share)[:, None])
 
 
-def pair_of(kind: int, beliefs: Hopeful | None) -> RoundRun:
+def pair_of(kind: int, beliefs: Hopeful | None) -> RoundOutcome:
     """Two jobs of 720 steps on one GPU: those of kind 1 share it by halves, those of kind 0 do nothing together."""
     shared = np.zeros((2, 2, 1))
     shared[1, 1] = 0.5
     where = Setting(("m",), np.array([1]), Oracle((("w0", 1), ("w1", 1)), ("m",), np.ones((2, 1)), shared), np.ones(2))
-    plan = RoundPlan(Together(()), pairs=True, beliefs=beliefs)
+    plan = SharePlan(Together(()), pairs=True, beliefs=beliefs)
     batches = [JobBatch.of([Job(0.0, kind, 1, 720.0)] * 2)]
     return run_rounds(where, plan, batches, RoundOptions(), record_tasks=True)
 
@@ -193,6 +193,6 @@ def test_estimates_are_told_of_pairs_that_ran_before_the_policy_is_asked() -> No
         np.ones(2),
     )  # fmt: skip
     jobs = [Job(0.0, 0, 1, 3000.0), Job(0.0, 1, 1, 3000.0), Job(2000.0, 0, 1, 10.0)]
-    run_rounds(where, RoundPlan(Together(()), pairs=True, beliefs=beliefs), [JobBatch.of(jobs)], RoundOptions())
+    run_rounds(where, SharePlan(Together(()), pairs=True, beliefs=beliefs), [JobBatch.of(jobs)], RoundOptions())
     assert beliefs.told == [(0, 1, 0)]
     assert sorted(beliefs.gone) == [0, 1, 2]

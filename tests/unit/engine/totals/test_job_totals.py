@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fastsim.engine.totals.job_totals import FIGURES, UNKNOWN, JobTotals, evenness, inequality, job_columns, slowdowns
-from fastsim.foundation.exact_percentiles import Spans
+from fastsim.foundation.exact_percentiles import ExactPercentiles
 
 NAN = float("nan")
 
@@ -39,7 +39,7 @@ def test_a_part_that_is_not_told_is_null() -> None:
 
 
 def test_slowdowns_may_come_as_spans() -> None:
-    spans = Spans()
+    spans = ExactPercentiles()
     spans.add(np.array([1.0, 2.0, 6.0]))
     made = JobTotals(slowdown=spans).figures()
     assert (made["slowdown_mean"], made["slowdown_p50"]) == (3.0, 2.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.engine.shares.plan import Allocator, RoundView
+from fastsim.engine.shares.plan import RoundView, ShareAllocator
 from fastsim.errors import PolicyError
 from fastsim.policies.allocators.allox_queues import MatchedPlaces
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
@@ -108,7 +108,7 @@ def test_heads_are_those_of_a_best_order(
 @COMPAT
 @given(views=histories(sizes=(1, 1, 1)), cut=st.integers(0, 10))
 def test_shares_fit_in_the_cluster_and_survive_a_resume(compat: bool, views: list[RoundView], cut: int) -> None:
-    def begun() -> Allocator:
+    def begun() -> ShareAllocator:
         return MatchedPlaces(0.8, compat)
 
     places = begun()

@@ -14,7 +14,7 @@ from fastsim.performance.applications.application import Application, Applicatio
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.policies.deciders.configurations import Configurations
-from fastsim.policies.deciders.goodput_table import Offers
+from fastsim.policies.deciders.goodput_table import GoodputTable
 from fastsim.policies.deciders.sia_decider import node_groups
 from tests.adaptive import APPS, adaptive_setting
 from tests.strategies import scenarios_per_run
@@ -51,8 +51,8 @@ def job(draw: st.DrawFn, number: int = 0) -> JobView:
     return JobView(number, asked, app, 100.0, 0, 0.0, 0.0, 0, 0.0, noise, beliefs, None)
 
 
-def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool = True) -> Offers:
-    return Offers(setting, Configurations(node_groups(setting)), project, tuned)
+def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool = True) -> GoodputTable:
+    return GoodputTable(setting, Configurations(node_groups(setting)), project, tuned)
 
 
 @given(st.lists(job(), min_size=1, max_size=5), st.booleans(), st.booleans())
@@ -82,4 +82,4 @@ def test_no_jobs_are_no_rows() -> None:
 
 def test_models_without_nodes_are_no_columns() -> None:
     setting = dataclasses.replace(SETTING, groups=(NodeGroup("unheard-of", (4,), (0,)),))
-    assert np.array_equal(Offers(setting, Configurations(node_groups(setting))).rows([]), np.zeros((0, 0)))
+    assert np.array_equal(GoodputTable(setting, Configurations(node_groups(setting))).rows([]), np.zeros((0, 0)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.policies.deciders.sia_program import Wishes, best_choices, objective_of
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices, objective_of
 from fastsim.policies.deciders.sia_values import NONE
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 
@@ -19,16 +19,16 @@ GPUS = np.array([1, 2, 1, 4])
 
 
 @st.composite
-def wish(draw: st.DrawFn, width: int = 4) -> Wishes:
+def wish(draw: st.DrawFn, width: int = 4) -> SiaInstance:
     """A few jobs, some of them alike."""
     rows = draw(st.lists(st.lists(st.integers(1, 30), min_size=width, max_size=width), min_size=1, max_size=2))
     picked = draw(st.lists(st.sampled_from(rows), min_size=1, max_size=4))
     former = draw(st.lists(st.integers(-1, width - 1), min_size=len(picked), max_size=len(picked)))
     value = (np.array(picked) / 10).astype(np.float32)
-    return Wishes(value, GROUP, GPUS, np.array(former, np.int64), np.zeros(len(picked), np.bool_))
+    return SiaInstance(value, GROUP, GPUS, np.array(former, np.int64), np.zeros(len(picked), np.bool_))
 
 
-def exhaustive(wish: Wishes, capacity: list[int], without: float, minimise: bool) -> float:
+def exhaustive(wish: SiaInstance, capacity: list[int], without: float, minimise: bool) -> float:
     """The best objective of all choices there are."""
     found = []
     for choice in product(range(-1, wish.value__jq.shape[1]), repeat=len(wish.value__jq)):
@@ -40,7 +40,7 @@ def exhaustive(wish: Wishes, capacity: list[int], without: float, minimise: bool
 
 @given(wish(), st.integers(0, 4), st.integers(0, 6), st.sampled_from([-1.0, 0.5, 1.1]), st.booleans())
 @settings(max_examples=60)
-def test_as_good_as_trying_everything(one: Wishes, a: int, b: int, without: float, minimise: bool) -> None:
+def test_as_good_as_trying_everything(one: SiaInstance, a: int, b: int, without: float, minimise: bool) -> None:
     found = best_choices([one], np.array([a, b]), without, SOLVER, minimise)
     assert found.objective == pytest.approx(exhaustive(one, [a, b], without, minimise), abs=1e-6)
     (chosen,) = found.chosen
@@ -52,7 +52,7 @@ def test_as_good_as_trying_everything(one: Wishes, a: int, b: int, without: floa
 
 def test_who_has_a_choice_keeps_it_among_equals() -> None:
     value = np.full((3, 1), 0.5, np.float32)
-    wish = Wishes(value, np.array([0]), np.array([1]), np.array([NONE, NONE, 0]), np.zeros(3, np.bool_))
+    wish = SiaInstance(value, np.array([0]), np.array([1]), np.array([NONE, NONE, 0]), np.zeros(3, np.bool_))
     assert best_choices([wish], np.array([1]), 1.1, SOLVER).chosen[0].tolist() == [NONE, NONE, 0]
     assert best_choices([wish], np.array([2]), 1.1, SOLVER).chosen[0].tolist() == [0, NONE, 0]
 
@@ -60,7 +60,7 @@ def test_who_has_a_choice_keeps_it_among_equals() -> None:
 def test_forced_jobs_keep_what_they_have_at_any_price() -> None:
     value = np.array([[0.1, 9.0], [0.1, 0.2]], np.float32)
     forced = np.array([True, False])
-    wish = Wishes(value, np.array([0, 0]), np.array([1, 2]), np.array([1, NONE]), forced)
+    wish = SiaInstance(value, np.array([0, 0]), np.array([1, 2]), np.array([1, NONE]), forced)
     assert best_choices([wish], np.array([2]), 1.1, SOLVER).chosen[0].tolist() == [1, NONE]
     assert best_choices([wish], np.array([3]), 1.1, SOLVER).chosen[0].tolist() == [1, 0]
 
@@ -68,13 +68,13 @@ def test_forced_jobs_keep_what_they_have_at_any_price() -> None:
 def test_jobs_of_fixed_size_have_gpus_of_their_own() -> None:
     value = np.array([[0.5, 0.4], [0.5, 0.4]], np.float32)
     gpus = np.array([[3, 3], [2, 2]])
-    wish = Wishes(value, np.array([0, 1]), gpus, np.full(2, NONE), np.zeros(2, np.bool_))
+    wish = SiaInstance(value, np.array([0, 1]), gpus, np.full(2, NONE), np.zeros(2, np.bool_))
     found = best_choices([wish], np.array([3, 2]), 1.1, SOLVER)
     assert found.chosen[0].tolist() == [0, 1]
     assert found.objective == pytest.approx(0.9)
 
 
 def test_no_jobs_are_no_choice() -> None:
-    empty = Wishes(np.zeros((0, 4), np.float32), GROUP, GPUS, np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    empty = SiaInstance(np.zeros((0, 4), np.float32), GROUP, GPUS, np.zeros(0, np.int64), np.zeros(0, np.bool_))
     found = best_choices([empty], np.array([1, 1]), 1.1, SOLVER)
     assert (found.chosen[0].tolist(), found.objective) == ([], 0.0)

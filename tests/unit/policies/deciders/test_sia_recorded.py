@@ -16,7 +16,7 @@ from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.errors import PolicyError
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.policies.deciders.sia_program import Wishes, best_choices
+from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
 from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider, recorded_choices, recorded_program
 from fastsim.policies.deciders.sia_values import NONE
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
@@ -28,10 +28,10 @@ SETTING = adaptive_setting()
 ROOM = np.array([3, 4])
 
 
-def wishes(value: list[list[float]], gpus: Any, former: list[int], forced: list[bool]) -> Wishes:
+def wishes(value: list[list[float]], gpus: Any, former: list[int], forced: list[bool]) -> SiaInstance:
     """Jobs whose choices are one on each of two GPU models, or several."""
     group = np.array([0, 1] if len(value[0]) == 2 else [0, 0, 1, 1])
-    return Wishes(np.array(value, np.float32), group, np.array(gpus), np.array(former), np.array(forced))
+    return SiaInstance(np.array(value, np.float32), group, np.array(gpus), np.array(former), np.array(forced))
 
 
 def test_rows_and_columns_stand_as_published() -> None:
@@ -52,7 +52,7 @@ def test_rows_and_columns_stand_as_published() -> None:
 
 
 @st.composite
-def lists(draw: st.DrawFn) -> list[Wishes]:
+def lists(draw: st.DrawFn) -> list[SiaInstance]:
     """Jobs of fixed size, jobs that adapt, or both; none has to keep what it has."""
     found = []
     for width in draw(st.sampled_from([(2,), (4,), (2, 4)])):
@@ -66,7 +66,7 @@ def lists(draw: st.DrawFn) -> list[Wishes]:
 @needs_cbc
 @settings(max_examples=60, deadline=None)
 @given(lists(), st.sampled_from([-1.0, 0.5, 1.1]), st.booleans())
-def test_both_solvers_reach_the_same_objective(jobs: list[Wishes], without: float, minimise: bool) -> None:
+def test_both_solvers_reach_the_same_objective(jobs: list[SiaInstance], without: float, minimise: bool) -> None:
     from fastsim.policies.solvers.cbc import CbcSolver
 
     found = recorded_choices(jobs, ROOM, without, CbcSolver(), minimise)

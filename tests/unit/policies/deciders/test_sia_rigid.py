@@ -18,7 +18,7 @@ from fastsim.errors import PolicyError
 from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies import registry
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.policies.deciders.goodput_by_hand import Known, asked_row
+from fastsim.policies.deciders.goodput_by_hand import KnownGoodput, asked_row
 from fastsim.policies.deciders.sia_decider import node_groups
 from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
@@ -119,11 +119,11 @@ def test_more_than_the_scarcest_model_has_is_cut_to_it() -> None:
 
 def test_what_is_unknown_counts_as_many_as_the_gpus_and_the_worst_known_1() -> None:
     groups, limits = node_groups(SETTING), Limits(1024, 1, 1024, tuned=False)
-    seen, unseen = Known(Goodput(PERF, NOISE), limits, 4), Known(None, limits, 4)
+    seen, unseen = KnownGoodput(Goodput(PERF, NOISE), limits, 4), KnownGoodput(None, limits, 4)
     assert asked_row([unseen, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
     assert asked_row([unseen, seen, unseen], {}, groups, 4).tolist() == [4.0, 1.0, 4.0]
     assert asked_row([unseen, seen, unseen], {(0, 1): 0.5, (2, 1): 2.0}, groups, 4).tolist() == [1.0, 2.0, 4.0]
-    too_large = Known(Goodput(PERF, NOISE), limits._replace(low=1000), 4)
+    too_large = KnownGoodput(Goodput(PERF, NOISE), limits._replace(low=1000), 4)
     assert asked_row([too_large, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
     assert asked_row([seen, seen, seen], {}, groups, 9).tolist() == [0.0, 0.0, 0.0]
 

@@ -17,7 +17,7 @@ from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.performance.goodput import Goodput, Noise
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.pollux_speedups import limits_of
-from fastsim.policies.deciders.sia_variants import UnawareSiaDecider
+from fastsim.policies.deciders.sia_variants import TypeBlindSiaDecider
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 from tests.unit.policies.deciders.test_sia_decider import PERF, job
@@ -28,9 +28,9 @@ SIZES = {1: 1, 2: 1, 4: 1}
 NOISE = Noise(1.0, 5000.0, 128)
 
 
-def decider(setting: AdaptiveSetting = SETTING, **more: Any) -> UnawareSiaDecider:
+def decider(setting: AdaptiveSetting = SETTING, **more: Any) -> TypeBlindSiaDecider:
     given = {"power": -0.5, "unserved": 1.1, "project": True, "tuned": True} | more
-    return UnawareSiaDecider(setting, **given)
+    return TypeBlindSiaDecider(setting, **given)
 
 
 @st.composite

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fastsim.engine.monitored.plan import Placed
+from fastsim.engine.monitored.plan import Binding
 from fastsim.errors import PolicyError
 from fastsim.policies.monitored.knots import Knots, KnotsScheduler
 from fastsim.policies.registry import describe, parse
@@ -58,10 +58,10 @@ def test_memory_that_is_declared_but_not_used_is_lent() -> None:
     for pod in range(3):
         asked.arrive(pod, 900)
     first, second = asked.turn(0.0, view), asked.turn(5.5, view)
-    assert {*first.placed, *second.placed} == {Placed(0, 0, 0.5, "direct"), Placed(1, 1, 6.0, "direct")}
+    assert {*first.placed, *second.placed} == {Binding(0, 0, 0.5, "direct"), Binding(1, 1, 6.0, "direct")}
     assert not asked.turn(40.0, view).placed
     view.used_mib = (600, 50)
-    assert asked.turn(41.0, view).placed == (Placed(2, 1, 41.5, "correlation"),)
+    assert asked.turn(41.0, view).placed == (Binding(2, 1, 41.5, "correlation"),)
 
 
 def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
-from fastsim.engine.shares.plan import Allocation, RoundPlan, RoundView
+from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds.leases import Pair, gpus_given
@@ -44,7 +44,7 @@ def setting(gpus: Sequence[int], rates: Sequence[Sequence[float]] = ((1.0,),), s
 
 
 def played(where: Setting, jobs: list[Job], shares: Any, strict: bool = False, **options: Any) -> Rounds:
-    rounds = Rounds(where, RoundPlan(Fixed(shares), strict=strict), RoundOptions(round_s=100.0, **options), jobs)
+    rounds = Rounds(where, SharePlan(Fixed(shares), strict=strict), RoundOptions(round_s=100.0, **options), jobs)
     rounds.run()
     return rounds
 
@@ -153,7 +153,7 @@ def test_a_gang_with_less_than_a_step_for_each_gpu_is_lost() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    plan = RoundPlan(Fixed([0.0]), strict=True)
+    plan = SharePlan(Fixed([0.0]), strict=True)
     rounds = Rounds(setting([1]), plan, RoundOptions(), [Job(0.0, 0, 1, 5.0)])
     with pytest.raises(PolicyError, match="a policy that lets some job run"):
         rounds.run()
