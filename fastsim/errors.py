@@ -5,6 +5,11 @@ A message always says where, what was found, what was expected and, where it hel
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class FastsimError(Exception):
     """A failed run (exit code 1); base class of every error below."""
@@ -56,3 +61,11 @@ class SolverError(FastsimError):
 
 class ResultError(FastsimError):
     """A result could not be written or read."""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The sentence ``did you mean 'x'?`` for the known name closest to ``word``, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
-from fastsim.foundation.http_client import answer_of, base_address
+from fastsim.foundation.http import answer_of, base_address
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
 from fastsim.kubernetes.snapshot import Snapshot, holds_a_place

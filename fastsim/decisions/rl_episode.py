@@ -14,10 +14,9 @@ import pyarrow as pa
 from fastsim.engine.online.recorder import gathered
 from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, suggestion
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
-from fastsim.spelling import suggestion
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
 
 REWARDS = ("placed", "allocation", "fragmentation", "power")

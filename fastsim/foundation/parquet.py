@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +25,10 @@ ZSTD_LEVEL = 3
 """Compression level of a Parquet file that is written once and read often."""
 QUICK_LEVEL = -1
 """The same of tables that a run writes while it goes on: as small for times and ids, in two thirds of the time."""
-
 FEW_WORDS = 16
 """Words of a dictionary that are so few that looking for each of them is cheaper than numbering all cells."""
+CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
+"""The environment variable by which users choose Arrow's allocator."""
 
 
 @contextmanager
@@ -290,3 +293,32 @@ def arrow_table(data: Any, where: str) -> pa.Table:
         raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
     expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
     raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")
+
+
+class _Streaming:
+    """How many runs stream now, and what Arrow used before the first of them."""
+
+    lock = threading.Lock()
+    runs = 0
+    before: Any = None
+
+
+@contextmanager
+def streaming() -> Iterator[None]:
+    """Within, batches come from C's allocator unless the user chose another; no result depends on it.
+
+    It hands the pages of one batch to the next. Arrow's usual one gives them back, so that the kernel clears them anew.
+    """
+    with _Streaming.lock:
+        _Streaming.runs += 1
+        if _Streaming.runs == 1:
+            _Streaming.before = pa.default_memory_pool()
+            if sys.platform == "linux" and CHOICE not in os.environ and _Streaming.before.backend_name == "mimalloc":
+                pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        with _Streaming.lock:
+            _Streaming.runs -= 1
+            if not _Streaming.runs:
+                pa.set_memory_pool(_Streaming.before)

@@ -31,11 +31,10 @@ import pyarrow as pa
 import pyarrow.csv
 
 from fastsim.cluster.server import Server
-from fastsim.errors import InputError
+from fastsim.errors import InputError, suggestion
 from fastsim.foundation.parquet import replacing, write_parquet
 from fastsim.performance.oracle import Kind, Oracle
 from fastsim.performance.sensitivity_table import Grid, Profile, profile_table, profiles, sensitivity_rows
-from fastsim.spelling import suggestion
 
 TABLES = Path(__file__).parent / "tables"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fastsim.engine.online.closing_stages import Deschedule
-from fastsim.errors import PolicyError, ScenarioError
+from fastsim.errors import PolicyError, ScenarioError, suggestion
 from fastsim.policies.deschedule import DESCHEDULERS
-from fastsim.spelling import suggestion
 
 
 def deschedule_from(step: Any) -> Deschedule:

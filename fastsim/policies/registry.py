@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastsim.errors import PolicyError
-from fastsim.spelling import suggestion
+from fastsim.errors import PolicyError, suggestion
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import OnlinePolicy

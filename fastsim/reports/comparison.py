@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from fastsim.errors import ResultError, ScenarioError
+from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import charting, picturing, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
-from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     import altair as alt

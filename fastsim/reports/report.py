@@ -16,14 +16,13 @@ from pathlib import Path
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError
+from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import Window
 from fastsim.reports.charts.series import Series, seed_text, series_of
 from fastsim.reports.report_charts import KEYS, Figure, figures
 from fastsim.reports.report_page import provenance_rows, report_page
 from fastsim.reports.table import Table, report_table, table_markdown
-from fastsim.spelling import suggestion
 
 PICTURE_WIDTH = 640
 """Width of a picture in its own pixels."""

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from fastsim.errors import FastsimError, ScenarioError
+from fastsim.errors import FastsimError, ScenarioError, suggestion
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
-from fastsim.spelling import suggestion
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 

@@ -35,9 +35,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.object_cache import OBJECTS
-from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster

@@ -7,7 +7,16 @@ import pickle
 import pytest
 
 from fastsim import errors
-from fastsim.errors import FastsimError, InputError, Interrupted, PolicyError, ResultError, ScenarioError, SolverError
+from fastsim.errors import (
+    FastsimError,
+    InputError,
+    Interrupted,
+    PolicyError,
+    ResultError,
+    ScenarioError,
+    SolverError,
+    suggestion,
+)
 
 BAD_INPUT = (InputError, PolicyError, ScenarioError)
 
@@ -41,3 +50,22 @@ def test_every_error_can_be_caught_as_one() -> None:
     assert len(raised) == 8 and all(issubclass(kind, FastsimError) for kind in raised)
     # A bad file is no bad scenario: whoever catches one must not swallow the other.
     assert not any(issubclass(a, b) for a in BAD_INPUT for b in BAD_INPUT if a is not b)
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("fdg", "did you mean 'fgd'?"),
+        ("best_fitt", "did you mean 'best_fit'?"),
+        ("fgd", "did you mean 'fgd'?"),
+        ("zzz", ""),
+        ("", ""),
+    ],
+)
+def test_the_closest_name_or_nothing(word: str, answer: str) -> None:
+    assert suggestion(word, ("pwr", "fgd", "best_fit")) == answer
+
+
+def test_names_may_come_from_anywhere_once() -> None:
+    assert suggestion("openc", (name for name in ("openb", "uniform"))) == "did you mean 'openb'?"
+    assert suggestion("openb", ()) == ""

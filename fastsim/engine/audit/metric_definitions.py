@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastsim.errors import ScenarioError
-from fastsim.spelling import suggestion
+from fastsim.errors import ScenarioError, suggestion
 
 TABLES = Path(__file__).parent
 

@@ -35,8 +35,8 @@ from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.engine.totals.pod_totals import Tenants, charge
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
-from fastsim.foundation.arrow_memory import streaming
 from fastsim.foundation.background_writer import Background, Inline
+from fastsim.foundation.parquet import streaming
 from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import line_order
 from fastsim.telemetry.telemetry import Telemetry

@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import InputError, ScenarioError
-from fastsim.spelling import suggestion
+from fastsim.errors import InputError, ScenarioError, suggestion
 
 if TYPE_CHECKING:
     from fastsim.experiments.reproduce.reproduction import Reproduction

@@ -10,11 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 import fastsim.simulation.simulate  # noqa: F401  it tells scenarios what texts mean
-from fastsim.errors import FastsimError, ScenarioError
+from fastsim.errors import FastsimError, ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Choice, Mistakes, placed
 from fastsim.scenario.round_texts import refuse_beyond, window_from
 from fastsim.scenario.scenario import UNDECIDED, Scenario
-from fastsim.spelling import suggestion
 from fastsim.workload.texts import workload_from
 
 JOB_KEYS = (

@@ -68,11 +68,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
-from fastsim.spelling import suggestion
 
 if TYPE_CHECKING:
     import polars as pl

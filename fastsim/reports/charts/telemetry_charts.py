@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import charting
-from fastsim.spelling import suggestion
 from fastsim.telemetry.readings_table import ordered
 
 if TYPE_CHECKING:
