@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.cluster.sia_specs import sia_cluster
+from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
 from fastsim.engine.adaptive.run import begun, run_adaptive
 from fastsim.performance.applications.application import Applications

@@ -141,7 +141,7 @@ class Cluster:
         cls, spec: str | os.PathLike[str] | int, *, cpus: int | None = None, catalog: Catalog | None = None
     ) -> Cluster:
         """Servers of a Synergy cluster: an INI file, or their number, each with 8 GPUs and 24 or `cpus` CPUs."""
-        from fastsim.cluster.synergy_specs import synergy_parts
+        from fastsim.cluster.published_specs import synergy_parts
 
         return cls.mix(synergy_parts(spec, cpus), name=f"synergy:{spec}", catalog=catalog)
 

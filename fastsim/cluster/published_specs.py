@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_types import node_types
-from fastsim.errors import InputError
+from fastsim.cluster.server import GB_MIB, NETWORK_GBPS, STORAGE_MB_S
+from fastsim.errors import InputError, ScenarioError
+from fastsim.hardware.model_catalog import Catalog, GpuModel
 
 MODELS = ("v100", "p100", "k80")
 """What the numbers of a specification count, in its order."""
+MACHINES: dict[str, dict[str, Any]] = {
+    "aws": {"num_gpu": 4, "cpu_milli": 48_000, "memory_mib": 196_608},
+    "dgx-ext": {"num_gpu": 8, "cpu_milli": 128_000, "memory_mib": 1_048_576},
+    "rtx": {"num_gpu": 8, "cpu_milli": 40_000, "memory_mib": 196_608},
+}
+"""What the numbers count, in their order: machines with T4, A100-40GB and RTX 2080 Ti GPUs."""
+WATTS = {
+    "aws": GpuModel(10, 70, 15_109),
+    "dgx-ext": GpuModel(50, 400, 40_960),
+    "rtx": GpuModel(20, 250, 11_264),
+}
+"""Of one GPU: those of the catalogue, or rounded from data sheets."""
+DEFAULT = "6:2:3"
+"""The cluster of most experiments: 64 GPUs."""
+SECTION = "CLUSTER"
+USUAL = {
+    "racks": 1, "servers_per_rack": 4, "gpus_per_server": 8, "cpus_per_server": 24, "dram_per_server": 500,
+    "sspeed_per_server": 300, "net_per_server": 40,
+}  # fmt: skip
+"""What a key that a file leaves out stands for: servers, GPUs, CPUs, GB, MB/s and Gbit/s."""
+MODEL = "v100"
+"""GPU model of the published experiments."""
 
 
 def gavel_parts(spec: str | os.PathLike[str], per_server: str = "1:1:1") -> list[tuple[int, dict[str, Any]]]:
@@ -51,3 +77,63 @@ def _specification(spec: str | os.PathLike[str]) -> str:
     if len(found) != 1:
         raise InputError(str(spec), f"{len(found)} specifications", "one; give the text of one instead")
     return str(found[0])
+
+
+def sia_cluster(spec: str = DEFAULT, catalog: Catalog | None = None) -> Cluster:
+    """So many machines of each kind; GPU models have the names of the machines, as in tables of applications."""
+    words = str(spec).split(":")
+    if len(words) != len(MACHINES) or not all(word.isdecimal() for word in words) or not any(map(int, words)):
+        raise InputError("cluster sia", repr(spec), f"three whole numbers, not all 0: {':'.join(MACHINES)}")
+    parts = [
+        (int(word), {"name": name, "gpu_model": name, **shape})
+        for word, (name, shape) in zip(words, MACHINES.items(), strict=True)
+    ]
+    known = (catalog or Catalog.default()).extended(gpu=WATTS)
+    return Cluster.mix(parts, name=f"sia:{spec}", catalog=known)
+
+
+def synergy_parts(spec: str | os.PathLike[str] | int, cpus: int | None = None) -> list[tuple[int, dict[str, Any]]]:
+    """(count, columns) of the servers of an INI file, or of so many published servers with 24 or ``cpus`` CPUs.
+
+    Racks only multiply the servers. Memory counts 1,024 MiB a GB.
+    """
+    if str(spec).isdecimal():
+        keys = USUAL | {"servers_per_rack": int(str(spec)), "sspeed_per_server": 500, "cpus_per_server": cpus or 24}
+    else:
+        if cpus is not None:
+            raise ScenarioError("cluster synergy: cpus", cpus, "none: the file tells")
+        keys = USUAL | _written(Path(str(spec)))
+    for name, value in keys.items():
+        if value < 1:
+            raise InputError(f"cluster synergy: {name}", value, "1 or more")
+    shape = {
+        "name": "server",
+        "gpu_model": MODEL,
+        "num_gpu": keys["gpus_per_server"],
+        "cpu_milli": 1000 * keys["cpus_per_server"],
+        "memory_mib": GB_MIB * keys["dram_per_server"],
+        "extra_resources": {STORAGE_MB_S: keys["sspeed_per_server"], NETWORK_GBPS: keys["net_per_server"]},
+    }
+    return [(keys["racks"] * keys["servers_per_rack"], shape)]
+
+
+def _written(path: Path) -> dict[str, int]:
+    """The keys of the file's cluster section; the others say nothing about the cluster."""
+    parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=("#", ";"))
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(str(path), "no such file", "an INI file of a cluster") from None
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        raise InputError(str(path), " ".join(str(error).split()), "an INI file of a cluster") from None
+    if not parser.has_section(SECTION):
+        raise InputError(str(path), f"sections {', '.join(parser.sections()) or '(none)'}", f"a section [{SECTION}]")
+    found = {}
+    for name, text in parser[SECTION].items():
+        if name not in USUAL:
+            raise InputError(f"{path}: {name}", "an unknown key", f"one of {', '.join(USUAL)}")
+        try:
+            found[name] = int(text)
+        except ValueError:
+            raise InputError(f"{path}: {name}", repr(text), "a whole number") from None
+    return found

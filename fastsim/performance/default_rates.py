@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastsim.engine.shares.plan import SharePlan
 from fastsim.errors import ScenarioError
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario.compat import switches_on
 

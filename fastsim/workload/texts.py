@@ -190,7 +190,7 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     if kind == "gavel" and rest:
         return _cluster_called(text, Cluster.from_gavel, {**options, "spec": rest})
     if kind == "sia" and rest:
-        from fastsim.cluster.sia_specs import sia_cluster
+        from fastsim.cluster.published_specs import sia_cluster
 
         return _cluster_called(text, sia_cluster, {**options, "spec": rest})
     if kind == "synergy" and rest:

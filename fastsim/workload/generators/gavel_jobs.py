@@ -19,11 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
-from fastsim.workload.generators.python_random import Twister, chain, floats_at, numbers_at
-from fastsim.workload.generators.weighted_choice import Given, Mix
+from fastsim.workload.generators.python_random import Given, Mix, Twister, chain, floats_at, numbers_at
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

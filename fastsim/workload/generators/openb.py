@@ -20,8 +20,7 @@ import pyarrow as pa
 from fastsim.errors import ScenarioError
 from fastsim.foundation.random_streams import Stream
 from fastsim.workload import schema as s
-from fastsim.workload.generators.arrivals_and_durations import PoissonClock, SeasonalClock
-from fastsim.workload.generators.durations import Mixture
+from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock
 from fastsim.workload.generators.gavel import synth_gavel, synth_gavel_trace
 from fastsim.workload.generators.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.generators.sia import synth_sia

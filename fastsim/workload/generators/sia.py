@@ -17,8 +17,7 @@ import numpy as np
 
 from fastsim.errors import ScenarioError
 from fastsim.foundation.random_streams import Stream
-from fastsim.performance.applications.application import Application, Applications
-from fastsim.performance.applications.tuned_configs import TunedConfig, tuned_configs
+from fastsim.performance.applications.application import Application, Applications, TunedConfig, tuned_configs
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import SeasonalClock
 from fastsim.workload.importers.sia import CATEGORIES, job_list

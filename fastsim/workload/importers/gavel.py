@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import one_line, replacing
-from fastsim.performance.gavel_job_types import JOB_TYPES, JobType
+from fastsim.performance.gavel_rates import JOB_TYPES, JobType
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
 

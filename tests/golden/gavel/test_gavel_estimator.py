@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from fastsim.engine.rounds.job_metrics import round_figures
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from tests.golden.gavel.gavel import GAVEL
 from tests.golden.gavel.gavel_calls import golden_setting

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.performance.applications.tuned_configs import tuned_configs
+from fastsim.performance.applications.application import tuned_configs
 from tests.golden.sia.sia import golden_applications, recorded
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.cluster.sia_specs import sia_cluster
+from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia

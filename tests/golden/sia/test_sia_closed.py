@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.cluster.sia_specs import sia_cluster
+from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptiveSetting
 from fastsim.engine.adaptive.run import AdaptiveRun, run_adaptive
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation

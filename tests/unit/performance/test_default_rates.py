@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 
 ORACLE = Oracle.default()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.performance.gavel_rates import import_rates
+from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TYPES, import_rates
 from fastsim.performance.oracle import Oracle
 
 ONE, TWO = "('LM (batch size 5)', 1)", "('A3C', 1)"
@@ -83,3 +83,18 @@ def test_rates_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     odd = {"v100": {ONE: {"null": 40, TWO: [30.5, 2]}, TWO: {"null": 3.5, ONE: [2.0, 31]}}}
     with pytest.raises(InputError, match="expected one rate"):
         Oracle.from_json(written(tmp_path / "r.json", odd))
+
+
+def test_the_order_that_random_choices_count() -> None:
+    assert len(JOB_NAMES) == len(set(JOB_NAMES)) == 26
+    assert JOB_NAMES[0] == "ResNet-18 (batch size 16)" and JOB_NAMES[-2:] == ("A3C", "CycleGAN")
+    families = list(dict.fromkeys(name.split(" (")[0] for name in JOB_NAMES))
+    assert families == ["ResNet-18", "ResNet-50", "Transformer", "LM", "Recommendation", "A3C", "CycleGAN"]
+
+
+def test_fields_fit_into_a_line() -> None:
+    for kind in JOB_TYPES:
+        assert not any("\t" in text or not text for text in kind[:4]) and "{" not in kind.command
+        size = kind.name.partition("batch size ")[2].rstrip(")")
+        assert size in kind.command
+        assert kind.needs_data == ("%s" in kind.command)

@@ -9,7 +9,7 @@ import pytest
 import fastsim as fs
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.pair_rate_beliefs import with_estimates

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.application import Applications, tuned_configs
 from fastsim.performance.applications.default_applications import MACHINES, NETWORKS
-from fastsim.performance.applications.tuned_configs import tuned_configs
 
 APPS = Applications.default()
 EACH = pytest.mark.parametrize("name", sorted(NETWORKS))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.performance.gavel_job_types import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload.generators.gavel_jobs import JobRecipe, JobStream
 

@@ -20,10 +20,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.errors import ScenarioError
 from fastsim.foundation.random_streams import Stream, normal_quantile, shuffled_order
 from fastsim.workload import Workload
-from fastsim.workload.generators.calibration import constraint_model, request_model
-from fastsim.workload.generators.durations import Mixture
+from fastsim.workload.generators.arrivals_and_durations import Mixture
 from fastsim.workload.generators.openb import openb_table
-from fastsim.workload.generators.requests import RequestTable
+from fastsim.workload.generators.requests import RequestTable, constraint_model, request_model
 
 PODS = 200_000
 

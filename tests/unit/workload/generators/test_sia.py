@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from fastsim.errors import ScenarioError
-from fastsim.performance.applications.application import Applications
-from fastsim.performance.applications.tuned_configs import tuned_configs
+from fastsim.performance.applications.application import Applications, tuned_configs
 from fastsim.workload import Workload
 from fastsim.workload.generators.sia import STYLES
 
