@@ -24,8 +24,7 @@ from fastsim.workload import texts
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.adaptive.run import AdaptiveRun
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-    from fastsim.engine.rounds.checkpointing import RoundSaving
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.checkpoint_folder import SUFFIX, Checkpoint, Checkpoints, unfinished, working_folder
 from fastsim.engine.online.arrivals import arrived_by, stream
-from fastsim.engine.rounds.checkpointing import is_of_rounds, stored_state
+from fastsim.engine.rounds.checkpoint import is_of_rounds, stored_state
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.scenario.scenario import Scenario

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-from fastsim.engine.rounds.checkpointing import RoundSaving, stored_state
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving, stored_state
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry

@@ -12,9 +12,8 @@ from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
-from fastsim.engine.rounds.job_batches import JobBatch, JobBatches
+from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
-from fastsim.engine.rounds.pod_batches import PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.scenario import round_texts
@@ -27,8 +26,7 @@ from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
-    from fastsim.engine.rounds.checkpointing import RoundSaving
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving
     from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message

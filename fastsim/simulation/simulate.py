@@ -195,8 +195,7 @@ def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
     keeping: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint
-    from fastsim.engine.rounds.checkpointing import opened_writer
+    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
     from fastsim.simulation.adaptive import is_adaptive, played_adaptive
     from fastsim.simulation.rounds import played_rounds
 

@@ -10,7 +10,7 @@ from libc.math cimport ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.training_job cimport TrainingJob
 
-cdef enum:               # places in a moment, as fastsim.engine.rounds.records.MOMENT
+cdef enum:               # places in a moment, as fastsim.engine.rounds.outcome.MOMENT
     FINISH = 4
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from fastsim.engine.orders.run import looped
 from fastsim.engine.rounds.driver import STOPS
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.records import GANG
+from fastsim.engine.rounds.outcome import GANG
 from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 

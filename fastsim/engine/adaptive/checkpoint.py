@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, Remembering
 from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
-from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim_ext.adaptive.snapshot import recorded_again, restore, snapshot

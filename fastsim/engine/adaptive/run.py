@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -22,11 +23,9 @@ from fastsim.engine.adaptive.plan import (
     JobView,
     Place,
 )
-from fastsim.engine.adaptive.records import TRAINED, gang_records, trained_records
 from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.options import RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
@@ -43,6 +42,11 @@ LOOK_ROUNDS = 64
 """Rounds between two looks at progress and Ctrl-C."""
 MOST_QUIET = 1000
 """Rounds without anyone at work, though jobs wait, after which a run is given up."""
+TRAINED = np.dtype(
+    [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),
+     ("batch_mean", "f8"), ("epochs", "i8")], align=True,
+)  # fmt: skip
+"""Restarts after the first start, GPU seconds held and lost to restarts, active jobs on average, samples, epochs."""
 
 
 @dataclass
@@ -291,3 +295,44 @@ def _finished(told: Setting, rounds: AdaptiveDriver) -> AdaptiveRun:
         np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s, loop.gauge,
         float(trained["wasted_gpu_s"].sum()), trained,
     )  # fmt: skip
+
+
+def trained_records(jobs: Sequence[TrainingJob]) -> npt.NDArray[Any]:
+    """One record (``TRAINED``) a job."""
+    rows = [
+        (
+            job.id,
+            max(job.restarts, 0),
+            job.held_s,
+            job.wasted_s,
+            job.crowd / job.present if job.present else np.nan,
+            job.samples / job.rounds if job.rounds else np.nan,
+            job.epoch,
+        )
+        for job in jobs
+    ]
+    return np.array(rows, TRAINED)
+
+
+def gang_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequence[float]) -> npt.NDArray[Any]:
+    """One record (``GANG``) a job; ``kind`` and ``total`` are the application and its progress at the end."""
+    found = np.zeros(len(jobs), GANG)
+    found["id"] = [job.id for job in jobs]
+    found["submit_s"] = [job.submit_s for job in jobs]
+    found["first_s"] = [job.first_s for job in jobs]
+    found["finish_s"] = [job.finish_s for job in jobs]
+    found["ended"] = ~np.isnan(found["finish_s"])
+    found["gpu_s"] = [job.gpu_s for job in jobs]
+    found["paused_s"] = [job.paused_s for job in jobs]
+    found["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
+    found["restarts"] = [max(job.stays - 1, 0) for job in jobs]
+    found["preemptions"] = [job.preemptions for job in jobs]
+    found["holds"] = [job.site is not None and math.isnan(job.finish_s) for job in jobs]
+    found["run"] = [job.progress for job in jobs]
+    found["rounds"] = [job.rounds for job in jobs]
+    found["num_gpu"] = [job.gpus_asked for job in jobs]
+    found["kind"], found["total"] = kind, total
+    found["deadline_s"], found["weight"] = np.inf, 1.0
+    for name in ("tenant", "guise", "place", "task"):
+        found[name] = -1
+    return found

@@ -11,14 +11,21 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastsim.engine.online.kernel_columns import Columns, ModelIds, fresh_target, typical_columns
 from fastsim_ext.select.state_memo import Memo
+
+if TYPE_CHECKING:
+    from fastsim.workload.typical_pods import TypicalPods
 
 POOL_BYTES = 256 * 2**20
 """Most memory of the memos that nobody uses, in bytes."""
+MOST = 8
+"""Targets that are remembered, least recently used ones go first; one takes up to about a megabyte."""
 
 
 class MemoPool:
@@ -72,3 +79,20 @@ def _feed(digest: Any, part: Any) -> None:
     else:
         digest.update(repr(part).encode())
     digest.update(b"\0")
+
+
+def target(typical: TypicalPods, models: tuple[str, ...]) -> tuple[Columns, str]:
+    """Columns of the target workload for a cluster with these GPU models, to be written to, and the key of a memo."""
+    try:
+        hash(typical)
+    except TypeError:  # made by hand from lists
+        columns, key = _known.__wrapped__(typical, models)
+    else:
+        columns, key = _known(typical, models)
+    return fresh_target(columns), key
+
+
+@lru_cache(maxsize=MOST)
+def _known(typical: TypicalPods, models: tuple[str, ...]) -> tuple[Columns, str]:
+    columns = typical_columns(typical, ModelIds(models))
+    return columns, memo_key(columns)

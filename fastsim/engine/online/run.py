@@ -13,7 +13,6 @@ import numpy as np
 
 from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
-from fastsim.engine.online.frag_target import target
 from fastsim.engine.online.kernel_columns import (
     HABITS,
     REMEMBERED,
@@ -24,7 +23,7 @@ from fastsim.engine.online.kernel_columns import (
     node_kinds,
     plan_columns,
 )
-from fastsim.engine.online.memo_pool import MEMOS, memo_key
+from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
 from fastsim.engine.online.plan import QUEUES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, gathered, node_names
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules

@@ -4,40 +4,42 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from dataclasses import field as dataclasses_field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from fastsim.cluster.server import GB_MIB
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
-from fastsim.engine.orders.tables import timeline_columns, turn_figures
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
 from fastsim.engine.rounds.driver import RECORDS, Driver
-from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.job_checks import runnable
+from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions, Setting
-from fastsim.engine.rounds.ordered_records import TURN
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import GANG
-from fastsim.engine.tables import ROW
+from fastsim.engine.rounds.outcome import GANG, TURN, RoundOutcome
+from fastsim.engine.tables import EVENTS, ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.ordered_snapshot import snapshot
 from fastsim_ext.rounds.server_allocation import ServerAllocation
 
-if TYPE_CHECKING:
-    import polars as pl
+Floats = npt.NDArray[np.float64]
+BY_ROUND = {
+    "cpu_milli_used": "cpu_used", "memory_mib_used": "memory_used", "cpu_milli_demand": "cpu_demand",
+    "memory_mib_demand": "memory_demand", "jobs_at_fair_share": "at_fair",
+}  # fmt: skip
+"""Columns of the timeline that are known when a round begins, null in other rows; their names in a round's record."""
 
 
 @dataclass
 class OrderedOutcome(RoundOutcome):
     """A run in ordered rounds that has finished; ``turns`` has a record (``TURN``) of every round."""
 
-    turns: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TURN))
+    turns: npt.NDArray[Any] = dataclasses_field(default_factory=lambda: np.zeros(0, TURN))
     needs: ServerDemands | None = None
     even: ClassVar[bool] = True
     reclaims: int = 0
@@ -56,9 +58,9 @@ class OrderedOutcome(RoundOutcome):
 class TurnDriver(Driver):
     """What goes between the compiled loop and the rest of the world."""
 
-    needs: ServerDemands = field(kw_only=True)
-    turns: list[npt.NDArray[Any]] = field(default_factory=list)
-    found: dict[bytes, dict[int, list[ResourcePoint]]] = field(default_factory=dict)
+    needs: ServerDemands = dataclasses_field(kw_only=True)
+    turns: list[npt.NDArray[Any]] = dataclasses_field(default_factory=list)
+    found: dict[bytes, dict[int, list[ResourcePoint]]] = dataclasses_field(default_factory=dict)
     records: ClassVar[dict[str, Any]] = RECORDS | {"turns": TURN}
 
     def ask(self) -> None:
@@ -213,3 +215,41 @@ def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
         driver.solver_s, loop.gauge, float(loop.spoilt_gpu_s), np.concatenate(driver.turns),
         driver.needs, int(loop.portions.reclaims),
     )  # fmt: skip
+
+
+def timeline_columns(run: OrderedOutcome) -> dict[str, pl.Series]:
+    """Columns beside the timeline's own: what of the CPUs and memory held is of use to the jobs at work, what those
+    would need, how many of them go no faster than with their fair share."""
+    begins = run.rows["kind"] == EVENTS.index("sample")
+    row = pl.Series(np.where(begins, np.searchsorted(run.turns["round"], run.rows["seq"]), 0))
+    turns = {name: pl.Series(np.ascontiguousarray(run.turns[field])) for name, field in BY_ROUND.items()}
+    return {name: column.gather(row).set(~pl.Series(begins), None) for name, column in turns.items()}
+
+
+def turn_figures(run: OrderedOutcome) -> dict[str, Any]:
+    """Means over the rounds that were played, percent of the cluster; and over time, GPUs that jobs there ask for."""
+    assert run.needs is not None
+    caps = run.needs.cap__sr.sum(axis=0)
+    found: dict[str, Any] = {}
+    for name, cap in (("cpu", float(caps[0])), ("memory", float(caps[1]))):
+        for kind in ("alloc", "used", "demand"):
+            found[f"round_{name}_{kind}_pct"] = _mean(run.turns[f"{name}_{kind}"], cap)
+    running = run.turns["running"].sum()
+    found["fair_share_pct"] = float(100 * run.turns["at_fair"].sum() / running) if running else None
+    found["gpu_demand_pct"] = gpu_demand_pct(run)
+    found["reclaims"] = run.reclaims
+    return found
+
+
+def gpu_demand_pct(run: OrderedOutcome) -> float | None:
+    """GPUs of all jobs that are there, waiting or at work, over those of the cluster; mean over the run, percent."""
+    jobs, gpus = run.jobs, sum(run.gpus__g)
+    if not len(jobs) or not gpus:
+        return None
+    begin_s, end_s = float(jobs["submit_s"].min()), run.makespan_s
+    stay_s = np.where(np.isnan(jobs["finish_s"]), end_s, jobs["finish_s"]) - jobs["submit_s"]
+    return float(100 * (jobs["num_gpu"] * stay_s).sum() / (gpus * (end_s - begin_s))) if end_s > begin_s else None
+
+
+def _mean(values: Floats, cap: float) -> float | None:
+    return float(100 * values.mean() / cap) if len(values) and cap else None

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from fastsim.cluster.server import GB_MIB, STORAGE_MB_S, Server
 from fastsim.engine.orders.plan import family
-from fastsim.engine.rounds.pod_batches import Request, needs_by_kind
+from fastsim.engine.rounds.job_batches import Request, needs_by_kind
 from fastsim.errors import InputError, PolicyError, suggestion
 from fastsim.performance.sensitivity import Demand, Demands, attached
 

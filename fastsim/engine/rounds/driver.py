@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
-from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts

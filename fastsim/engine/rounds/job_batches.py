@@ -6,7 +6,7 @@ GPU model, alone or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine.rounds.options import Job
+from fastsim.engine.rounds.options import Job, Setting
 from fastsim.errors import InputError
 from fastsim.performance.oracle import POD, Oracle
+from fastsim.workload import Workload
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
+
+Request = tuple[int, int, int]
+"""GPUs, milli-CPU, MiB."""
 
 
 class JobBatch(NamedTuple):
@@ -136,3 +140,57 @@ def _floats(batch: pa.RecordBatch, name: str, missing: float) -> npt.NDArray[np.
     if name not in batch.schema.names:
         return np.full(batch.num_rows, missing)
     return np.asarray(pc.fill_null(batch[name], missing).to_numpy(zero_copy_only=False), np.float64)
+
+
+def requests_of(workload: Workload) -> list[Request]:
+    """The different requests of a workload, sorted."""
+    return sorted({request for batch in workload.batches() for request in _rows(batch)})
+
+
+def request_oracle(requests: list[Request], gpu_models: tuple[str, ...]) -> Oracle:
+    """One step a second for every request, on every GPU model, GPUs never shared."""
+    shape = (len(requests), len(gpu_models))
+    together = np.broadcast_to(np.zeros(1), (len(requests), *shape))
+    return Oracle(tuple((POD, request[0]) for request in requests), gpu_models, np.ones(shape), together, "pods")
+
+
+def needs_by_kind(requests: list[Request]) -> npt.NDArray[np.float64]:
+    """Milli-CPU and MiB of every request."""
+    return np.array([request[1:] for request in requests], np.float64).reshape(len(requests), 2)
+
+
+@dataclass
+class PodBatches(JobBatches):
+    """Pods as columns of the engine; a kind is the position of their request."""
+
+    requests: list[Request] = field(kw_only=True)
+
+    def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The position of every row's request."""
+        index = {request: kind for kind, request in enumerate(self.requests)}
+        return np.array([index[request] for request in _rows(batch)], np.int32)
+
+
+def _rows(batch: pa.RecordBatch) -> list[Any]:
+    columns = (batch[name].to_pylist() for name in (s.NUM_GPU, s.CPU_MILLI, s.MEMORY_MIB))
+    return list(zip(*columns, strict=True))
+
+
+def runnable(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...]) -> Iterator[JobBatch]:
+    """The batches, each refused if one of its jobs can never run or its rate is not known."""
+    oracle, most, start = setting.oracle, np.array(gpus), 0
+    for batch in batches:
+        rates = oracle.alone__kg[batch.kind]
+        fits = batch.num_gpu[:, None] <= most
+        _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
+        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, f"at most {most.max(initial=0)} GPUs of one model")
+        _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
+        start += len(batch.kind)
+        yield batch
+
+
+def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) -> None:
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        workload, num_gpu = kinds[batch.kind[row]]
+        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)

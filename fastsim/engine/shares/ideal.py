@@ -15,13 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.driver import nothing_runs
-from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.job_checks import runnable
+from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import GANG, MOMENT
-from fastsim.engine.shares.dialogue import answer, view_of
-from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan
+from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, answer, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 

@@ -7,7 +7,7 @@ should spend on each GPU model. Turning shares into rounds is the engine's busin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import Setting
+from fastsim.errors import PolicyError
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
 ALONE = -1
 """Second job of a row that is one job."""
 VISITS = ("fastest", "shuffled")
@@ -181,3 +181,28 @@ def setting_of(cluster: Cluster, oracle: Oracle, seed: int = 0) -> Setting:
     best = oracle.gpu_models.index(oracle.fastest_first[0])
     gpus = np.array([count[model] for model in models], np.int64)
     return Setting(models, gpus, oracle.restricted(models), oracle.alone__kg[:, best], seed)
+
+
+def view_of(
+    rows: npt.NDArray[Any], setting: Setting, now_s: float, price__g: Floats, tenants: Sequence[str],
+    partner_rates: PairRates | None = None,
+) -> RoundView:  # fmt: skip
+    """What a policy sees of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
+    tenant = tuple("" if code < 0 else tenants[code] for code in rows["tenant"].tolist()) if tenants else ()
+    return RoundView(
+        setting, now_s, rows["id"].copy(), rows["kind"].astype(np.int64), rows["num_gpu"].astype(np.int64),
+        rows["weight"].copy(), rows["submit_s"].copy(), rows["total"] - rows["run"], rows["deadline_s"].copy(),
+        price__g.copy(), tenant, partner_rates,
+    )  # fmt: skip
+
+
+def answer(plan: SharePlan, view: RoundView) -> Allocation | None:
+    """The policy's shares for these jobs as columns; PolicyError if they are none."""
+    found = plan.allocator.allocate(view)
+    if found is None:
+        return None
+    share = np.ascontiguousarray(found.share__rg, np.float64)
+    first, second = (np.ascontiguousarray(ids, np.int64) for ids in (found.first, found.second))
+    if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(view.price__g))):
+        raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
+    return Allocation(first, second, share, found.solver_s)

@@ -12,13 +12,10 @@ import numpy.typing as npt
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
 from fastsim.engine.rounds.driver import Driver
-from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.job_checks import runnable
+from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import GANG
-from fastsim.engine.shares.dialogue import answer, view_of
-from fastsim.engine.shares.plan import SharePlan
+from fastsim.engine.rounds.outcome import GANG, RoundOutcome
+from fastsim.engine.shares.plan import SharePlan, answer, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts

@@ -15,7 +15,7 @@ import polars as pl
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.run import OrderedOutcome, looped
 from fastsim.engine.rounds.driver import STOPS
-from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds

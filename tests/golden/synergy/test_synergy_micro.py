@@ -12,7 +12,7 @@ from fastsim.engine.orders.run import looped
 from fastsim.engine.orders.server_demands import ServerDemands, needs_on
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
-from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies import registry
 from fastsim.scenario.compat import switches_on

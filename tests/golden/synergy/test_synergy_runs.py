@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.orders.tables import gpu_demand_pct, turn_figures
+from fastsim.engine.orders.run import gpu_demand_pct, turn_figures
 from fastsim.simulation.rounds import PreparedRounds
 from tests.golden.synergy.synergy_runs import Recorded, held_by_round, recorded
 

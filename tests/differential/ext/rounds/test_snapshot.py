@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import GANG
+from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fastsim.engine.rounds.driver import nothing_runs
-from fastsim.engine.rounds.records import GANG
-from tests.unit.engine.shares.test_dialogue import rows
+from fastsim.engine.rounds.outcome import GANG
+from tests.unit.engine.shares.test_plan import rows
 
 
 def test_a_complaint_names_those_who_wait() -> None:

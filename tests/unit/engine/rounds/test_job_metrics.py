@@ -20,8 +20,7 @@ from fastsim.engine.rounds.job_metrics import (
     utilization_by_model,
 )  # fmt: skip
 from fastsim.engine.rounds.options import RoundOptions
-from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.rounds.records import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError
 from tests.views import setting

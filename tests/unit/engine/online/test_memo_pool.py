@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import fastsim as fs
-from fastsim.engine.online.frag_target import target
 from fastsim.engine.online.kernel_columns import ModelIds, typical_columns
-from fastsim.engine.online.memo_pool import memo_key
+from fastsim.engine.online.memo_pool import memo_key, target
 
 TYPICAL = fs.TypicalPods((1000, 4000), (500, 0), (1, 0), (("T4",), ()), (3, 2), (0.6, 0.4))
 MODELS = ("T4", "P100")
