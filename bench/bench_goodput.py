@@ -11,8 +11,7 @@ from bench.conftest import Timed
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, _fitted
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
-from fastsim.policies.deciders.sia_values import NONE, values
+from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from fastsim_ext.adaptive.fitness import evaluated
 from fastsim_ext.adaptive.genetic_operators import GeneticOperators

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 import fastsim as fs
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES
 
 POLICIES = (
     "fifo", "gandiva", "allox", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed",

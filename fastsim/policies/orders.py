@@ -122,7 +122,7 @@ class Order(RoundRule):
 
         chooser = None
         if self.mechanism == "opt":
-            from fastsim.policies.programs.point_chooser import PointChooser
+            from fastsim.policies.programs.opt_allocation import PointChooser
 
             chooser = PointChooser()
         return OrderPlan(

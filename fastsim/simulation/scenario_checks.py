@@ -37,7 +37,7 @@ def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
 
 def _check_deschedule(value: tuple[Any, ...]) -> None:
     for step in value:  # numpy is loaded for a step only
-        from fastsim.policies.deschedule_text import deschedule_from
+        from fastsim.policies.deschedule import deschedule_from
 
         deschedule_from(step)
 

@@ -271,7 +271,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     from fastsim.engine.online.closing_stages import Inflation
     from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.totals.pod_totals import prices_for
-    from fastsim.policies.deschedule_text import deschedule_from
+    from fastsim.policies.deschedule import deschedule_from
     from fastsim.telemetry.telemetry import telemetry_from
 
     return OnlineOptions(

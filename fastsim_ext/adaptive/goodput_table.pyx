@@ -1,6 +1,6 @@
 """How good each configuration would be for each of many jobs, as far as they know.
 
-The rules stand in `fastsim/policies/deciders/goodput_by_hand.py`, which does the same for one job without this module;
+The rules stand in `fastsim/policies/deciders/goodput_table.py`, which does the same for one job without this module;
 rows are in single precision, as there, and every operation is in its order.
 """
 

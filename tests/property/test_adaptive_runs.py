@@ -18,7 +18,7 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.pollux_decider import PolluxDecider
-from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
+from fastsim.policies.deciders.sia_variants import RigidSiaDecider
 from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 from tests.strategies import scenarios_per_run
 

@@ -20,8 +20,7 @@ from fastsim.experiments.reproduce.reproduction import (
     points,
     published_table,
 )
-from fastsim.policies.registry import parse
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES, parse
 from fastsim.scenario.scenario import Scenario
 
 POLICIES = ("fifo", "gandiva", "allox", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES
 
 CLUSTERS = ["25:0:0", "12:12:0", "16:8:0", "8:8:8"]
 """What the scripts run on unless they are told otherwise."""

@@ -113,7 +113,7 @@ def _refuse_mismatch(scenario: Scenario) -> None:
 
 
 def _original(name: Any, where: str) -> str:
-    from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+    from fastsim.policies.registry import ORIGINAL_NAMES
 
     if name not in ORIGINAL_NAMES:
         hint = suggestion(str(name), list(ORIGINAL_NAMES))

@@ -43,7 +43,7 @@ class Rotation(RoundRule):
 
     def _allocator(self) -> ShareAllocator:
         if self.shares == "max_sum_throughput":
-            from fastsim.policies.programs.max_sum import MaxSum
+            from fastsim.policies.programs.objectives import MaxSum
 
             return MaxSum("perf", "centered", per_cost=False, deadlines=False)
         if self.shares == "finish_time_fairness":

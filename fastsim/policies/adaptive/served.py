@@ -41,6 +41,6 @@ class Served(RoundRule):
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which jobs are served; nobody changes a batch size."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
-        from fastsim.policies.deciders.served_decider import ServedDecider
+        from fastsim.policies.deciders.fixed_size_decider import ServedDecider
 
         return AdaptivePlan(ServedDecider(setting, self.order, (self.first_h * HOUR_S,)), tuned=False)

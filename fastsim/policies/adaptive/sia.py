@@ -101,8 +101,7 @@ class Sia(RoundRule):
 
     def _decider(self, setting: AdaptiveSetting, tuned: bool) -> SiaDecider:
         from fastsim.policies.deciders.sia_decider import SiaDecider
-        from fastsim.policies.deciders.sia_rigid import RigidSiaDecider
-        from fastsim.policies.deciders.sia_variants import TypeBlindSiaDecider
+        from fastsim.policies.deciders.sia_variants import RigidSiaDecider, TypeBlindSiaDecider
 
         given = setting, self.power, self.unserved, self.project, tuned, self.ties
         if self.solver == "cbc":

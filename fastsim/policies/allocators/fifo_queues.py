@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
-from fastsim.policies.allocators.draws import kept_draws, restored_draws
-from fastsim.policies.allocators.rows import singles_and_pairs
+from fastsim.policies.allocators.equal_shares import singles_and_pairs
+from fastsim.policies.allocators.partners import kept_draws, restored_draws
 
 WORTH_JOINING = 1.5
 """Two jobs join if together they do more than this many times what one of them does alone."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
-from fastsim.policies.allocators.draws import kept_draws, restored_draws
-from fastsim.policies.allocators.equal_shares import part_of_cluster
-from fastsim.policies.allocators.rows import singles_and_pairs
+from fastsim.policies.allocators.equal_shares import part_of_cluster, singles_and_pairs
 
 WORTH_STAYING = 1.0
 """A pair whose normalised rates, summed over its jobs and all models, are below this is given up."""
-
 Pair = tuple[int, int]
 
 
@@ -88,3 +85,17 @@ def _equal_parts(view: RoundView, pairs: list[Pair]) -> Allocation:
     share__jg = part__jg.copy()
     share__jg[members.ravel()] = 0.0
     return singles_and_pairs(view.job_id, share__jg, pairs, part__jg[members[:, 0]])
+
+
+def kept_draws(stream: Random) -> list[Any]:
+    """Where the stream stands."""
+    version, words, spare = stream.getstate()
+    return [version, list(words), spare]
+
+
+def restored_draws(kept: Sequence[Any]) -> Random:
+    """A stream that goes on from there."""
+    version, words, spare = kept
+    stream = Random()
+    stream.setstate((version, tuple(words), spare))
+    return stream

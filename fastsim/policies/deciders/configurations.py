@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,10 +10,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, PolicyError
 
 Ints = npt.NDArray[np.int64]
-
 MOST_GPUS = 64
 """No job gets more GPUs than this."""
 
@@ -88,3 +87,39 @@ def _sizes(group: NodeGroup, most_gpus: int) -> Iterator[tuple[int, int]]:
     for nodes in range(1, most_nodes + 1):
         if nodes == 1 or nodes * group.gpus_per_node <= most_gpus:
             yield nodes, nodes * group.gpus_per_node
+
+
+def placed(sizes: Sequence[int], free: Sequence[int]) -> list[list[int]]:
+    """For each job the node of each of its GPUs, given the free GPUs of each node; jobs of one size keep their order.
+
+    A job takes nodes that are free as a whole, as many as it fills, and the rest wherever the next free GPUs are. Each
+    search goes on where the last one ended.
+    """
+    left, count = list(free), len(free)
+    if sum(sizes) > sum(left):
+        raise PolicyError("placement", f"{sum(sizes)} GPUs asked for", f"at most the {sum(left)} free ones")
+    whole = max(left, default=0)
+    found: list[list[int]] = [[] for _ in sizes]
+    at = 0
+    for job in sorted(range(len(sizes)), key=lambda job: -sizes[job]):
+        nodes, at = _whole_nodes(left, sizes[job] // whole if whole else 0, whole, at)
+        found[job] = [node for node in nodes for _ in range(whole)]
+        while len(found[job]) < sizes[job]:
+            taken = min(left[at], sizes[job] - len(found[job]))
+            found[job] += [at] * taken
+            left[at] -= taken
+            at = (at + 1) % count
+    return found
+
+
+def _whole_nodes(left: list[int], wanted: int, whole: int, at: int) -> tuple[list[int], int]:
+    """So many free nodes from ``at`` on, fewer if there are not as many; and where the search ended."""
+    nodes: list[int] = []
+    for _ in range(len(left)):
+        if len(nodes) == wanted:
+            break
+        if left[at] == whole:
+            nodes.append(at)
+            left[at] = 0
+        at = (at + 1) % len(left)
+    return nodes, at

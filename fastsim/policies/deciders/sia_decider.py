@@ -13,11 +13,20 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.step_times import packed
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
 from fastsim.policies.deciders.goodput_table import GoodputTable
-from fastsim.policies.deciders.node_placement import placed
-from fastsim.policies.deciders.sia_program import SiaChoices, SiaInstance, best_choices
-from fastsim.policies.deciders.sia_values import NONE, Flags, Floats, Ints, keeping, only_former, values
+from fastsim.policies.deciders.sia_program import (
+    NONE,
+    Flags,
+    Floats,
+    Ints,
+    SiaChoices,
+    SiaInstance,
+    best_choices,
+    keeping,
+    only_former,
+    values,
+)
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 
 STAYING = 1e-6

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.policies.deciders.sia_program import SiaChoices, SiaInstance, objective_of
-from fastsim.policies.deciders.sia_values import NONE, Floats, Ints
+from fastsim.policies.deciders.sia_program import NONE, Floats, Ints, SiaChoices, SiaInstance, objective_of
 from fastsim.policies.solvers.cbc import CbcSolver, FreeProgram
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
 from fastsim.errors import PolicyError
-from fastsim.policies.monitored.policy_text import spelled
+from fastsim.policies.monitored.knots import spelled
 from fastsim.policies.registry import about, policy
 
 

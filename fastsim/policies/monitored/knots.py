@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, fields
+from heapq import heappop, heappush
+from typing import Any, ClassVar, NamedTuple
 
 from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
+from fastsim.errors import PolicyError
 from fastsim.policies.monitored.admission import OUTCOMES, Admission, Admitted
-from fastsim.policies.monitored.declared_memory import Charges
-from fastsim.policies.monitored.policy_text import spelled
-from fastsim.policies.monitored.request_queue import RequestQueue
-from fastsim.policies.monitored.scheduler_latency import Pace
 from fastsim.policies.registry import about, policy
 
 KUBE_KNOTS = """@inproceedings{thinakaran2019kubeknots,
@@ -22,6 +20,8 @@ KUBE_KNOTS = """@inproceedings{thinakaran2019kubeknots,
   booktitle = {IEEE CLUSTER},
   year = {2019}
 }"""
+FAILING_BINDS = (8,)
+"""Attempts to bind, of the first 31, for which the random priority is 0, so that no node is found, in every log."""
 
 
 class Found(NamedTuple):
@@ -185,3 +185,122 @@ class Knots:
 
     def __str__(self) -> str:
         return spelled(self)
+
+
+class Charges:
+    """MiB that nobody has declared: `capacity_mib` less what every running pod declares, whatever admitted it.
+
+    It may be negative. With ``one_release`` at most one pod is let go each time one looks, the oldest that is over.
+    """
+
+    def __init__(self, capacity_mib: int = 32_510, one_release: bool = False) -> None:
+        self.available_mib = capacity_mib
+        self.one_release = one_release
+        self._running: dict[Hashable, int] = {}
+
+    @property
+    def running(self) -> list[Hashable]:
+        """Pods that are charged, in the order of placement."""
+        return list(self._running)
+
+    def place(self, pod: Hashable, request_mib: int) -> None:
+        """Charge a pod."""
+        self.available_mib -= request_mib
+        self._running[pod] = request_mib
+
+    def release(self, over: Callable[[Hashable], bool]) -> list[Hashable]:
+        """Let go of pods that are over; those that were let go."""
+        gone = [pod for pod in self._running if over(pod)]
+        if self.one_release:
+            gone = gone[:1]
+        for pod in gone:
+            self.available_mib += self._running.pop(pod)
+        return gone
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A pass over the queue takes `pass_s`, and a placement makes the scheduler sleep for `placed_s` more.
+
+    With ``api_pace`` every running pod is looked up with a request of its own, of which `requests_per_s` are allowed,
+    so that a pass with many of them takes longer. With ``zero_draw`` the attempts of `FAILING_BINDS` fail.
+    """
+
+    pass_s: float = 0.5
+    placed_s: float = 5.0
+    requests_per_s: float = 5.0
+    api_pace: bool = False
+    zero_draw: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("pass_s", "placed_s"):
+            if not getattr(self, name) >= 0:
+                raise PolicyError(f"pace.{name}", getattr(self, name), "0 s or more")
+        if not self.requests_per_s > 0:
+            raise PolicyError("pace.requests_per_s", self.requests_per_s, "more than 0")
+
+    def pass_length_s(self, running: int) -> float:
+        """Seconds of a pass while so many pods run."""
+        return max(self.pass_s, running / self.requests_per_s) if self.api_pace else self.pass_s
+
+    def binds(self, attempt: int) -> bool:
+        """Whether the `attempt`-th binding of a run, from 1, finds its node."""
+        return not (self.zero_draw and attempt in FAILING_BINDS)
+
+
+class RequestQueue:
+    """Waiting pods by declared MiB, largest first; equal requests keep the order in which they first came.
+
+    With ``heap_ties`` equal requests leave as they lie in a binary heap without regard to age: of n that came one after
+    another first the oldest leaves and then the youngest, the second youngest, and so on.
+    """
+
+    def __init__(self, heap_ties: bool = False) -> None:
+        self.heap_ties = heap_ties
+        self._heap: list[tuple[int, Hashable]] = []
+        self._ordered: list[tuple[int, int, Hashable]] = []
+        self._came: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._heap) + len(self._ordered)
+
+    def push(self, pod: Hashable, request_mib: int) -> None:
+        """A pod comes, or comes back."""
+        if not self.heap_ties:
+            heappush(self._ordered, (-request_mib, self._came.setdefault(pod, len(self._came)), pod))
+            return
+        heap, place = self._heap, len(self._heap)
+        heap.append((request_mib, pod))
+        while place and heap[place][0] > heap[above := (place - 1) // 2][0]:
+            heap[place], heap[above] = heap[above], heap[place]
+            place = above
+
+    def pop(self) -> Hashable:
+        """The pod whose turn it is, which leaves; IndexError if none waits."""
+        if not self.heap_ties:
+            return heappop(self._ordered)[2]
+        heap = self._heap
+        if not heap:
+            raise IndexError("no pod waits")
+        heap[0], heap[-1] = heap[-1], heap[0]
+        _, pod = heap.pop()
+        self._sink()
+        return pod
+
+    def _sink(self) -> None:
+        """The root goes down until no child is larger; of two that are, the left one unless the right is larger."""
+        heap, place = self._heap, 0
+        while (child := 2 * place + 1) < len(heap):
+            if child + 1 < len(heap) and heap[child + 1][0] > heap[child][0]:
+                child += 1
+            if heap[child][0] <= heap[place][0]:
+                return
+            heap[place], heap[child] = heap[child], heap[place]
+            place = child
+
+
+def spelled(policy: Any) -> str:
+    """The name, and the parameters that are not as they are by default."""
+    given = [f"{item.name}={getattr(policy, item.name)}" for item in fields(policy)
+             if getattr(policy, item.name) != item.default]  # fmt: skip
+    return f"{policy.policy_name}({', '.join(given)})" if given else str(policy.policy_name)

@@ -15,8 +15,7 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.job_classes import Groups
-from fastsim.policies.programs.min_duration import job_groups
-from fastsim.policies.programs.objectives import Stateless, level_program
+from fastsim.policies.programs.objectives import Stateless, job_groups, level_program
 from fastsim.policies.programs.share_program import Shares, inverse, isolated_rate
 from fastsim.policies.solvers.highs import Solution
 

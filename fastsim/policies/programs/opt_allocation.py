@@ -9,7 +9,7 @@ Then a linear program spreads the jobs over equal servers; its corners split few
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -143,3 +143,19 @@ def _parts(jobs__sc: Floats, count__c: Sequence[int]) -> Spread:
         first += count
     columns = list(zip(*rows, strict=True))
     return Spread(np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2]))
+
+
+class PointChooser:
+    """Asks HiGHS for the best points."""
+
+    def __init__(self) -> None:
+        self.solver = Solver("vertex")
+
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds spent in a solver so far."""
+        return self.solver.spent_s
+
+    def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[Any]:
+        """What ``count__k[k]`` jobs of each kind get on so many equal servers; by kind, the fastest first."""
+        return best_points(demands, count__k, servers, self.solver)[1]

@@ -34,7 +34,7 @@ class MaxSumThroughput(RoundRule):
     def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
         from fastsim.engine.shares.plan import SharePlan
-        from fastsim.policies.programs.max_sum import MaxSum
+        from fastsim.policies.programs.objectives import MaxSum
 
         allocator = MaxSum(self.mode, self.solution, self.per_cost, self.deadlines)
         return SharePlan(allocator, self.mode == "packed", prompt=self.deadlines)

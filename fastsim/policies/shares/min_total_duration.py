@@ -32,6 +32,6 @@ class MinTotalDuration(ShareRule):
     def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
         from fastsim.engine.shares.plan import SharePlan
-        from fastsim.policies.programs.min_duration import MinDuration
+        from fastsim.policies.programs.objectives import MinDuration
 
         return SharePlan(MinDuration(self.mode, self.solution, self.search), self.mode == "packed", self.visit)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import SolverError
-from fastsim.policies.solvers.integer_program import FIRST_REACH, WholeProgram, WholeSolver
+from fastsim.policies.solvers.highs import FIRST_REACH, WholeProgram, WholeSolver
 from fastsim_ext.solvers.knapsack import MOST, Knapsack
 
 Floats = npt.NDArray[np.float64]

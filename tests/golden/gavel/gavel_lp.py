@@ -20,7 +20,7 @@ from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
 from fastsim.policies import registry
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES
 from tests.conftest import SHARED
 
 GAVEL = SHARED / "golden/gavel"

@@ -20,7 +20,7 @@ from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES
 from fastsim.scenario.prices import CLOUDS, Prices
 from fastsim.workload import Workload
 from tests.golden.gavel import gavel

@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.engine.shares.plan import ShareAllocator
 from fastsim.policies import registry
-from fastsim.policies.shares.gavel_names import ORIGINAL_NAMES
+from fastsim.policies.registry import ORIGINAL_NAMES
 from tests.golden.gavel.gavel_calls import Call, all_calls, answered, golden_setting, recorded_runs, sampled_calls
 
 FAMILIES = {"allox", "fifo", "gandiva", "isolated", "proportional"}

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.geometric_mean import Discounted
-from fastsim.policies.programs.min_duration import bisected_s
+from fastsim.policies.programs.objectives import bisected_s
 from fastsim.policies.shares.water_filling import WaterFillingFairness
 from tests.golden.gavel.gavel_lp import (
     GAVEL,

@@ -10,9 +10,7 @@ import polars as pl
 import pytest
 
 from fastsim.policies.monitored.admission import OUTCOMES, Admission
-from fastsim.policies.monitored.declared_memory import Charges
-from fastsim.policies.monitored.request_queue import RequestQueue
-from fastsim.policies.monitored.scheduler_latency import Pace
+from fastsim.policies.monitored.knots import Charges, Pace, RequestQueue
 from fastsim.workload.generators.detectors import LARGEST_GB, LARGEST_MIB, declared, gaps_s, slots
 from tests.golden.k8s_gpu import kubernetes
 

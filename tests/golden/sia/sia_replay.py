@@ -18,8 +18,8 @@ from fastsim.performance.applications.step_times import Placement
 from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.goodput_by_hand import KnownGoodput, goodput_row, grown_replicas
-from fastsim.policies.deciders.sia_values import Singles, keeping
+from fastsim.policies.deciders.goodput_table import KnownGoodput, goodput_row, grown_replicas
+from fastsim.policies.deciders.sia_program import Singles, keeping
 from tests.golden.sia.sia import SIA, golden_applications, recorded
 
 ROUND_S = 60

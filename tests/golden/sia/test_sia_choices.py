@@ -20,8 +20,7 @@ from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, Adaptive
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
-from fastsim.policies.deciders.sia_program import SiaInstance, best_choices, objective_of
-from fastsim.policies.deciders.sia_values import NONE
+from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, objective_of
 from fastsim.simulation.adaptive import groups_of, setting_told
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications

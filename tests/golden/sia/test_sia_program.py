@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup
-from fastsim.policies.deciders.node_placement import placed
-from fastsim.policies.deciders.sia_program import SiaInstance, best_choices, objective_of
-from fastsim.policies.deciders.sia_values import NONE, Ints, only_former, values
+from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
+from fastsim.policies.deciders.sia_program import (
+    NONE,
+    Ints,
+    SiaInstance,
+    best_choices,
+    objective_of,
+    only_former,
+    values,
+)
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.golden.sia.sia import lines
 

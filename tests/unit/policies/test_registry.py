@@ -13,10 +13,9 @@ import pytest
 import fastsim.policies
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
+from fastsim.policies.registry import ORIGINAL_NAMES
 
 BUILT_IN = ["best_fit", "dot_product", "fgd", "gpu_clustering", "gpu_packing", "pwr", "python", "random", "simon"]
-
-
 ROUNDS = [
     "finish_time_fairness", "max_min_fairness", "max_min_fairness_water_filling", "max_sum_throughput",
     "min_total_duration", "strategy_proof",
@@ -201,3 +200,20 @@ def test_a_policy_of_ones_own_cannot_take_a_name_that_is_not_loaded_yet() -> Non
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "PolicyError: policy 'gandiva': found a second class" in done.stderr
+
+
+def known(text: str) -> bool:
+    """Whether the policy of a text is registered."""
+    return text.partition("(")[0] in registry.names()
+
+
+@pytest.mark.parametrize("name", [name for name, text in ORIGINAL_NAMES.items() if known(text)])
+def test_a_name_is_a_round_policy(name: str) -> None:
+    policy = registry.parse(ORIGINAL_NAMES[name])
+    assert registry.describe(ORIGINAL_NAMES[name].partition("(")[0]).socket == "rounds"
+    assert registry.parse(str(policy)) == policy
+
+
+def test_no_two_names_mean_the_same() -> None:
+    made = [str(registry.parse(text)) for text in ORIGINAL_NAMES.values() if known(text)]
+    assert len(set(made)) == len(made) > 0

@@ -14,7 +14,7 @@ from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.goodput_table import GoodputTable
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.policies.deciders.sia_values import Singles
+from fastsim.policies.deciders.sia_program import Singles
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.reference.rounds.adaptive_rounds import played_by_hand
 from tests.strategies import scenarios_per_run

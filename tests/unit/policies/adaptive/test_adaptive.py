@@ -11,7 +11,7 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView, Pla
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
 from fastsim.policies.adaptive.served import ORDERS, Served
-from fastsim.policies.deciders.served_decider import ServedDecider
+from fastsim.policies.deciders.fixed_size_decider import ServedDecider
 from tests.adaptive import APPS, adaptive_setting, told_of
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
-from fastsim.engine.shares.plan import RoundView
-from fastsim.policies.allocators.equal_shares import IsolatedShares, ProportionalShares, part_of_cluster
+from fastsim.engine.shares.plan import ALONE, RoundView
+from fastsim.policies.allocators.equal_shares import (
+    IsolatedShares,
+    ProportionalShares,
+    part_of_cluster,
+    singles_and_pairs,
+)
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 
@@ -58,3 +64,15 @@ def test_isolated_shares_fit_in_the_cluster(views: list[RoundView]) -> None:
         assert all(used <= gpus + 1e-9 for used, gpus in zip(gpus_used(found, seen), seen.setting.gpus__g, strict=True))
     assert_resumes(IsolatedShares, views, len(views) // 2)
     assert_resumes(ProportionalShares, views, len(views) // 2)
+
+
+def test_pairs_follow_the_singles_by_the_ids_of_their_jobs() -> None:
+    job_id, alone = np.array([3, 5, 8, 9]), np.arange(4.0)[:, None] / 10
+    found = singles_and_pairs(job_id, alone, [(3, 1), (0, 2)], np.array([[0.7], [0.8]]))
+    assert found.first.tolist() == [3, 5, 8, 9, 3, 5]
+    assert found.second.tolist() == [ALONE] * 4 + [8, 9]
+    assert found.share__rg[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.8, 0.7]
+
+
+def test_without_pairs() -> None:
+    assert singles_and_pairs(np.array([3]), np.ones((1, 2)), [], np.zeros((0, 2))).second.tolist() == [ALONE]

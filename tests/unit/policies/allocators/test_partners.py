@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import RoundView
-from fastsim.policies.allocators.partners import DrawnPartners, normalised_rate
+from fastsim.policies.allocators.partners import DrawnPartners, kept_draws, normalised_rate, restored_draws
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 
@@ -66,3 +69,11 @@ def test_shares_fit_in_the_cluster_and_survive_a_resume(views: list[RoundView], 
         # Sums of up to twenty quotients.
         assert all(used <= gpus + 1e-9 for used, gpus in zip(gpus_used(found, seen), seen.setting.gpus__g, strict=True))
     assert_resumes(lambda: DrawnPartners(2), views, cut)
+
+
+def test_the_next_draws_are_the_same() -> None:
+    stream = Random(5)
+    stream.gauss(0, 1)  # leaves a spare number behind
+    again = restored_draws(json.loads(json.dumps(kept_draws(stream))))
+    assert [again.random(), again.gauss(0, 1)] == [stream.random(), stream.gauss(0, 1)]
+    assert again.sample(range(100), 2) == stream.sample(range(100), 2)

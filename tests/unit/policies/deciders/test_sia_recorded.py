@@ -16,9 +16,8 @@ from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
 from fastsim.errors import PolicyError
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.policies.deciders.sia_program import SiaInstance, best_choices
+from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices
 from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider, recorded_choices, recorded_program
-from fastsim.policies.deciders.sia_values import NONE
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.adaptive import adaptive_setting, random_jobs, told_of
 from tests.needs import needs

@@ -6,10 +6,12 @@ import math
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fastsim.engine.monitored.plan import Binding
 from fastsim.errors import PolicyError
-from fastsim.policies.monitored.knots import Knots, KnotsScheduler
+from fastsim.policies.monitored.knots import Charges, Knots, KnotsScheduler, Pace, RequestQueue
 from fastsim.policies.registry import describe, parse
 
 
@@ -118,3 +120,70 @@ def test_as_a_policy() -> None:
     assert describe("monitored").socket == "monitored"
     with pytest.raises(PolicyError, match="percentile"):
         parse("monitored(percentile=2)")
+
+
+@pytest.mark.parametrize(("one_release", "first"), [(False, ["a", "c"]), (True, ["a"])])
+def test_pods_are_charged_and_let_go(one_release: bool, first: list[str]) -> None:
+    charges = Charges(100, one_release)
+    for pod, request_mib in (("a", 60), ("b", 30), ("c", 50)):
+        charges.place(pod, request_mib)
+    assert (charges.available_mib, charges.running) == (-40, ["a", "b", "c"])
+    assert charges.release(lambda pod: pod != "b") == first
+    assert charges.release(lambda pod: pod != "b") == (["c"] if one_release else [])
+    assert (charges.available_mib, charges.running) == (70, ["b"])
+    assert charges.release(lambda pod: False) == []
+
+
+def test_passes_are_longer_where_every_pod_is_looked_up() -> None:
+    assert [Pace().pass_length_s(running) for running in (0, 8)] == [0.5, 0.5]
+    assert [Pace(api_pace=True).pass_length_s(running) for running in (0, 2, 3, 8)] == [0.5, 0.5, 0.6, 1.6]
+
+
+def test_bindings_fail_only_if_asked_for() -> None:
+    assert all(Pace().binds(attempt) for attempt in range(1, 32))
+    assert sum(not Pace(zero_draw=True).binds(attempt) for attempt in range(1, 32)) == 1
+
+
+@pytest.mark.parametrize("options", [{"pass_s": -1.0}, {"placed_s": float("nan")}, {"requests_per_s": 0.0}])
+def test_bad_paces_are_named(options: dict[str, float]) -> None:
+    with pytest.raises(PolicyError, match=f"pace.{next(iter(options))}"):
+        Pace(**options)  # type: ignore[arg-type]
+
+
+def order(sizes: list[int], heap_ties: bool) -> list[object]:
+    queue = RequestQueue(heap_ties)
+    for pod, size in enumerate(sizes):
+        queue.push(pod, size)
+    return [queue.pop() for _ in range(len(queue))]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [([1] * 3, [0, 2, 1]), ([1] * 5, [0, 4, 3, 2, 1]), ([5, 9, 5, 9, 7, 5, 9], [1, 3, 6, 4, 0, 5, 2])],
+)
+def test_equals_leave_as_they_lie_in_the_heap(sizes: list[int], expected: list[int]) -> None:
+    assert order(sizes, True) == expected
+
+
+@given(st.lists(st.integers(0, 4)))
+def test_the_largest_leaves_first_and_of_equals_the_oldest(sizes: list[int]) -> None:
+    assert order(sizes, False) == sorted(range(len(sizes)), key=lambda pod: (-sizes[pod], pod))
+    heaped = order(sizes, True)
+    assert sorted(heaped) == list(range(len(sizes)))  # type: ignore[type-var]
+    assert [sizes[pod] for pod in heaped] == sorted(sizes, reverse=True)  # type: ignore[call-overload]
+
+
+def test_who_comes_back_keeps_its_age() -> None:
+    queue = RequestQueue()
+    for pod in "ab":
+        queue.push(pod, 1)
+    assert queue.pop() == "a"
+    queue.push("c", 1)
+    queue.push("a", 1)
+    assert [queue.pop() for _ in range(3)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("heap_ties", [False, True])
+def test_nobody_waits(heap_ties: bool) -> None:
+    with pytest.raises(IndexError):
+        RequestQueue(heap_ties).pop()

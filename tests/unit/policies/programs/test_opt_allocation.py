@@ -13,7 +13,7 @@ from fastsim.cluster.server import Server
 from fastsim.errors import InputError, SolverError
 from fastsim.performance.sensitivity import Demands, Sensitivity
 from fastsim.performance.sensitivity_table import Grid, Profile
-from fastsim.policies.programs.opt_allocation import Choice, best_points, spread, useful_points
+from fastsim.policies.programs.opt_allocation import Choice, PointChooser, best_points, spread, useful_points
 from fastsim.policies.solvers.highs import Solver
 
 SERVER = Server(2, 6, 20)
@@ -74,3 +74,14 @@ def test_a_job_is_split_where_no_server_has_all_of_it() -> None:
     assert np.bincount(stands.server, 4 * stands.share[:]).tolist() == pytest.approx([6, 6])
     with pytest.raises(SolverError, match="servers of all jobs"):
         spread([Choice(0, 1, 4, 4.0, 1.0, 1.0)], SERVER, 2, Solver())
+
+
+def test_it_answers_with_the_best_points() -> None:
+    kinds = (("alexnet", 1), ("gnmt", 1), ("m5", 2))
+    demands = Sensitivity.default().demands(kinds, Server(8, 24, 500, 500))
+    chooser = PointChooser()
+    parts = chooser.parts(demands, [4, 3, 1], 1)
+    best, _ = best_points(demands, [4, 3, 1], 1, Solver("vertex"))
+    assert sum(part.jobs for part in parts) == 8
+    assert sum(part.jobs * part.speedup for part in parts) == pytest.approx(best, rel=1e-12)
+    assert chooser.solver_s > 0

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import Allocation, RoundView
 from fastsim.policies.programs.finish_time import FinishTime
-from fastsim.policies.programs.min_duration import job_groups
-from fastsim.policies.programs.objectives import level_program
+from fastsim.policies.programs.objectives import job_groups, level_program
 from fastsim.policies.programs.share_program import Shares, isolated_rate
 from fastsim.policies.shares.finish_time_fairness import FinishTimeFairness
 from fastsim.policies.solvers.highs import Solver

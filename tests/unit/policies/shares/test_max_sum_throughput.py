@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fastsim.engine.shares.plan import Allocation, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
-from fastsim.policies.programs import max_sum
-from fastsim.policies.programs.max_sum import MaxSum, needed_rate
+from fastsim.policies.programs import objectives
+from fastsim.policies.programs.objectives import MaxSum, needed_rate
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 
@@ -87,7 +87,7 @@ def test_shares_are_feasible_and_deadlines_kept(seen: RoundView, mode: str, solu
 def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, deadlines: bool) -> None:
     found = MaxSum(mode, "vertex", False, deadlines).allocate(seen)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(max_sum, "alike", lambda *columns: np.arange(len(columns[0])))
+        patch.setattr(objectives, "alike", lambda *columns: np.arange(len(columns[0])))
         apart = MaxSum(mode, "vertex", False, deadlines).allocate(seen)
     assert found is not None and apart is not None
     # Both are corners of exact programs.

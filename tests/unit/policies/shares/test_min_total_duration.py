@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import Allocation, RoundView
-from fastsim.policies.programs.min_duration import MinDuration, bisected_s
+from fastsim.policies.programs.objectives import MinDuration, bisected_s
 from fastsim.policies.shares.min_total_duration import MinTotalDuration
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 
