@@ -136,7 +136,7 @@ def stats(
     correction for the number of comparisons (Holm).
     """
     from fastsim.experiments.statistics import winners
-    from fastsim.experiments.sweep.table import sweep_table, winners_text
+    from fastsim.experiments.sweep.run import sweep_table, winners_text
     from fastsim.reports import text_tables
 
     rows, axes = sweep_table(folder)

@@ -36,7 +36,7 @@ def report(
     of every chart, with the range of the seeds.
     """
     from fastsim.reports import report as reporting
-    from fastsim.reports.table import table_markdown
+    from fastsim.reports.report import table_markdown
 
     runs = reporting.loaded_runs(folders)
     made = reporting.report(runs, names or None, window=_window(window), charts=charts)

@@ -27,7 +27,7 @@ from fastsim.foundation.http import Answer, Reply, Request, json_reply
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.engine_choice import is_round_policy
+from fastsim.simulation.scenario_checks import is_round_policy
 from fastsim.simulation.simulate import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 from fastsim.workload.typical_pods import TypicalPods

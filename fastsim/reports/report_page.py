@@ -14,9 +14,8 @@ from fastsim.reports.vega import styles
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
-    from fastsim.reports.report import Report
+    from fastsim.reports.report import Report, Table
     from fastsim.reports.report_charts import Figure
-    from fastsim.reports.table import Table
 
 SHOWN = 12
 """Lines that are drawn at first; further ones are a click away."""

@@ -16,11 +16,12 @@ from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, 
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
-from fastsim.simulation import pair_rate_beliefs
 from fastsim.simulation.binding_columns import check_entities, checked_columns
-from fastsim.simulation.engine_choice import refuse_begin, refuse_options_of_shares
+from fastsim.simulation.scenario_checks import refuse_begin, refuse_options_of_shares
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
@@ -67,7 +68,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     oracle = round_texts.rates_from(sensitivity or scenario.rates, workload, models)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
-    plan = pair_rate_beliefs.with_estimates(plan, setting, scenario)
+    plan = with_estimates(plan, setting, scenario)
     needs, requests = None, None
     if isinstance(plan, OrderPlan):
         refuse_options_of_shares(scenario)
@@ -249,3 +250,25 @@ def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
         "rates": {"name": made.setting.oracle.name, "kinds": len(made.setting.oracle.kinds)},
         "typical_pods": len(made.typical.count), **provenance_of_build(),
     }  # fmt: skip
+
+
+def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
+    """The plan with the estimates that the scenario asks for; ScenarioError if no jobs share GPUs in it."""
+    asked = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
+    wrong = next((name for name, given in asked.items() if given), None)
+    if wrong is None:
+        return plan
+    if not plan.pairs:
+        expected = f"nothing: policy {scenario.policy} lets no jobs share GPUs"
+        raise ScenarioError(wrong, repr(getattr(scenario, wrong)), expected)
+    single = {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
+    references = len(single) if scenario.references is None else scenario.references
+    if references > len(single):
+        expected = f"at most {len(single)}, the workloads with rates on 1 GPU"
+        raise ScenarioError("references", references, expected)
+    # Draws count Gavel's job types in their own order, so that a seed means there and here the same.
+    workloads = tuple(JOB_NAMES) if single == set(JOB_NAMES) else ()
+    column_bug = "estimator_column_bug" in switches_on(scenario.compat)
+    estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
+    assert isinstance(plan, SharePlan)
+    return dataclasses.replace(plan, beliefs=estimator.begin(setting))

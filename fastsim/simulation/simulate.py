@@ -19,11 +19,11 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import regime_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
-from fastsim.simulation.engine_choice import is_monitored_policy, is_round_policy, refuse_foreign_fields
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.simulation.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
+from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy, refuse_foreign_fields
 from fastsim.workload import texts
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.policies import registry
 from fastsim.policies.orders import Order
 from fastsim.simulation.adaptive import is_adaptive
-from fastsim.simulation.engine_choice import is_monitored_policy, is_round_policy
+from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 from fastsim.simulation.simulate import run
 from fastsim.workload import texts
 from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run

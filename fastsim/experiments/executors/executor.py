@@ -225,7 +225,7 @@ def executor_on(
 
         return RayTasks(workers, address)
     if place == "dask":
-        from fastsim.experiments.executors.dask import DaskTasks
+        from fastsim.experiments.executors.distributed import DaskTasks
 
         return DaskTasks(workers, address)
     if address is not None:

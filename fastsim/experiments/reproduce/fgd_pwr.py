@@ -13,8 +13,9 @@ import polars as pl
 from fastsim.errors import ScenarioError
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.reproduce.fgd_protocol import is_recorded, trace_names
-from fastsim.experiments.reproduce.placement_curves import GRID_STEP, LAST_PCT, power_saving_pct
 from fastsim.experiments.reproduce.placement_figures import (
+    GRID_STEP,
+    LAST_PCT,
     LIMITS,
     MIXES,
     POLICIES,
@@ -22,6 +23,7 @@ from fastsim.experiments.reproduce.placement_figures import (
     Run,
     largest,
     played,
+    power_saving_pct,
     published,
     tasks,
 )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime, executor_on
-from fastsim.experiments.sweep.longest_first import LongestFirst
+from fastsim.experiments.sweep.scenario_builder import effort
 from fastsim.experiments.sweep.store import Store, store_at
 from fastsim.foundation import interrupts
 from fastsim.foundation.object_cache import OBJECTS
@@ -226,3 +228,82 @@ def table_of(runs: Sequence[Run], store: Store) -> pl.DataFrame | None:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float | bool) or value is None
+
+
+class _Alike:
+    """Runs of one policy under one load, the largest first."""
+
+    def __init__(self, load: float) -> None:
+        self.load = load
+        self.waiting: deque[tuple[float, int]] = deque()
+        self.begun = False
+        self.least_s = math.inf
+        """Seconds for each unit of effort: the least seen, because others include the start of a worker."""
+
+    def urgency(self) -> tuple[bool, float, float, float, int]:
+        """Larger is earlier; the last part is the place among equals."""
+        size, position = self.waiting[0]
+        return not self.begun, self.least_s * size, size, self.load, -position
+
+
+class LongestFirst(Iterator[int]):
+    """Places of runs in a list, each when there is room for it; ``order`` are those that were asked for so far."""
+
+    def __init__(self, scenarios: Sequence[Scenario], clock_s: Callable[[], float] = time.monotonic) -> None:
+        self.order: list[int] = []
+        self._clock_s = clock_s
+        self._kinds: list[_Alike] = []
+        self._sizes: list[float] = []
+        self._began_s: dict[int, float] = {}
+        found: dict[tuple[str, float], _Alike] = {}
+        for scenario in scenarios:
+            size, load = effort(scenario)
+            self._kinds.append(found.setdefault((str(scenario.policy), load), _Alike(load)))
+            self._sizes.append(max(size, 1.0))
+        for position in sorted(range(len(scenarios)), key=lambda position: -self._sizes[position]):
+            self._kinds[position].waiting.append((self._sizes[position], position))
+        self._left = list(found.values())
+
+    def __next__(self) -> int:
+        if not self._left:
+            raise StopIteration
+        kind = max(self._left, key=_Alike.urgency)
+        kind.begun = True
+        _, position = kind.waiting.popleft()
+        if not kind.waiting:
+            self._left.remove(kind)
+        self._began_s[position] = self._clock_s()
+        self.order.append(position)
+        return position
+
+    def note_end(self, position: int) -> None:
+        """This run is complete now."""
+        took_s = self._clock_s() - self._began_s.pop(position)
+        kind = self._kinds[position]
+        kind.least_s = min(kind.least_s, took_s / self._sizes[position])
+
+
+class SweepTable(NamedTuple):
+    """A row for each run, and the keys that the runs differ in."""
+
+    rows: pl.DataFrame
+    axes: tuple[str, ...]
+
+
+def sweep_table(place: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> SweepTable:
+    """The table in the folder or at the URL of a sweep that has come to an end."""
+    store = store_at(place, options)
+    plan, rows = store.text(PLAN), store.whole(TABLE)
+    if plan is None or rows is None:
+        raise ResultError(f"{place}: found no {TABLE}, expected the folder of a sweep that has come to an end")
+    return SweepTable(rows, tuple(json.loads(plan)["axes"]))
+
+
+def winners_text(found: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:
+    """A table of winners for the terminal; ``keys`` are the columns that name a row."""
+    from fastsim.reports.text_tables import text_table
+
+    columns = [(name, name.replace("_", " ")) for name in keys]
+    columns += [("n", "runs"), ("mean", f"mean\n{metric}"), ("low", "from"), ("high", "to")]
+    columns += [("difference", "to the\nbest"), ("p_value", "p"), ("verdict", "verdict")]
+    return text_table(found, columns, left=(*keys, "verdict"))

@@ -92,7 +92,7 @@ def _policy(text: str) -> Any:
 def _refuse_mismatch(scenario: Scenario) -> None:
     """Refuse options that the engine of this policy would have to ignore."""
     from fastsim.simulation.adaptive import is_adaptive, refuse_options
-    from fastsim.simulation.engine_choice import (
+    from fastsim.simulation.scenario_checks import (
         is_ordered_policy,
         is_round_policy,
         refuse_begin,

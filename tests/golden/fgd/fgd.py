@@ -22,7 +22,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
-from fastsim.experiments.reproduce.placement_curves import discrete_table
+from fastsim.experiments.reproduce.placement_figures import discrete_table
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.conftest import SHARED

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fastsim.experiments.reproduce.placement_curves import averaged, grar, interpolated, power_saving_pct
+from fastsim.experiments.reproduce.placement_figures import averaged, grar, interpolated, power_saving_pct
 from tests.golden.fgd.fgd import FGD, arrivals, inputs, simulated
 
 SEEDS = range(42, 52)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import pytest
 
 import fastsim as fs
-from fastsim.reports.report import loaded_runs
+from fastsim.reports.charts.series import series_of
+from fastsim.reports.report import loaded_runs, report_table, table_markdown
 from tests import reports
 from tests.needs import needed
 
@@ -75,3 +77,28 @@ def test_markdown_links_its_pictures(tmp_path: Path) -> None:
     text = made.to_markdown(tmp_path / "a.md", pictures).read_text()
     assert "![jct](<p/jct.svg>)" in text and "```bibtex" in text and "workload sha256" in text
     assert "max_min_fairness" in text and pictures[3].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_is_the_mean_of_its_seeds() -> None:
+    runs = reports.filling()
+    table = report_table(series_of(runs))
+    assert [name for name, _ in table.rows] == ["fgd", "random"] and table.headings[0] == "runs"
+    column = table.headings.index("GPU allocated at the end, %")
+    values = [run.summary["gpu_alloc_pct"].item() for run in runs[:2]]
+    cell = table.rows[0][1][column]
+    assert cell.value == statistics.fmean(values)
+    assert cell.text == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def test_columns_follow_the_kind_of_run() -> None:
+    table = report_table(series_of([reports.jobs()]))
+    assert "mean completion, h" in table.headings and "runs" not in table.headings
+    assert "fitted nowhere" not in table.headings and "deadlines missed" not in table.headings
+    assert all("±" not in cell.text for cell in table.rows[0][1])
+
+
+def test_markdown_keeps_its_columns_whatever_the_names() -> None:
+    table = report_table(series_of([reports.passing()], ["a|b"]))
+    told = table_markdown(table).splitlines()
+    assert told[2].startswith("| a\\|b | 150 |")
+    assert len({line.replace("\\|", "").count("|") for line in told}) == 1

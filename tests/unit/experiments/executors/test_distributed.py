@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import FastsimError
-from fastsim.experiments.executors.distributed import RayTasks
+from fastsim.experiments.executors.distributed import DaskTasks, RayTasks
 from tests.clusters import spread_over
 from tests.needs import needs
 
 needs_ray = needs("ray")
+needs_dask = needs("distributed")
 
 
 @needs_ray
@@ -32,3 +33,21 @@ def test_without_the_extra_it_says_which() -> None:
 def test_tasks_need_an_open_executor() -> None:
     with pytest.raises(FastsimError, match="with"):
         next(RayTasks(2).map(abs, [0]))
+
+
+@needs_dask
+def test_a_worker_that_is_killed_takes_nothing_with_it_of_dask(tmp_path: Path) -> None:
+    found = json.loads(spread_over("dask", tmp_path))
+    assert found["places"] == list(range(8)) and found["errors"] == ["5: five"]
+    assert found["workers"] >= 1 and (tmp_path / "3").exists()
+
+
+@pytest.mark.skipif(find_spec("distributed") is not None, reason="distributed is installed")
+def test_without_the_extra_it_says_which_of_dask() -> None:
+    with pytest.raises(FastsimError, match="needs the dask extra"):
+        DaskTasks(2).open()
+
+
+def test_tasks_need_an_open_executor_of_dask() -> None:
+    with pytest.raises(FastsimError, match="with"):
+        next(DaskTasks(2).map(abs, [0]))

@@ -8,9 +8,16 @@ import polars as pl
 import pytest
 
 from fastsim.errors import FastsimError
-from fastsim.experiments.reproduce import page as reproduction_page
-from fastsim.experiments.reproduce.page import figure_text, page
-from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
+from fastsim.experiments.reproduce import reproduction as reproduction_page
+from fastsim.experiments.reproduce.reproduction import (
+    Measure,
+    Reproduction,
+    cell,
+    cell_table,
+    figure_text,
+    page,
+    points,
+)
 from tests.needs import needed
 
 

@@ -7,7 +7,7 @@ import pytest
 from fastsim.errors import ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.engine_choice import (
+from fastsim.simulation.scenario_checks import (
     ONLINE_ONLY,
     ROUNDS_ONLY,
     is_monitored_policy,
