@@ -4,3 +4,6 @@ from collections.abc import Sequence
 
 def drawn(state: Sequence[int], draws: int, limit: int) -> list[int]:
     """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""
+
+def drawn_as_numpy(seed: int, most: int, draws: int, skipped: int) -> tuple[list[int], list[float]]:
+    """For tests: words are skipped, whole numbers up to ``most`` drawn, then numbers in [0, 1)."""

@@ -1,12 +1,15 @@
 """The Mersenne Twister MT19937 as CPython's ``random`` draws from it, so that a run can go on from a seeded stream."""
 
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 cdef enum:
     MIDDLE = 397         # distance of the second word that makes a new one
     UPPER = 0x80000000
     LOWER = 0x7fffffff
     MATRIX = 0x9908b0df
+
+cdef enum:
+    AT_ONCE = 64             # words that are prepared together
 
 
 cdef inline uint32_t twisted(uint32_t high, uint32_t low, uint32_t middle) noexcept nogil:
@@ -60,3 +63,64 @@ def drawn(state, int draws, int limit):
         stream.word[i] = state[i]
     stream.used = state[WORDS]
     return [mersenne_below(&stream, limit) if limit else mersenne_bits(&stream, 32) for _ in range(draws)]
+
+
+cdef uint64_t draw_bits(uint64_t seed, uint64_t stream, uint64_t counter) noexcept nogil:
+    """64 well-mixed bits: two rounds of the splitmix64 finaliser over the three keys."""
+    cdef uint64_t z = (seed * <uint64_t> 0x9E3779B97F4A7C15 + stream * <uint64_t> 0xBF58476D1CE4E5B9
+                       + counter * <uint64_t> 0x94D049BB133111EB)
+    cdef int _turn
+    for _turn in range(2):
+        z ^= z >> 30
+        z *= <uint64_t> 0xBF58476D1CE4E5B9
+        z ^= z >> 27
+        z *= <uint64_t> 0x94D049BB133111EB
+        z ^= z >> 31
+    return z
+
+
+cdef int draw_below(int bound, uint64_t seed, uint64_t stream, uint64_t counter) noexcept nogil:
+    """A number in [0, bound); the bias is below bound / 2**32."""
+    return <int> (((draw_bits(seed, stream, counter) >> 32) * <uint64_t> bound) >> 32)
+
+
+cdef void flow_begin(Flow* flow, uint32_t seed) noexcept nogil:
+    """Begin with one number."""
+    cdef int i
+    flow.source.word[0] = seed
+    for i in range(1, WORDS):
+        seed = 1812433253U * (seed ^ (seed >> 30)) + i
+        flow.source.word[i] = seed
+    flow.source.used = flow.clear = WORDS
+
+
+cdef void flow_ready(Flow* flow) noexcept nogil:
+    """Begin with what is left of a generation, after the source was told where it is."""
+    flow.clear = 0
+
+
+cdef void flow_renew(Flow* flow) noexcept nogil:
+    """The next generation."""
+    mersenne_renew(&flow.source)
+    flow.clear = 0
+
+
+cdef void flow_tempered(Flow* flow, int words) noexcept nogil:
+    """Prepare the next words of this generation, and some more; what was skipped stays as it is."""
+    cdef int first = max(flow.clear, flow.source.used), i
+    cdef uint32_t y
+    flow.clear = min(WORDS, flow.source.used + max(words, AT_ONCE))
+    for i in range(first, flow.clear):
+        y = flow.source.word[i]
+        y ^= y >> 11
+        y ^= (y << 7) & <uint32_t> 0x9d2c5680
+        y ^= (y << 15) & <uint32_t> 0xefc60000
+        flow.word[i] = y ^ (y >> 18)
+
+
+def drawn_as_numpy(uint32_t seed, uint32_t most, int draws, int skipped):
+    """For tests: words are skipped, whole numbers up to ``most`` drawn, then numbers in [0, 1)."""
+    cdef Flow flow
+    flow_begin(&flow, seed)
+    flow_skip(&flow, skipped)
+    return [flow_upto(&flow, most) for _ in range(draws)], [flow_uniform(&flow) for _ in range(draws)]

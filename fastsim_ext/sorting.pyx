@@ -1,7 +1,8 @@
 """A stable sort of rows by keys of several terms: what is equal stays as it was, what is sorted is only looked at."""
 
-from libc.stdint cimport int32_t
-from fastsim_ext.sort_keys cimport MOST_TERMS
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.math cimport INFINITY
+from libc.string cimport memcpy
 
 cdef enum:
     SHORT = 12           # rows that are sorted by insertion
@@ -81,3 +82,99 @@ def in_order(const double[:, ::1] key__nk, int32_t terms):
     if n == 0:
         return []
     return list(spare if merge_sorted(&rows[0], &spare[0], n, &key__nk[0, 0], terms) else rows)
+
+
+cdef inline double share(double part, double whole) noexcept nogil:
+    return part / whole if whole > 0 else 0.0
+
+
+cdef double claim_term(int32_t term, const Claim* claim, const OrderContext* yard,
+                       const double[::1] level_s) noexcept nogil:
+    """One term of a key; ``level_s`` are the steps of the term LEVEL, GPU seconds."""
+    cdef double gpus, cpu, memory, sum_of_parts
+    cdef int32_t i
+    if term == ARRIVAL:
+        return claim.submit_s
+    if term == PRIORITY:
+        return claim.priority
+    if term == REMAINING:
+        return claim.left_s
+    if term == SERVICE:
+        return claim.attained_s * claim.gpus
+    if term == ATTAINED:
+        return claim.attained_s
+    if term == FINISH_RATIO:
+        if not claim.total_s > 0:
+            return INFINITY
+        if claim.total_s == INFINITY:    # it never falls behind
+            return 1.0
+        return (yard.now_s - claim.submit_s + claim.left_s) / claim.total_s
+    if term == SERVICE_LEFT:
+        return claim.left_s * claim.gpus if claim.gpus > 0 else 0.0
+    if term == LEVEL:
+        for i in range(level_s.shape[0]):
+            if claim.attained_s * claim.gpus < level_s[i]:
+                return i
+        return level_s.shape[0]
+    if term == WEIGHT:
+        return claim.weight
+    if term == GPUS:
+        return claim.gpus
+    if term == LAST:
+        return claim.last_s
+    gpus = share(claim.gpus, yard.gpus)
+    cpu, memory = share(claim.cpu_milli, yard.cpu_milli), share(claim.memory_mib, yard.memory_mib)
+    if term == DOMINANT:
+        return max(gpus, max(cpu, memory))
+    sum_of_parts = gpus + cpu + memory
+    return sum_of_parts * claim.left_s if sum_of_parts > 0 else 0.0
+
+
+def terms(numbers, claim, yard, const double[::1] level_s):
+    """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
+    cdef Claim c = Claim(claim.submit_s, claim.last_s, claim.left_s, claim.total_s, claim.attained_s, claim.gpus,
+                         claim.cpu_milli, claim.memory_mib, claim.weight, claim.priority)
+    cdef OrderContext y = OrderContext(yard.now_s, yard.gpus, yard.cpu_milli, yard.memory_mib, False)
+    return [claim_term(number, &c, &y, level_s) for number in numbers]
+
+
+cdef inline uint64_t digits_key(double value) noexcept nogil:
+    """An unsigned integer in the order of the values."""
+    cdef uint64_t bits
+    value += 0.0   # -0.0 equals 0.0, so it must not come before it
+    memcpy(&bits, &value, sizeof(bits))
+    return ~bits if bits >> 63 else bits | (<uint64_t> 1 << 63)
+
+
+def counted(const double[::1] values, int shift, const uint64_t[::1] prefixes, int64_t[:, ::1] counts):
+    """Add to ``counts`` how many values have each digit behind each prefix; before the first digit it is 0."""
+    cdef int64_t i, p
+    cdef int64_t n = prefixes.shape[0]
+    cdef uint64_t key
+    if shift not in (0, 16, 32, 48) or counts.shape[0] != n or counts.shape[1] != 1 << 16:
+        raise ValueError(f"counts of {counts.shape[0]} by {counts.shape[1]} for {n} prefixes before {shift} bits")
+    with nogil:
+        for i in range(values.shape[0]):
+            key = digits_key(values[i]) >> shift
+            for p in range(n):
+                if key >> 16 == prefixes[p]:
+                    counts[p, key & 0xFFFF] += 1
+                    break
+
+
+def gathered(const double[::1] values, int shift, uint64_t prefix, uint64_t[::1] keys, int64_t at):
+    """Put the keys of all values with this prefix, the bits above ``shift``, from ``at`` on; where the next go."""
+    cdef int64_t i
+    cdef uint64_t key
+    if shift not in (16, 32, 48) or at < 0:
+        raise ValueError(f"no keys before {shift} bits from {at} on")
+    with nogil:
+        for i in range(values.shape[0]):
+            key = digits_key(values[i])
+            if key >> shift == prefix:
+                if at == keys.shape[0]:
+                    with gil:
+                        raise ValueError(f"more than {at} keys of prefix {prefix}")
+                keys[at] = key
+                at += 1
+    return at

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fastsim_ext.bit_ranks import counted, gathered
+from fastsim_ext.sorting import counted, gathered
 
 HELD = 1 << 19
 """Values held in memory before they are put aside in a file: 4 MB."""

@@ -1,6 +1,6 @@
 # How allocations are crossed, changed and made possible again; a state is a matrix of GPUs by job and node.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
-from fastsim_ext.numpy_random cimport Flow
+from fastsim_ext.random cimport Flow
 
 cdef enum:
     MOST_GPUS = 32           # of a node: cells are bytes

@@ -9,10 +9,9 @@ from libc.math cimport ceil
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
-from fastsim_ext.numpy_random cimport (
-    Flow, flow_clear, flow_mask, flow_ready, flow_renew, flow_skip, flow_steps, flow_upto,
+from fastsim_ext.random cimport (
+    WORDS, Flow, flow_clear, flow_mask, flow_ready, flow_renew, flow_skip, flow_steps, flow_upto,
 )
-from fastsim_ext.random cimport WORDS
 
 cdef enum:
     HALVES = 2               # words of a number in [0, 1)

@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int32_t, uint64_t
 from fastsim_ext.adaptive.fitness cimport FitnessRoom, Judge
 from fastsim_ext.adaptive.genetic_operators cimport Room
 from fastsim_ext.adaptive.pareto_fronts cimport FrontRoom
-from fastsim_ext.numpy_random cimport Flow
+from fastsim_ext.random cimport Flow
 
 cdef struct Population:
     int size                 # states that live on

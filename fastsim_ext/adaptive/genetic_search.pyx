@@ -17,8 +17,7 @@ from fastsim_ext.adaptive.genetic_operators cimport (
 from fastsim_ext.adaptive.pareto_fronts cimport (
     FrontRoom, fronts_ascending, fronts_crowding, fronts_free, fronts_reserve, fronts_sorted,
 )
-from fastsim_ext.numpy_random cimport Flow, flow_begin, flow_ready, flow_uniform, flow_upto
-from fastsim_ext.random cimport WORDS
+from fastsim_ext.random cimport WORDS, Flow, flow_begin, flow_ready, flow_uniform, flow_upto
 
 cdef enum:
     LITTERS = 101            # how often parents meet until there are enough children

@@ -1,7 +1,7 @@
 # The waiting line of pods in an order: a sort key for every entry.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, OrderContext
+from fastsim_ext.sorting cimport MOST_TERMS, Claim, OrderContext
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable

@@ -9,8 +9,7 @@ from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.sort_keys cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term
-from fastsim_ext.sorting cimport merge_after, merge_sorted
+from fastsim_ext.sorting cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term, merge_after, merge_sorted
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.rounds.job_table cimport Job, JobTable
-from fastsim_ext.sort_keys cimport MOST_TERMS, OrderContext
+from fastsim_ext.sorting cimport MOST_TERMS, OrderContext
 
 cdef enum:
     RESOURCES = 3        # milli-CPU, MiB of memory, MB/s of storage

@@ -9,8 +9,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.job_table cimport Job, JobTable
-from fastsim_ext.sort_keys cimport MOST_TERMS, Claim, OrderContext, claim_term
-from fastsim_ext.sorting cimport merge_sorted
+from fastsim_ext.sorting cimport MOST_TERMS, Claim, OrderContext, claim_term, merge_sorted
 
 
 @cython.final

@@ -7,7 +7,7 @@ answer the same ``Choice`` for the same state.
 cimport cython
 from libc.math cimport isnan
 from libc.stdint cimport int64_t, uint64_t
-from fastsim_ext.draw cimport STREAM_GPU, STREAM_SCORE, draw_below
+from fastsim_ext.random cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.scores.device cimport (
     device_are, device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
 )

@@ -21,7 +21,6 @@ MATHS = {
     "adaptive/genetic_operators": "breed",
     "adaptive/goodput": "goodput",
     "adaptive/step_time_fit": "fitting",
-    "draw": "draw",
     "scores/device": "device",
     "scores/dot": "dot",
     "scores/frag": "frag",

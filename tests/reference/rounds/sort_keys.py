@@ -1,4 +1,4 @@
-"""Sort keys once more, in plain Python: what `fastsim_ext.sort_keys` says, for jobs in rounds and for pods that
+"""Sort keys once more, in plain Python: what `fastsim_ext.sorting` says, for jobs in rounds and for pods that
 wait."""
 
 from __future__ import annotations

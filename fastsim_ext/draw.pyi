@@ -1,1 +1,0 @@
-"""Random numbers without state; kernels only, reached by cimport."""
