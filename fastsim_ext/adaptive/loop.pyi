@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
-from fastsim_ext.adaptive.training_job import TrainingJob
+from fastsim_ext.adaptive.training_job import PlacedStepTimes, TrainingJob
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 class AdaptiveLoop:

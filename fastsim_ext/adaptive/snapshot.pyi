@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
-from fastsim_ext.adaptive.learned_performance import LearnedPerformance
 from fastsim_ext.adaptive.loop import AdaptiveLoop
+from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes
 
 def snapshot(run: AdaptiveLoop, lessons: LearnedPerformance) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs."""

@@ -5,9 +5,8 @@ a lesson hangs on all measurements before it. ``tests/style/test_saved_fields.py
 """
 
 from libc.stdint cimport int32_t
-from fastsim_ext.adaptive.learned_performance cimport LearnedPerformance, Measurements
 from fastsim_ext.adaptive.loop cimport AdaptiveLoop
-from fastsim_ext.adaptive.training_job cimport TrainingJob
+from fastsim_ext.adaptive.training_job cimport LearnedPerformance, Measurements, TrainingJob
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.snapshot cimport fill, gauge_back, gauge_state, raw
 

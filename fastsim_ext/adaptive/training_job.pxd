@@ -1,9 +1,50 @@
 # One job that trains: where it is, what it knows, what it has used.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.adaptive.goodput cimport Noise
-from fastsim_ext.adaptive.ground_truth cimport PlacedStepTimes, TrainingCurveTable
-from fastsim_ext.adaptive.learned_performance cimport LearnedPerformance
+from fastsim_ext.adaptive.goodput cimport Grid, Noise, Perf
+
+
+@cython.final
+cdef class TrainingCurveTable:
+    cdef readonly object curve
+    cdef const double[::1] progress__e             # after so many epochs, iterations of the initial batch size
+    cdef const double[::1] batch__b                # recorded batch sizes, samples
+    cdef const double[:, ::1] sqr__eb, var__eb
+    cdef readonly int64_t epochs
+    cdef readonly double init_batch, max_batch
+    cdef int noise_at(self, double batch, int64_t epoch, double* sqr, double* var) except -1
+
+
+@cython.final
+cdef class PlacedStepTimes:
+    cdef readonly object times, ring
+    cdef readonly int64_t group, nodes, gpus, replicas, stages
+    cdef readonly int64_t low, high                # samples that a GPU takes at once here
+    cdef readonly int64_t seen                     # most of them ever measured on so many GPUs
+    cdef double[::1] step_s, sync_s                # by samples of a turn; NaN = not asked yet
+    cdef Grid grid                                 # of the batch sizes that are tried here
+    cdef int seconds(self, int64_t atomic, double* step_s, double* sync_s) except -1
+
+cdef struct Measurements:      # all measurements from the root to here
+    int32_t parent       # the same without the last one; the root is its own
+    int32_t most_replicas
+    int64_t nodes, replicas, atomic    # of the last measurement
+    double turn_s, step_s
+    Perf perf            # what all of them were fitted with
+
+
+@cython.final
+cdef class LearnedPerformance:
+    cdef object fit
+    cdef dict known
+    cdef Measurements* rows
+    cdef readonly int32_t n
+    cdef int32_t room
+    cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept
+    cdef int32_t after(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                       double step_s) except -1
+    cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                       double step_s, bint fitted) except -1
 
 
 @cython.final

@@ -1,13 +1,14 @@
 """One job that trains: where it is, what it knows, what it has used. By hand:
 `tests.reference.rounds.adaptive_job`."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fastsim_ext.adaptive.ground_truth import PlacedStepTimes, TrainingCurveTable
-from fastsim_ext.adaptive.learned_performance import LearnedPerformance
+Floats = npt.NDArray[np.float64]
+Measurement = tuple[int, int, int, float, float]
 
 class TrainingJob:
     """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
@@ -62,3 +63,59 @@ class TrainingJob:
         restart_s: float,
         speed: float,
     ) -> None: ...
+
+class _TrainingCurve(Protocol):
+    """Says what is wrong with a batch size outside of the recorded ones."""
+
+    def gradients(self, batch: float, epoch: int, /) -> object: ...
+
+class _StepTimes(Protocol):
+    """Seconds of a step and of its network, where a search or a triangulation finds them."""
+
+    low: int
+    stages: int
+    def seconds(self, placement: tuple[int, ...], atomic: int, /) -> tuple[float, float]: ...
+
+class TrainingCurveTable:
+    """A recorded training curve as tables."""
+
+    curve: _TrainingCurve
+    epochs: int
+    init_batch: float
+    max_batch: float
+    def __init__(
+        self, curve: _TrainingCurve, progress__e: Floats, batch__b: Floats, sqr__eb: Floats, var__eb: Floats
+    ) -> None: ...
+
+class PlacedStepTimes:
+    """A placement of one application on one group of nodes; a GPU takes ``low`` to ``high`` samples at once."""
+
+    times: _StepTimes
+    ring: tuple[int, ...]
+    group: int
+    nodes: int
+    gpus: int
+    replicas: int
+    stages: int
+    low: int
+    high: int
+    seen: int
+    def __init__(
+        self, group: int, ring: tuple[int, ...], times: _StepTimes, high: int, seen: int, step_s: Floats, sync_s: Floats
+    ) -> None: ...
+
+class LearnedPerformance:
+    """The tree; ``fit`` makes seven parameters from measurements (nodes, replicas, samples, turn and step seconds)."""
+
+    n: int
+    def __init__(self, fit: Callable[[list[Measurement]], Sequence[float]]) -> None: ...
+    def taught(self, measured: Sequence[Measurement]) -> int:
+        """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
+
+    def in_turn(self, measured: Sequence[Measurement]) -> int:
+        """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
+
+    def measurements(self, lesson: int) -> list[Measurement]:
+        """All measurements of a lesson, first one first."""
+    def learned(self, lesson: int) -> tuple[tuple[float, ...], int]:
+        """The parameters of a lesson, and the most replicas it has seen."""

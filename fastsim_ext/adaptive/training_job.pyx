@@ -4,7 +4,9 @@
 cimport cython
 from libc.math cimport NAN, ceil, isnan, rint
 from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
 from fastsim_ext.adaptive.goodput cimport Choice, Limits, goodput_best
+from fastsim_ext.memory cimport memory_grown
 
 cdef enum:
     MICRO_BATCHES = 48   # of a pipeline in one step
@@ -163,3 +165,135 @@ cdef class TrainingJob:
         self.restarts += 1
         if isnan(self.first_s):
             self.first_s = now_s
+
+
+@cython.final
+cdef class TrainingCurveTable:
+    """A recorded training curve as tables."""
+
+    def __init__(self, curve, progress__e, batch__b, sqr__eb, var__eb):
+        self.curve = curve
+        self.progress__e, self.batch__b, self.sqr__eb, self.var__eb = progress__e, batch__b, sqr__eb, var__eb
+        self.epochs = self.sqr__eb.shape[0]
+        self.init_batch, self.max_batch = self.batch__b[0], self.batch__b[self.batch__b.shape[0] - 1]
+
+    cdef int noise_at(self, double batch, int64_t epoch, double* sqr, double* var) except -1:
+        """Squared norm and variance of gradients in an epoch, linear between recorded batch sizes."""
+        cdef int64_t hi = 0
+        cdef double below, above, span
+        if not self.init_batch <= batch <= self.max_batch:
+            self.curve.gradients(batch, epoch)         # tells what is wrong
+            raise AssertionError("a batch size outside of the recorded ones")
+        while self.batch__b[hi] < batch:
+            hi += 1
+        if self.batch__b[hi] == batch:
+            sqr[0], var[0] = self.sqr__eb[epoch, hi], self.var__eb[epoch, hi]
+            return 0
+        below, above = batch - self.batch__b[hi - 1], self.batch__b[hi] - batch
+        span = self.batch__b[hi] - self.batch__b[hi - 1]
+        sqr[0] = (below * self.sqr__eb[epoch, hi] + above * self.sqr__eb[epoch, hi - 1]) / span
+        var[0] = (below * self.var__eb[epoch, hi] + above * self.var__eb[epoch, hi - 1]) / span
+        return 0
+
+
+@cython.final
+cdef class PlacedStepTimes:
+    """A placement of one application on one group of nodes; a GPU takes ``low`` to ``high`` samples at once."""
+
+    def __init__(self, int64_t group, ring, times, int64_t high, int64_t seen, step_s, sync_s):
+        self.group, self.ring, self.times = group, ring, times
+        self.nodes, self.gpus, self.stages = len(ring), sum(ring), times.stages
+        self.replicas = self.gpus // self.stages
+        self.low, self.high, self.seen = times.low, high, seen
+        self.step_s, self.sync_s = step_s, sync_s
+        self.grid.made = False
+
+    cdef int seconds(self, int64_t atomic, double* step_s, double* sync_s) except -1:
+        """Seconds of a step and of its network, with so many samples in a turn."""
+        if not 0 < atomic < self.step_s.shape[0]:
+            step_s[0], sync_s[0] = self.times.seconds(self.ring, atomic)
+            return 0
+        if isnan(self.step_s[atomic]):
+            self.step_s[atomic], self.sync_s[atomic] = self.times.seconds(self.ring, atomic)
+        step_s[0], sync_s[0] = self.step_s[atomic], self.sync_s[atomic]
+        return 0
+
+
+@cython.final
+cdef class LearnedPerformance:
+    """The tree; ``fit`` makes seven parameters from measurements (nodes, replicas, samples, turn and step seconds)."""
+
+    def __cinit__(self, fit):
+        self.fit, self.known = fit, {}
+        self.room = 64
+        self.rows = <Measurements*> memory_grown(NULL, self.room, sizeof(Measurements))
+        self.rows[0].parent, self.rows[0].most_replicas = 0, 0
+        self.n = 1
+
+    def __dealloc__(self):
+        free(self.rows)
+
+    cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept:
+        """Whether this configuration was measured already."""
+        cdef const Measurements* at
+        while lesson:
+            at = &self.rows[lesson]
+            if at.atomic == atomic and at.replicas == replicas and at.nodes == nodes:
+                return True
+            lesson = at.parent
+        return False
+
+    cdef int32_t after(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                       double step_s) except -1:
+        """The lesson after one more measurement."""
+        key = (lesson, nodes, replicas, atomic, turn_s, step_s)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.grown(lesson, nodes, replicas, atomic, turn_s, step_s, True)
+        return found
+
+    cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                       double step_s, bint fitted) except -1:
+        cdef Measurements* new
+        if self.n == self.room:
+            self.rows = <Measurements*> memory_grown(self.rows, 2 * self.room, sizeof(Measurements))
+            self.room *= 2
+        new = &self.rows[self.n]
+        new.parent, new.nodes, new.replicas, new.atomic = lesson, nodes, replicas, atomic
+        new.turn_s, new.step_s = turn_s, step_s
+        new.most_replicas = max(self.rows[lesson].most_replicas, <int32_t> replicas)
+        if fitted:
+            perf = self.fit(self.measurements(self.n))
+            new.perf = Perf(perf[0], perf[1], perf[2], perf[3], perf[4], perf[5], perf[6])
+        self.n += 1
+        return self.n - 1
+
+    def taught(self, measured):
+        """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
+        cdef int32_t lesson = 0, last = len(measured) - 1, at
+        for at, (nodes, replicas, atomic, turn_s, step_s) in enumerate(measured):
+            lesson = self.grown(lesson, nodes, replicas, atomic, turn_s, step_s, at == last)
+        return lesson
+
+    def in_turn(self, measured):
+        """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
+        cdef int32_t lesson = 0
+        for nodes, replicas, atomic, turn_s, step_s in measured:
+            lesson = self.after(lesson, nodes, replicas, atomic, turn_s, step_s)
+        return lesson
+
+    def measurements(self, int32_t lesson):
+        """All measurements of a lesson, first one first."""
+        cdef const Measurements* at
+        found = []
+        while lesson:
+            at = &self.rows[lesson]
+            found.append((at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s))
+            lesson = at.parent
+        return found[::-1]
+
+    def learned(self, int32_t lesson):
+        """The parameters of a lesson, and the most replicas it has seen."""
+        cdef const Perf* p = &self.rows[lesson].perf
+        perf = (p.alpha_c, p.beta_c, p.alpha_n, p.beta_n, p.alpha_r, p.beta_r, p.gamma)
+        return perf, self.rows[lesson].most_replicas

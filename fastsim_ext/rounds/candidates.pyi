@@ -26,3 +26,9 @@ class CandidateSelection:
     ) -> None: ...
     def drawn(self) -> tuple[int, ...]:
         """State of the stream that shuffles GPU models, as ``random.Random.getstate()[1]`` has it."""
+
+class CandidateHeap:
+    """Entries, and a heap of their places; the best one is ``items[best()]``."""
+
+    def verify(self) -> int:
+        """No entry is better than the one above it."""

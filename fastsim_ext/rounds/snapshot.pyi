@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
 
 def arrived(run: ShareLoop) -> int:
@@ -16,3 +17,9 @@ def restore(run: ShareLoop, numbers: Mapping[str, float], parts: Mapping[str, An
 
 def doubt(run: ShareLoop) -> None:
     """The next round asks for shares as soon as it may: another policy is at work."""
+
+def ordered_snapshot(run: OrderedLoop) -> tuple[dict[str, float], dict[str, bytes]]:
+    """(numbers, bytes) by name: all that ``ordered_restore`` needs. Everything noted must have been drained."""
+
+def ordered_restore(run: OrderedLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
+    """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""

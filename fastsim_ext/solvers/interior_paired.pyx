@@ -8,8 +8,9 @@ cimport cython
 from libc.math cimport fmax
 from libc.stdint cimport int64_t
 from libc.string cimport memset
-from fastsim_ext.solvers.dense cimport dense_factor, dense_solve
-from fastsim_ext.solvers.self_dual_embedding cimport Program, embedding_optimum, embedding_space
+from fastsim_ext.solvers.self_dual_embedding cimport (
+    Program, dense_factor, dense_solve, embedding_optimum, embedding_space,
+)
 
 cdef int REFINEMENTS = 2
 

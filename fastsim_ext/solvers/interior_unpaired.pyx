@@ -7,8 +7,9 @@ those that a rate is promised to, GPUs of every model.
 cimport cython
 from libc.math cimport fmax
 from libc.stdint cimport int64_t
-from fastsim_ext.solvers.dense cimport dense_factor, dense_solve
-from fastsim_ext.solvers.self_dual_embedding cimport Program, embedding_optimum, embedding_space
+from fastsim_ext.solvers.self_dual_embedding cimport (
+    Program, dense_factor, dense_solve, embedding_optimum, embedding_space,
+)
 
 
 cdef void lone_used(const void* of, const double* x, double level, double* rows) noexcept nogil:

@@ -55,3 +55,5 @@ cdef struct Path:
 
 cdef int embedding_space(int columns, int rows) noexcept nogil
 cdef bint embedding_optimum(const Program* of, double* space, double* x, double* level) noexcept nogil
+cdef void dense_factor(double* a, int n) noexcept nogil
+cdef void dense_solve(const double* a, int n, double* b) noexcept nogil

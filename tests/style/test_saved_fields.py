@@ -14,13 +14,13 @@ HOMES = {
     "adaptive_state": "adaptive/snapshot",
     "backfill": "online/backfill",
     "demand": "online/node_constraints",
-    "draft": "rounds/candidates",
+    "draft": "rounds/candidates CandidateSelection",
     "gangs": "rounds/job_table",
     "gauge": "rounds/cluster_metrics",
     "glance": "online/earliest_fit",
     "leases": "rounds/leases",
     "ledger": "rounds/round_log",
-    "lessons": "adaptive/learned_performance",
+    "lessons": "adaptive/training_job LearnedPerformance",
     "lineup": "online/ordered_queue",
     "online": "online/loop",
     "outlook": "online/free_forecast",
@@ -32,12 +32,12 @@ HOMES = {
     "rounds": "rounds/share_loop",
     "stakes": "rounds/ordered_jobs",
     "tenants": "state/tenant_usage",
-    "trainee": "adaptive/training_job",
-    "turn_state": "rounds/ordered_snapshot",
+    "trainee": "adaptive/training_job TrainingJob",
+    "turn_state": "rounds/snapshot",
     "turns": "rounds/ordered_loop",
     "waiting": "online/queue_loop",
 }
-"""Where the modules stand that go by these names here, below the package."""
+"""Where the modules stand that go by these names here, below the package; and which of their classes."""
 RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
 """Modules whose one class says beside its fields what becomes of them."""
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
@@ -122,8 +122,12 @@ def fields(module: str) -> dict[str, str]:
     """Every field of the module's class with the heading it stands under."""
     found: dict[str, str] = {}
     heading, inside = "", False
-    for line in (FOLDER / f"{HOMES.get(module, module)}.pxd").read_text(encoding="utf-8").splitlines():
-        inside = inside or line.startswith("cdef class ")
+    home, _, owner = HOMES.get(module, module).partition(" ")
+    for line in (FOLDER / f"{home}.pxd").read_text(encoding="utf-8").splitlines():
+        if line.startswith("cdef class "):
+            inside = not owner or line.startswith((f"cdef class {owner}:", f"cdef class {owner}("))
+        elif owner and line[:1].strip():
+            inside = False
         if not inside:
             continue
         if line.startswith("    # "):
@@ -136,7 +140,11 @@ def fields(module: str) -> dict[str, str]:
 
 def functions(module: str, *names: str) -> list[str]:
     """The texts of some functions of the module."""
-    text = (FOLDER / f"{HOMES.get(module, module)}.pyx").read_text(encoding="utf-8")
+    home, _, owner = HOMES.get(module, module).partition(" ")
+    text = (FOLDER / f"{home}.pyx").read_text(encoding="utf-8")
+    if owner:
+        text = re.split(rf"^cdef class {owner}\b", text, flags=re.M)[-1]
+        text = re.split(r"^cdef class ", text, flags=re.M)[0]
     found = [re.search(rf"    def {name}\(.*?(?=\n    c?p?def |\Z)", text, re.S) for name in names]
     return [match[0] if match else "" for match in found]
 
@@ -165,7 +173,7 @@ def test_the_plain_loop_forgets_nothing() -> None:
 
 def state_functions(suffix: str, module: str = "round_state") -> str:
     """The texts of the functions of ``rounds/snapshot``, or of its like, whose names end so."""
-    text = (FOLDER / f"{HOMES.get(module, module)}.pyx").read_text(encoding="utf-8")
+    text = (FOLDER / f"{HOMES.get(module, module).split()[0]}.pyx").read_text(encoding="utf-8")
     return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
 
 

@@ -12,7 +12,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
 from fastsim.performance.applications.application import Application
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, placement_of
 from fastsim.performance.applications.training_curve import TrainingCurve
-from fastsim_ext.adaptive.ground_truth import PlacedStepTimes, TrainingCurveTable
+from fastsim_ext.adaptive.training_job import PlacedStepTimes, TrainingCurveTable
 
 Measurement = tuple[int, int, int, float, float]
 """Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""

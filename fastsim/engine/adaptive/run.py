@@ -31,10 +31,8 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim_ext.adaptive.ground_truth import PlacedStepTimes
-from fastsim_ext.adaptive.learned_performance import LearnedPerformance
 from fastsim_ext.adaptive.loop import AdaptiveLoop
-from fastsim_ext.adaptive.training_job import TrainingJob
+from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes, TrainingJob
 from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 

@@ -24,8 +24,8 @@ from fastsim.engine.tables import EVENTS, ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
-from fastsim_ext.rounds.ordered_snapshot import snapshot
 from fastsim_ext.rounds.server_allocation import ServerAllocation
+from fastsim_ext.rounds.snapshot import ordered_snapshot
 
 Floats = npt.NDArray[np.float64]
 BY_ROUND = {
@@ -95,7 +95,7 @@ class TurnDriver(Driver):
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The loop's numbers and bytes."""
-        return snapshot(self.loop)
+        return ordered_snapshot(self.loop)
 
     def memory(self) -> None:
         """An order remembers nothing."""

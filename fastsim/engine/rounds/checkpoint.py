@@ -30,7 +30,6 @@ from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
-from fastsim_ext.rounds import ordered_snapshot
 from fastsim_ext.rounds import snapshot as round_state
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -187,7 +186,7 @@ class RoundCheckpoint:
         """Put the state into a loop that has not begun."""
         try:
             if isinstance(loop, OrderedLoop):
-                ordered_snapshot.restore(loop, self.meta["loop"], self.arrays)
+                round_state.ordered_restore(loop, self.meta["loop"], self.arrays)
             else:
                 round_state.restore(loop, self.meta["loop"], self.arrays)
         except (ValueError, KeyError, AssertionError) as error:
