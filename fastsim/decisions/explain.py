@@ -33,8 +33,7 @@ from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
-from fastsim_ext.online.decision_trace import ABSENT
-from fastsim_ext.online.traced_rules_loop import NO_GPU_MEMORY
+from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",

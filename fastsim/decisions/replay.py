@@ -20,8 +20,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
-from fastsim_ext.online.decision_trace import DecisionTrace, filtered, picked, scored
-from fastsim_ext.online.traced_rules_loop import Observer
+from fastsim_ext.online.decision_trace import DecisionTrace, Observer, filtered, picked, scored
 
 if TYPE_CHECKING:
     from fastsim.simulation.simulate import Prepared

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from fastsim_ext.online.loop import OnlineLoop
+from fastsim_ext.online.queue_loop import QueueLoop
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
 
 ABSENT: int
 """Stands for a reason where a node is not there at the moment."""
+NO_GPU_MEMORY: int
+"""Stands for a reason where enough devices have room, but not enough of them the memory that is asked for."""
 
 class _Listener(Protocol):
     def before(self, seq: int, cls: int, t_s: float) -> None: ...
@@ -39,3 +42,29 @@ def scored(select: Selector, cls: int, term: int, raw__n: Any, points__n: Any) -
 
 def picked(select: Selector, cls: int, gpus__n: Any) -> None:
     """The devices, as bits, that the class would get on every node that can host it now."""
+
+class _TracedRulesLoopListener(Protocol):
+    def before(self, seq: int, cls: int, t_s: float) -> None: ...
+    def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
+    def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
+
+class Observer(QueueLoop):
+    """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        work: WorkTable,
+        select: Selector,
+        options: Mapping[str, Any],
+        watched: Any,
+        listener: _TracedRulesLoopListener,
+    ) -> None: ...
+    def move(self, slot: int) -> bool:
+        """As Online.move, told to the listener."""
+    def filtered(self, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
+        """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
+    def scored(self, cls: int, term: int, raw__n: Any, points__n: Any) -> None:
+        """Raw and normalised points of one term of the plan, on every node that can host the class now."""
+    def picked(self, cls: int, gpus__n: Any) -> None:
+        """The devices, as bits, that the class would get on every node that can host it now."""

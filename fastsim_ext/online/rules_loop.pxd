@@ -4,8 +4,7 @@ from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport PodMembership
-from fastsim_ext.state.tenant_usage cimport TenantUsage
+from fastsim_ext.state.pod_membership cimport PodMembership, TenantUsage
 
 cdef class RulesLoop(OnlineLoop):
     # saved

@@ -5,8 +5,7 @@ from typing import Any
 
 from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.online.node_constraints import ConstraintTable
-from fastsim_ext.state.pod_membership import PodMembership
-from fastsim_ext.state.tenant_usage import TenantUsage
+from fastsim_ext.state.pod_membership import PodMembership, TenantUsage
 
 class RulesLoop(OnlineLoop):
     """An Online that keeps the rules of a regime."""

@@ -10,11 +10,10 @@ from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, OnlineLoop
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Member, PodMembership
+from fastsim_ext.state.pod_membership cimport Member, PodMembership, TenantUsage
 from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD
 from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
-from fastsim_ext.state.tenant_usage cimport TenantUsage
 from fastsim_ext.types cimport Pod
 
 

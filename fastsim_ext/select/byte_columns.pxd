@@ -1,8 +1,7 @@
 # Columns whose figures and totals take one byte.
 from libc.stdint cimport int8_t
 from fastsim_ext.scores.frag_grouped cimport View
-from fastsim_ext.select.byte_thresholds cimport ByteThresholds
-from fastsim_ext.select.class_demands cimport ROOM
+from fastsim_ext.select.class_demands cimport ROOM, ByteThresholds
 from fastsim_ext.select.score_columns cimport ScoreColumns
 
 cdef class ByteScoreColumns(ScoreColumns):

@@ -13,8 +13,7 @@ from fastsim_ext.select.score_columns cimport ScoreColumn, ScoreColumns
 from fastsim_ext.select.score_columns import narrows, stretches
 from fastsim_ext.scores.frag_grouped cimport View
 from fastsim_ext.scores.points cimport points_frag
-from fastsim_ext.select.byte_thresholds cimport CLEAR, hurdles_make, hurdles_row
-from fastsim_ext.select.class_demands cimport ROOM, SMALL_UNFIT
+from fastsim_ext.select.class_demands cimport CLEAR, ROOM, SMALL_UNFIT, hurdles_make, hurdles_row
 from fastsim_ext.select.state_memo cimport memo_keep
 from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
 from fastsim_ext.select.max_tree cimport ROW

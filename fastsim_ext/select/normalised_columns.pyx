@@ -12,9 +12,10 @@ from fastsim_ext.select.class_demands cimport ROOM, TERMS, UNFIT, WORST
 from fastsim_ext.select.max_tree cimport (
     ROW, Tree, tree_clear, tree_first, tree_leaf, tree_next, tree_of, tree_place, tree_alloc, tree_rebuild, tree_write,
 )
-from fastsim_ext.select.row_difference cimport unlike_first, unlike_row
 from fastsim_ext.select.score_columns cimport Ends, ScoreColumn, ScoreColumns
-from fastsim_ext.select.value_counts cimport ValueCounts, tally_add, tally_clear, tally_ends, tally_remove
+from fastsim_ext.select.value_counts cimport (
+    ValueCounts, tally_add, tally_clear, tally_ends, tally_remove, unlike_first, unlike_row,
+)
 from fastsim_ext.types cimport MIN_MAX_100, NORM_NONE, Pod
 
 cdef enum:

@@ -4,8 +4,11 @@ Raw points of one class over the nodes take few distinct values in a known range
 stands; an end that vanished is looked for when it is asked for.
 """
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
+
+cdef enum:
+    ROW = 32             # numbers of a row
 
 
 cdef class ValueCountsTable:
@@ -56,3 +59,19 @@ cdef bint tally_ends(ValueCounts* tally, int32_t* least, int32_t* most) noexcept
     tally.low, tally.high = low, high
     least[0], most[0] = low + LOWEST, high + LOWEST
     return True
+
+
+def places(a, b):
+    """The positions at which two rows of 32 numbers differ, in order."""
+    cdef int32_t[ROW] left, right
+    cdef uint32_t bits
+    if len(a) != ROW or len(b) != ROW:
+        raise ValueError(f"rows of {len(a)} and {len(b)} numbers, expected {ROW}")
+    for i in range(ROW):
+        left[i], right[i] = a[i], b[i]
+    bits = unlike_row(&left[0], &right[0])
+    found = []
+    while bits:
+        found.append(unlike_first(bits))
+        bits &= bits - 1
+    return found

@@ -1,5 +1,7 @@
 # What is known of a pod beyond its request: tenant, group, gang, what is believed of its end; and who runs where.
 from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.state.node_table cimport Totals
+from fastsim_ext.types cimport Pod
 
 cdef struct Member:      # one slot of the work table
     int32_t tenant, group                # numbers; -1 = none
@@ -35,3 +37,20 @@ cdef class PodMembership:
     cdef int32_t lead(self, int32_t slot) noexcept nogil
     cdef int32_t first(self, int32_t slot) noexcept nogil
     cdef int32_t next(self, int32_t slot) noexcept nogil
+
+cdef struct Tenant:
+    int64_t cpu, mem, gpu                # milli-CPU, MiB and milli-GPU held
+    int64_t cpu_most, mem_most, gpu_most         # quota
+    double weight
+    int64_t barred       # number of the walk in which it is held back
+    int32_t oldest       # its first entry in the line, during a walk by shares; -1 = none
+
+cdef class TenantUsage:
+    # not saved: told again, and added up from the running pods
+    cdef Tenant* tenants
+    cdef readonly int32_t count
+    cdef int32_t room
+    cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil
+    cdef bint over(self, int32_t tenant) noexcept nogil
+    cdef bint exceeded(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil
+    cdef double share(self, int32_t tenant, const Totals* total) noexcept nogil

@@ -6,9 +6,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from fastsim_ext.select import value_counts
 from fastsim_ext.select.value_counts import ValueCountsTable
 
 values = st.one_of(st.integers(-4, 4), st.integers(-7168, 1023), st.sampled_from((-7168, -129, -128, -65, -64, 63, 64)))
+NUMBERS = st.integers(-(2**31), 2**31 - 1)
 
 
 @given(st.lists(values, max_size=40), st.data())
@@ -38,3 +40,14 @@ def test_one_number_too_far_off_hides_the_ends_while_it_is_there() -> None:
     assert tally.ends() == (-7168, -7168)
     tally.remove(-7168)
     assert tally.ends() is None
+
+
+@given(st.lists(NUMBERS, min_size=32, max_size=32), st.dictionaries(st.integers(0, 31), NUMBERS))
+def test_the_places_are_those_that_a_plain_look_finds(row: list[int], other: dict[int, int]) -> None:
+    changed = [other.get(place, number) for place, number in enumerate(row)]
+    assert value_counts.places(row, changed) == [place for place in range(32) if row[place] != changed[place]]
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="rows of 31 and 32 numbers, expected 32"):
+        value_counts.places([0] * 31, [0] * 32)

@@ -1,3 +1,0 @@
-from collections.abc import Sequence
-
-def places(a: Sequence[int], b: Sequence[int]) -> list[int]: ...
