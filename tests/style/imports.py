@@ -17,7 +17,7 @@ from tests.style.tree import ROOT, parsed, short, sources
 ORDER: tuple[tuple[str, ...], ...] = (
     ("cli",), ("experiments", "decisions"), ("reports",), ("simulation",), ("policies",), ("engine",), ("telemetry",),
     ("scenario",), ("workload",), ("performance",), ("cluster",), ("kubernetes",), ("hardware",), ("foundation",),
-    ("errors", "spelling"),
+    ("errors",),
 )  # fmt: skip
 """Packages and modules of ``fastsim`` from top to bottom; those of one row do not know each other."""
 INNER: dict[str, tuple[tuple[str, ...], ...]] = {
