@@ -334,7 +334,8 @@ class ReferenceEngine:
 
     def finished(self, until_s: float | None = None) -> ReferenceRun:
         """Close the tables; pods that have not arrived by now are in none of them, others keep time going."""
-        if until_s is not None and self._arrived() and (self.running or self.line or self._arrived() < len(self.pods)):
+        left = self.tally.running or self.tally.pending or self._arrived() < len(self.pods)
+        if until_s is not None and self._arrived() and left:
             self.now = max(self.now, until_s)
         closing_stages(self, self.stages)
         self._write_row(END, None)
