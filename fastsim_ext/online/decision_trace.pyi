@@ -48,7 +48,7 @@ class _TracedRulesLoopListener(Protocol):
     def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
-class Observer(QueueLoop):
+class RulesDecisionTrace(QueueLoop):
     """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
 
     def __init__(

@@ -37,7 +37,7 @@ class OnlineLoop:
         """
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; says why it came back (a Status)."""
-    def look_at(self, t: float) -> None:
+    def sample_gpus_at(self, t: float) -> None:
         """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
     def reach_end(self) -> None:
         """Time goes on to where the run stops, if there are pods that have not left."""
@@ -52,7 +52,7 @@ class OnlineLoop:
         """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
     def snapshot(self) -> dict[str, Any]:
         """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what a snapshot() remembers; every fed pod had arrived then."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""

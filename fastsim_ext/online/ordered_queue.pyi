@@ -7,5 +7,5 @@ class OrderedQueue:
     """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
 
     def __init__(
-        self, nodes: Any, work: Any, roster: Any, terms: Sequence[tuple[int, float]], level_s: Any
+        self, nodes: Any, work: Any, membership: Any, terms: Sequence[tuple[int, float]], level_s: Any
     ) -> None: ...

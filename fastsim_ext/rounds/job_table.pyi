@@ -4,7 +4,7 @@ class JobTable:
     """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     n: int
-    n_couples: int
+    n_pairs: int
     added: int
     def __init__(self, width: int, half: float) -> None: ...
     def rows(self) -> bytes:

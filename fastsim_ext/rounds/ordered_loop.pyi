@@ -17,10 +17,10 @@ class OrderedLoop:
     table: JobTable
     stakes: OrderedJobTable
     seats: ServerAllocation
-    portions: ResourceShares
+    shares: ResourceShares
     leases: Leases
-    ledger: RoundLog
-    gauge: ClusterMetrics | None
+    log: RoundLog
+    metrics: ClusterMetrics | None
     now_s: float
     end_s: float
     done_s: float
@@ -58,7 +58,7 @@ class OrderedLoop:
         last: int,
         recorded: bool,
         quirks: Sequence[bool],
-        gauge: ClusterMetrics | None = None,
+        metrics: ClusterMetrics | None = None,
     ) -> None: ...
     def feed(
         self, submit: Any, kind: Any, num_gpu: Any, total: Any, weight: Any, deadline: Any, tenant: Any, closed: bool
@@ -66,9 +66,9 @@ class OrderedLoop:
         """Further jobs in order of arrival; ``closed`` says that there are no more."""
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
-    def asked(self) -> list[int]:
+    def chosen_rows(self) -> list[int]:
         """Rows of the jobs that run in this round, in their order, if somebody outside says what they get."""
-    def tell(self, need__jr: Any, speedup__j: Any) -> None:
+    def set_shares(self, need__jr: Any, speedup__j: Any) -> None:
         """What each of those jobs gets, and how fast it is with that."""
     def advance(self, budget: int) -> int:
         """Play on, at most ``budget`` rounds; returns why it stopped."""

@@ -14,9 +14,9 @@ class ShareLoop:
 
     table: JobTable
     leases: Leases
-    ledger: RoundLog
-    draft: CandidateSelection
-    gauge: ClusterMetrics | None
+    log: RoundLog
+    selection: CandidateSelection
+    metrics: ClusterMetrics | None
     now_s: float
     start_s: float
     end_s: float
@@ -46,8 +46,8 @@ class ShareLoop:
         recorded: bool,
         endless: bool,
         quirks: Sequence[bool],
-        gauge: ClusterMetrics | None = None,
-        guessed: bool = False,
+        metrics: ClusterMetrics | None = None,
+        estimated: bool = False,
         pairs: bool,
         shuffled: bool,
         strict: bool,
@@ -63,7 +63,7 @@ class ShareLoop:
         deadline: Any,
         tenant: Any,
         closed: bool,
-        guise: Any = None,
+        believed_kind: Any = None,
     ) -> None:
         """Further jobs in order of arrival; ``closed`` says that there are no more.
 

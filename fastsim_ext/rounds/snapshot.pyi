@@ -15,7 +15,7 @@ def snapshot(run: ShareLoop) -> tuple[dict[str, float], dict[str, bytes]]:
 def restore(run: ShareLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
 
-def doubt(run: ShareLoop) -> None:
+def request_allocation(run: ShareLoop) -> None:
     """The next round asks for shares as soon as it may: another policy is at work."""
 
 def ordered_snapshot(run: OrderedLoop) -> tuple[dict[str, float], dict[str, bytes]]:
