@@ -95,7 +95,7 @@ cdef void numpy_begin(NumpyStream* stream, uint32_t seed) noexcept nogil:
 
 
 cdef void numpy_ready(NumpyStream* stream) noexcept nogil:
-    """Begin with what is left of a generation, after the source was told where it is."""
+    """Begin within a generation, after the state of the source was set."""
     stream.clear = 0
 
 

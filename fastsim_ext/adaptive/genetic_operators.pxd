@@ -1,4 +1,4 @@
-# How allocations are crossed, changed and made possible again; a state is a matrix of GPUs by job and node.
+# Crossover, mutation and repair of allocations; a state is a matrix of GPUs by job and node.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 from fastsim_ext.random cimport NumpyStream
 

@@ -1,4 +1,4 @@
-"""How allocations are crossed, changed and made possible again, in the way of Pollux's genetic search.
+"""Crossover, mutation and repair of allocations, as in Pollux's genetic search.
 
 Numbers are drawn as ``numpy.random.RandomState`` draws them, array by array: the same seed makes the same children as
 the published program's operators.
@@ -191,7 +191,7 @@ cdef void genetic_taken(NumpyStream* stream, const int8_t* row, int nodes, int n
 
 cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
                          int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil:
-    """Make states possible: jobs on several nodes meet nowhere, nobody has too many GPUs, and no node gives too many.
+    """Repair states: no two jobs of several nodes share a node; no job and no node exceeds its number of GPUs.
 
     Earlier jobs win on a node. Which nodes a job loses is drawn, so that not the last ones always suffer.
     """

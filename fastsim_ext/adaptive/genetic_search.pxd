@@ -1,4 +1,4 @@
-# Pollux's genetic search for the best allocation of a cluster: a herd of states that breeds, and its best ones live on.
+# Pollux's genetic search for the best allocation of a cluster: a population whose best states survive each generation.
 cimport cython
 from libc.stdint cimport int8_t, int32_t, uint64_t
 from fastsim_ext.adaptive.fitness cimport FitnessRoom, Judge

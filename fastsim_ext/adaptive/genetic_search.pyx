@@ -1,9 +1,9 @@
-"""Pollux's genetic search for the best allocation of a cluster: a herd of states breeds, and its best ones live on.
+"""Pollux's genetic search for the best allocation of a cluster: a population whose best states survive.
 
 It is NSGA-II with the operators of ``genetic_operators`` and the two values of ``fitness``. Pairs of parents win
-tournaments, their children are changed and repaired, and those that nobody has seen join the herd; then those on the
+tournaments, their children are changed and repaired, and those that are new join the population; then those on the
 first fronts live on, of the last front those that are least crowded. Random numbers are drawn in the order in which the
-published program draws them, so that one seed leads through the same herds.
+published program draws them, so that one seed leads through the same populations.
 """
 
 cimport cython
@@ -92,7 +92,7 @@ cdef uint64_t search_mark(const int8_t* state__jn, int cells) noexcept nogil:
 
 
 cdef void search_known(Population* pool) noexcept nogil:
-    """Find those who are alive by their marks from now on."""
+    """Index the surviving states by their hashes."""
     cdef int at, slot
     memset(pool.known__h, -1, pool.slots * sizeof(int32_t))
     for at in range(pool.alive):
@@ -269,7 +269,7 @@ cdef class Search:
 
     def __init__(self, uint32_t seed, int size=100):
         if size < 1:
-            raise ValueError("a herd of nobody")
+            raise ValueError("a population of no states")
         self.size = size
         numpy_begin(&self.stream, seed)
 

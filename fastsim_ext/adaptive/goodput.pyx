@@ -52,7 +52,7 @@ cdef double goodput_throughput(const Perf* perf, int64_t nodes, int64_t replicas
 
 @cython.cdivision(True)
 cdef double goodput_efficiency(const Noise* noise, double batch) noexcept nogil:
-    """What a sample teaches, relative to one in a batch of the initial size."""
+    """Statistical efficiency of a sample, relative to one in a batch of the initial size."""
     cdef double scale = batch / noise.init_batch
     cdef double expected = noise.var / scale + noise.sqr
     cdef double gain = (noise.var + noise.sqr) / expected if expected > 0 else 1.0

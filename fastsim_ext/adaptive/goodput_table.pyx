@@ -1,4 +1,4 @@
-"""How good each configuration would be for each of many jobs, as far as they know.
+"""Normalised goodput of each configuration for each of many jobs, from their fitted step times.
 
 The rules stand in `fastsim/policies/deciders/goodput_table.py`, which does the same for one job without this module;
 rows are in single precision, as there, and every operation is in its order.

@@ -1,4 +1,4 @@
-# Rounds of adaptive jobs: who trains, who comes, who has which GPUs.
+# The loop of adaptive jobs: training, arrivals, and the GPUs of each job.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.training_job cimport TrainingJob
@@ -11,7 +11,7 @@ cdef class AdaptiveLoop:
     cdef readonly ClusterMetrics metrics
     cdef list pending                  # jobs to come, the next one last
     cdef dict held                     # by job: (nodes, GPUs)
-    cdef int32_t[::1] taken            # by GPU: whether somebody has it
+    cdef int32_t[::1] taken            # by GPU: whether a job holds it
     cdef int32_t[::1] base__n, used__n  # first GPU of each node and the number of all; GPUs in use of each node
     cdef readonly double[::1] busy_s   # by GPU
     cdef readonly double now_s

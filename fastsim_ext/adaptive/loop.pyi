@@ -1,4 +1,4 @@
-"""Rounds of adaptive jobs: who trains, who comes, who has which GPUs."""
+"""The loop of adaptive jobs: training, arrivals, and the GPUs of each job."""
 
 from collections.abc import Sequence
 from typing import Any

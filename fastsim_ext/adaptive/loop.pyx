@@ -1,4 +1,4 @@
-"""Rounds of adaptive jobs: who trains, who comes, who has which GPUs.
+"""The loop of adaptive jobs: training, arrivals, and the GPUs of each job.
 
 Python decides between two rounds; here jobs train, GPUs change hands, and the metrics look on.
 """
@@ -106,7 +106,7 @@ cdef class AdaptiveLoop:
             self.measure(running)
 
     cdef int depart(self, TrainingJob job) except -1:
-        """Tell the metrics that a job is done, and which GPUs it frees."""
+        """Record in the metrics that a job is done, and the GPUs it frees."""
         cdef int32_t[::1] gpus = np.array(self.held[job.id][1] if job.id in self.held else (), np.int32)
         cdef int32_t count = <int32_t> gpus.shape[0]
         return self.metrics.depart(min(job.finish_s, self.now_s + self.round_s), job.id, True,
@@ -137,7 +137,7 @@ cdef class AdaptiveLoop:
         return gpus
 
     cdef int measure(self, int64_t running) except -1:
-        """Tell the metrics what this round looks like."""
+        """Update the metrics with the tasks of this round."""
         cdef Py_ssize_t node
         cdef int32_t position
         self.metrics.apply_changes(self.now_s)

@@ -1,4 +1,4 @@
-"""All that a run of adaptive jobs is between two rounds, as numbers and bytes, and the way back."""
+"""State of a run of adaptive jobs between two rounds as numbers and bytes: snapshot and restore."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""All that a run of adaptive jobs is between two rounds, as numbers and bytes, and the way back.
+"""State of a run of adaptive jobs between two rounds as numbers and bytes: snapshot and restore.
 
 Training curves and step times are told again, jobs that have not come are read again. What has been fitted is kept:
 a lesson hangs on all measurements before it. ``tests/style/test_saved_fields.py`` has the list.

@@ -136,7 +136,7 @@ cdef void fit_turns(const Fit* fit, double weight, double* slope) noexcept nogil
 
 
 cdef double fit_ratios(const double* perf, double* slope) noexcept nogil:
-    """What ratios of network times add, and the slopes of that."""
+    """Penalty of the ratios of network times, and its slopes."""
     cdef double ratio, by, total = 0.0
     cdef int p
     for p in range(ALPHA_N, GAMMA, 2):

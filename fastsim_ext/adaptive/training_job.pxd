@@ -1,4 +1,4 @@
-# One job that trains: where it is, what it knows, what it has used.
+# A training job: its placement, its measured step times and the GPU time it has used.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.goodput cimport Grid, Noise, Perf

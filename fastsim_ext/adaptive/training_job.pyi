@@ -1,4 +1,4 @@
-"""One job that trains: where it is, what it knows, what it has used. By hand:
+"""A training job: its placement, its measured step times and the GPU time it has used. By hand:
 `tests.reference.rounds.adaptive_job`."""
 
 from collections.abc import Callable, Sequence

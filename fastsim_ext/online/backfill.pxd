@@ -1,4 +1,4 @@
-# Reservations for waiting pods, from the durations the scheduler is told.
+# Reservations for waiting pods, from estimated durations.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.earliest_fit cimport Bound, EarliestFit
 from fastsim_ext.online.free_forecast cimport FreeForecast, Reservation

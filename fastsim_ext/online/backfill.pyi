@@ -1,4 +1,4 @@
-"""Reservations for waiting pods, from the durations the scheduler is told."""
+"""Reservations for waiting pods, from estimated durations."""
 
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership

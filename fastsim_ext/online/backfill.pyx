@@ -1,4 +1,4 @@
-"""Reservations for waiting pods, from the durations the scheduler is told.
+"""Reservations for waiting pods, from estimated durations.
 
 EASY: only the first pod in the line that does not fit has a reservation. Conservative backfilling: every waiting pod
 has one, made in the order of the line. A pod that has run longer than was told is believed to end now.
@@ -16,7 +16,7 @@ from fastsim_ext.state.pod_table cimport Slot, WorkTable
 
 
 cdef inline bint no_better(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
-    """Whether a glance says that node ``n`` has no better place for a pod that runs so long."""
+    """Whether the bounds of node ``n`` rule out an earlier start than ``best``."""
     cdef double start = max(bound.first if lasts <= bound.gap else bound.last, now)
     if start == INFINITY or start > best.start:
         return True
@@ -124,14 +124,14 @@ cdef class Backfill:
         return self.constraints.failed_check(&view, cls) == 0
 
     cdef bint holds_unchanged(self, double now) noexcept nogil:
-        """Whether every promise made would be made again: nobody has come or gone since, and nobody is overdue.
+        """Whether all reservations still hold: no pod came or went since, and none is overdue.
 
         Then free amounts change only later than now, at the same times as before; who could not start still cannot.
         """
         return self.valid_moves == self.membership.moves and not self.forecast.overdue(now)
 
     cdef int renew(self, double now) except -1 nogil:
-        """Forget all promises and look at the running pods again."""
+        """Drop all reservations and rebuild the forecast from the running pods."""
         cdef int n
         self.forecast.renew(now)
         self.earliest_fit.renew(now)
@@ -146,7 +146,7 @@ cdef class Backfill:
         return 0
 
     cdef const Reservation* last_place(self, int32_t slot) noexcept nogil:
-        """What the last walk along the whole line found for a pod; NULL if it did not look."""
+        """The place of a pod in the last complete walk along the line; NULL if it had none."""
         return &self.latest[slot] if slot < self.room and self.walk_of[slot] == self.walk - 1 else NULL
 
     cdef void mark_stale(self, int n) noexcept nogil:

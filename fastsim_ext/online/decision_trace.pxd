@@ -1,4 +1,4 @@
-# The online engine with a listener that hears of every decision on some pods.
+# The online engine with a listener for every decision on watched pods.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.online.queue_loop cimport QueueLoop

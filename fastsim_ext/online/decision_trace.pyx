@@ -1,4 +1,4 @@
-"""The online engine with a listener that hears of every decision on some pods, before and after it is taken.
+"""The online engine with a listener that is called before and after every decision on watched pods.
 
 In between nothing differs from any other run. While the listener is told, it may ask what the
 decision is about to look at; the answers come from the engine's own filter, scores and device pick,
@@ -26,7 +26,7 @@ NO_GPU_MEMORY = -2
 
 
 cdef class DecisionTrace(OnlineLoop):
-    """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
+    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
@@ -38,7 +38,7 @@ cdef class DecisionTrace(OnlineLoop):
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
-        """As Online.move, told to the listener."""
+        """As OnlineLoop.move, with calls of the listener."""
         seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
@@ -55,7 +55,7 @@ cdef class DecisionTrace(OnlineLoop):
         return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef int place(self, int32_t slot) except -1 nogil:
-        """As Online.place, told to the listener."""
+        """As OnlineLoop.place, with calls of the listener."""
         cdef int reason
         if not self.watches(self.work.slots[slot].seq):
             return OnlineLoop.place(self, slot)
@@ -67,7 +67,7 @@ cdef class DecisionTrace(OnlineLoop):
         return reason
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """As Online.refuse; of a pod that is too large the listener hears here."""
+        """As OnlineLoop.refuse; calls the listener for pods that are too large."""
         if reason == TOO_LARGE and self.watches(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
@@ -141,7 +141,7 @@ def picked(Selector select, int cls, uint64_t[::1] gpus__n):
 
 
 cdef class RulesDecisionTrace(QueueLoop):
-    """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
+    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
@@ -155,7 +155,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
-        """As Online.move, told to the listener."""
+        """As OnlineLoop.move, with calls of the listener."""
         seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
@@ -198,7 +198,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return 0
 
     cdef int try_start(self, int32_t slot) except -1 nogil:
-        """As Regulated.offer, told to the listener."""
+        """As RulesLoop.try_start, with calls of the listener."""
         cdef int reason
         if not self.watches_any(slot):
             return RulesLoop.try_start(self, slot)
@@ -214,7 +214,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return reason
 
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
-        """As Waiting.hold_back, told to the listener."""
+        """As QueueLoop.hold_back, with calls of the listener."""
         if self.watches_any(slot):
             with gil:
                 self.notify_before(slot)
@@ -222,7 +222,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return QueueLoop.hold_back(self, slot, over)
 
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
-        """As Waiting.overtake, told to the listener."""
+        """As QueueLoop.overtake, with calls of the listener."""
         cdef bint started
         if not self.watches_any(slot):
             return QueueLoop.overtake(self, slot, head)
@@ -234,7 +234,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return started
 
     cdef bint by_reservation(self, int32_t slot) except -1 nogil:
-        """As Waiting.by_promise, told to the listener; the first in the line overtakes nobody."""
+        """As QueueLoop.by_reservation, with calls of the listener; the first of the line overtakes no pod."""
         cdef bint first = self.work.head == slot
         cdef bint started
         if not self.watches_any(slot):
@@ -247,7 +247,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return started
 
     cdef int never(self, int32_t slot, int reason) except -1 nogil:
-        """As Regulated.never, told to the listener."""
+        """As RulesLoop.never, with calls of the listener."""
         if self.watches(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)

@@ -1,4 +1,4 @@
-# When a node could host a kind of pod at the earliest, at a glance.
+# Lower bounds of the earliest time at which each node can host a kind of pod.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.free_forecast cimport FreeForecast, NodeForecast
 from fastsim_ext.types cimport Pod

@@ -1,4 +1,4 @@
-"""When a node could host a kind of pod at the earliest, at a glance.
+"""Lower bounds of the earliest time at which each node can host a kind of pod.
 
 A kind is less than each of its pods asks for: amounts are rounded down, memory and conditions left out. During a walk
 along the line promises only take, so what was worked out earlier in the walk is never too late; it may be too early.

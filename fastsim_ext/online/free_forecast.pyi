@@ -1,4 +1,4 @@
-"""What is believed to be free on every node from now on, state by state."""
+"""Forecast of the free amounts of every node, state by state."""
 
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership

@@ -1,4 +1,4 @@
-"""What is believed to be free on every node from now on, state by state.
+"""Forecast of the free amounts of every node, state by state.
 
 Running pods end as was told, one that is overdue ends now, and pods with a promise come and go. A state holds until the
 next one begins; all that happens at one time makes one state.
@@ -72,7 +72,7 @@ cdef class FreeForecast:
         return INFINITY if isnan(m.est_left) else max(self.work.slots[slot].began + (m.est_left + m.restart), now)
 
     cdef int renew(self, double now) except -1 nogil:
-        """Forget all promises, and look again at nodes whose pods came or went or are overdue."""
+        """Drop all reservations, and rebuild nodes whose pods came, went or are overdue."""
         cdef int n
         cdef bint present
         self.n_reservations = 0

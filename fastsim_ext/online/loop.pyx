@@ -53,14 +53,14 @@ cdef class OnlineLoop:
             self.next_sample = self.sample_k * self.sample_s
 
     def advance(self, int64_t budget):
-        """Process up to ``budget`` events; says why it came back (a Status)."""
+        """Process up to ``budget`` events; returns the Status for which it stopped."""
         cdef int status
         with nogil:
             status = self.loop(budget)
         return status
 
     def sample_gpus_at(self, double t):
-        """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
+        """Return GPU_SAMPLE before any event after second ``t``, and before arrivals at ``t``."""
         self.gpu_sample_s = t
 
     def reach_end(self):
@@ -102,7 +102,7 @@ cdef class OnlineLoop:
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
 
     def snapshot(self):
-        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+        """State of the loop between two calls, apart from its tables; all that restore() needs."""
         return {
             "counts": self.counts, "now": self.now, "events": self.events, "freed": self.freed,
             "next_sample": self.next_sample, "sample_k": self.sample_k, "began": self.began,
@@ -112,7 +112,7 @@ cdef class OnlineLoop:
         }
 
     def restore(self, state):
-        """Take over what a snapshot() remembers; every fed pod had arrived then."""
+        """Take over a snapshot(); every fed pod had arrived then."""
         cdef bytes row = bytes.fromhex(state["at_capacity"])
         if len(row) != sizeof(Row):
             raise ValueError(f"a row of {len(row)} bytes is no row of this version")
@@ -296,7 +296,7 @@ cdef class OnlineLoop:
         return False
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where a pod of class ``cls`` goes, or why nowhere."""
+        """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
         return self.select.choose(cls, choice)
 
     cdef void clock(self, double t) noexcept nogil:

@@ -1,4 +1,4 @@
-# What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it.
+# Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable

@@ -1,4 +1,4 @@
-"""What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it."""
+"""Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

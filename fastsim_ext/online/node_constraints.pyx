@@ -1,4 +1,4 @@
-"""What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it.
+"""Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 
 A device without enough memory left looks full to a pod that asks for device memory, in the filter, in the scores and
 in the choice of devices. A decision about such a class looks at every node.
@@ -77,7 +77,7 @@ cdef class ConstraintTable:
         return 0
 
     cdef int reserve_classes(self, int cls) except -1:
-        """Room for what is asked by class ``cls`` and those before it."""
+        """Room for the constraints of class ``cls`` and those before it."""
         cdef int32_t* grown
         cdef int c
         if cls >= self.class_room:
@@ -198,7 +198,7 @@ cdef class ConstraintTable:
         return gpus
 
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil:
-        """Node ``n`` gives (-1) or takes back (1) what the class asks for further."""
+        """Take (-1) or give back (1) the device memory and further resources of the class on node ``n``."""
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         if rule == NULL:
@@ -238,7 +238,7 @@ cdef class ConstraintTable:
         return reason
 
     cdef int64_t capacity(self, int n, int cls) noexcept nogil:
-        """How many pods of the class node ``n`` hosts when nobody else is there."""
+        """Number of pods of the class that node ``n`` hosts when it is empty."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int64_t most, each
@@ -265,7 +265,7 @@ cdef class ConstraintTable:
         return most if rule.most < 0 else min(most, <int64_t> rule.most)
 
     cdef bint never_fits(self, int n, int cls) noexcept nogil:
-        """Whether a glance says that node ``n``, even when empty, cannot host the class."""
+        """A quick check whether node ``n``, even when empty, cannot host the class."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         if self.nodes.cpu_cap[n] < pod.cpu or self.nodes.mem_cap[n] < pod.mem or self.nodes.num_gpu[n] < pod.num_gpu:

@@ -1,4 +1,4 @@
-"""The waiting line of pods in an order: who joins stands behind all that do not come after him."""
+"""The waiting line of pods in an order: an entry joins behind all entries with a key that is not larger."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The waiting line of pods in an order: who joins stands behind all that do not come after him.
+"""The waiting line of pods in an order: an entry joins behind all entries with a key that is not larger.
 
 Most keys hold as long as an entry waits, so the line is only sorted again when the nodes have changed, or where a key
 counts the time.
@@ -85,7 +85,7 @@ cdef class OrderedQueue:
         return 0
 
     cdef KeyInputs inputs(self, int32_t slot) noexcept nogil:
-        """What an entry claims: a gang as much as all its pods, for as long as the longest of them."""
+        """Quantities for the sort key of an entry: a gang sums its pods and takes the longest duration."""
         cdef KeyInputs inputs
         cdef const Member* m = &self.membership.members[slot]
         cdef const Pod* pod

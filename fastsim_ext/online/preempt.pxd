@@ -1,4 +1,4 @@
-# Which running pods a more important one may stop.
+# Preemption: the pods of lower priority to stop.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
 from fastsim_ext.state.pod_membership cimport PodMembership

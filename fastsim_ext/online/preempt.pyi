@@ -1,4 +1,4 @@
-"""Which running pods a more important one may stop, and on which node that costs least."""
+"""Preemption: the pods of lower priority to stop, on the node where that costs least."""
 
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership

@@ -1,4 +1,4 @@
-"""Which running pods a more important one may stop, and on which node that costs least.
+"""Preemption: the pods of lower priority to stop, on the node where that costs least.
 
 On each node, imagine all pods of lower priority gone that may be stopped. If the pod then fits, they come back one
 after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; who
@@ -139,7 +139,7 @@ cdef class PreemptionPlan:
         self.n_lower = left
 
     cdef int total_cost(self, Cost* cost) noexcept nogil:
-        """What the pods in ``lower`` would cost; their number."""
+        """Cost of stopping the pods in ``lower``; returns their number."""
         cdef int32_t k
         cdef const Slot* s
         cost.total, cost.count, cost.first = 0, self.n_lower, INFINITY

@@ -1,4 +1,4 @@
-# Who may try when: the rules of the waiting line.
+# The rules of the waiting line: the order in which entries are tried, and which may overtake.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.backfill cimport Backfill
 from fastsim_ext.online.free_forecast cimport Reservation

@@ -1,4 +1,4 @@
-"""Who may try when: the rules of the waiting line.
+"""The rules of the waiting line: the order in which entries are tried, and which may overtake.
 
 Quotas hold back only their tenant's entries. Entries that join the line during a walk are looked at in the next one.
 """
@@ -159,7 +159,7 @@ cdef class QueueLoop(RulesLoop):
         return best
 
     cdef bint by_share(self) except -1 nogil:
-        """Always the oldest entry of the tenant with the smallest dominant share; who fits nowhere is passed over."""
+        """Try the oldest entry of the tenant with the smallest dominant share; entries that do not fit are skipped."""
         cdef bint started = False
         cdef int64_t upto = self.membership.joins
         cdef int64_t place = 0
@@ -259,7 +259,7 @@ cdef class QueueLoop(RulesLoop):
         return True
 
     cdef int settle_reserved(self, int32_t slot, Reservation* place) except -1 nogil:
-        """Start where the policy says if no reservation needs that, else at the pod's own place."""
+        """Start at the policy's choice if no reservation needs it, else at the pod's own reservation."""
         cdef Choice choice
         self.decide(self.work.slots[slot].cls, &choice)
         if self.backfill.allowed(slot, &choice, self.now):

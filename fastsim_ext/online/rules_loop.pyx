@@ -109,7 +109,7 @@ cdef class RulesLoop(OnlineLoop):
         return 0
 
     cdef bint wants_node_changes(self) noexcept nogil:
-        """Leave out failures that nobody could notice; whether the next change is not known yet."""
+        """Skip failures without effect; whether the next node change has to be fed."""
         cdef int n
         if self.a_next == self.a_count and not self.last_batch:
             return False
@@ -169,7 +169,7 @@ cdef class RulesLoop(OnlineLoop):
         return 0
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where a pod of class ``cls`` goes, or why nowhere."""
+        """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
         if self.constraints.rule(cls) != NULL:
             return self.constraints.choose(cls, choice, -1, -1)
         return self.select.choose(cls, choice)
@@ -182,7 +182,7 @@ cdef class RulesLoop(OnlineLoop):
     cdef void hold(self, int32_t slot) noexcept nogil:
         """Account for what a running pod holds besides CPU, memory and devices."""
         cdef const Slot* s = &self.work.slots[slot]
-        if s.seq < 0:        # a trial is nobody's pod
+        if s.seq < 0:        # a trial belongs to no tenant
             self.membership.enter(slot, -1, -1, False, NAN)
         self.membership.link(slot, s.node)
         self.constraints.hold(s.node, s.cls, s.gpus, -1)
@@ -386,7 +386,7 @@ cdef class RulesLoop(OnlineLoop):
         return 0
 
     cdef int try_start_gang(self, int32_t slot) except -1 nogil:
-        """All members find a place one after another, or none of them does. A gang stops nobody."""
+        """All members start one after another, or none does. A gang preempts no pod."""
         cdef Choice choice
         cdef int32_t at = self.membership.first(slot)
         cdef int32_t upto

@@ -112,7 +112,7 @@ cdef class SteppedLoop(OnlineLoop):
         return 0
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where the pod goes: where the action says, or the plan's own choice."""
+        """Choose the node of the action, or the plan's own choice."""
         cdef int f
         cdef Node node
         if self.action == PLAN_CHOICE:
@@ -147,7 +147,7 @@ cdef class SteppedLoop(OnlineLoop):
         return 0
 
     cdef double value(self) noexcept nogil:
-        """What the present state is worth, by the weights of the reward."""
+        """Value of the present state by the weights of the reward."""
         cdef int term
         cdef double total = 0
         for term in range(4):
@@ -170,7 +170,7 @@ cdef class SteppedLoop(OnlineLoop):
 
     @cython.cdivision(True)
     cdef void observe(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil:
-        """What is seen: shares of capacity by node, the pod's request, and the nodes that can host it."""
+        """The observation: shares of capacity by node, the pod's request, and the nodes that can host it."""
         cdef const Pod* pod = &self.work.classes[self.a_class[self.a_next]]
         cdef int n, g, whole, largest
         for n in range(self.nodes.count):

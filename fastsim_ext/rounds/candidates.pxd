@@ -1,4 +1,4 @@
-# Who runs in a round, and on what.
+# Selection of the jobs that run in a round, and of their GPU models.
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.random cimport Mersenne

@@ -1,4 +1,4 @@
-"""Who runs in a round, and on what: candidates in order of priority, deficit and share, as long as GPUs are left.
+"""Selection of the jobs of a round: candidates by priority, deficit and share, as long as GPUs are left.
 
 Pairs without a share that never ran stand all at the same place of a line, so they are drawn one by one from a
 stream instead of being listed: those that were there at the last settlement, and those with a younger member.
@@ -273,7 +273,7 @@ cdef class CandidateHeap:
         self.heap[i] = moving
 
     cdef int32_t best(self) noexcept nogil:
-        """Where the best entry stands."""
+        """Index of the best entry."""
         return self.heap[0].item
 
     cdef void put(self, int32_t item) noexcept nogil:

@@ -1,4 +1,4 @@
-"""What rounds look like to the metrics: allocation, fragmentation and power of the cluster.
+"""Metrics of the cluster in rounds: allocation, fragmentation and power.
 
 A job in rounds holds whole GPUs, so all that counts of a node is its shape and how many of its GPUs are in use; what
 that means for each quantity is looked up in a table. Sums are integers and stay exact.
@@ -41,7 +41,7 @@ cdef enum:               # places in fastsim.engine.tables.TOTALS
 
 
 cdef int compare_changes(const void* first, const void* second) noexcept nogil:
-    """Changes by time, those who go before those who come, then as they were told."""
+    """Order changes by time, departures before arrivals, then as they were recorded."""
     cdef const Change* a = <const Change*> first
     cdef const Change* b = <const Change*> second
     if a.t != b.t:
@@ -144,7 +144,7 @@ cdef class ClusterMetrics:
         return 0
 
     cdef int apply_changes(self, double t) except -1 nogil:
-        """All that was told happens in its order, then time goes on to second ``t``."""
+        """Apply the recorded changes in order, then advance time to second ``t``."""
         cdef int64_t i
         qsort(self.changes, self.n_changes, sizeof(Change), compare_changes)
         for i in range(self.n_changes):
@@ -202,13 +202,13 @@ cdef class ClusterMetrics:
         self.now.t = t
 
     cdef void update_counts(self) noexcept nogil:
-        """Bring the counts of jobs up to date; who has come, is not gone and does not run waits."""
+        """Update the counts of jobs; arrived jobs that neither ended nor run are pending."""
         self.now.counts[FINISHED], self.now.counts[UNPLACED] = self.finished, self.dropped
         self.now.counts[PENDING] = self.arrived - self.finished - self.dropped - self.now.counts[RUNNING]
         self.now.counts[ARRIVED_GPU] = self.arrived_gpu
 
     cdef int begin_round(self, int64_t number, int64_t running) except -1 nogil:
-        """A round begins with so many jobs at work."""
+        """Begin a round with so many running jobs."""
         if isnan(self.began_s):
             return 0
         self.now.seq, self.now.counts[RUNNING] = number, running

@@ -74,7 +74,7 @@ cdef class JobTable:
         return 0
 
     cdef int32_t find(self, int32_t row, int32_t mate) noexcept nogil:
-        """Where the couple stands, or should be put: -1 - place."""
+        """Index of the pair, or -1 - the index at which to insert it."""
         cdef int32_t low = 0
         cdef int32_t high = self.n_pairs
         cdef int32_t middle
@@ -91,7 +91,7 @@ cdef class JobTable:
         return -1 - low
 
     cdef int32_t pair(self, int32_t row, int32_t mate) except -1 nogil:
-        """The couple of these rows, with all that it would remember had it been there from the start."""
+        """Index of the pair of these rows; a new pair gets the accounts it would have had from the start."""
         cdef int32_t at = self.find(row, mate)
         cdef int32_t w = self.width
         cdef int32_t g
@@ -150,7 +150,7 @@ cdef class JobTable:
             last = size
 
     cdef void forget_shares(self) noexcept nogil:
-        """Drop the shares of the last allocation, and couples that have nothing else to remember."""
+        """Drop the shares of the last allocation, and pairs without any history."""
         cdef int64_t i
         cdef int32_t kept = 0
         cdef int32_t w = self.width
@@ -165,7 +165,7 @@ cdef class JobTable:
         self.n_pairs = kept
 
     cdef bint drop_shares(self, int64_t pair) noexcept nogil:
-        """Forget its shares; whether it differs from a pair that never ran."""
+        """Clear the shares of a pair; whether it differs from a pair that never ran."""
         cdef ShareAccount* c = &self.shared[pair * self.width]
         cdef bint differs = False
         cdef int g
@@ -225,7 +225,7 @@ cdef class JobTable:
         return PyBytes_FromStringAndSize(<char*> self.jobs, self.n * sizeof(Job))
 
     def observed(self):
-        """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
+        """(job, job, model) for each pair that first ran on a model since the last call."""
         cdef int64_t i
         cdef int64_t w = self.width
         cdef const Pair* c

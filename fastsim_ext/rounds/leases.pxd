@@ -1,4 +1,4 @@
-# Who holds which GPUs in a round, and who keeps them for the next one.
+# The GPUs of each task in a round, and whether it keeps those of the last round.
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -1,4 +1,4 @@
-"""Who holds which GPUs in a round, and who keeps them for the next one.
+"""The GPUs of each task in a round, and whether it keeps those of the last round.
 
 GPUs of a model have consecutive numbers. Largest gangs choose first; among equal ones, those that can keep the GPUs
 of the last round come before those that take the next free ones.
@@ -132,7 +132,7 @@ cdef class Leases:
             self.extensions += self.tasks[i].kept
 
     def busy(self):
-        """Seconds that each GPU was at work."""
+        """Busy seconds of each GPU."""
         return [self.busy_s[i] for i in range(self.gpus)]
 
     cpdef int verify(self) except -1:

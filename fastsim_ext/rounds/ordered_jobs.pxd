@@ -1,4 +1,4 @@
-# What a job of an ordered run asks for, holds and remembers, row by row beside the table of gangs.
+# Demand, allocation and service of jobs in ordered rounds, row by row beside the job table.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.rounds.job_table cimport Job, JobTable

@@ -1,4 +1,4 @@
-"""What a job of an ordered run asks for, holds and remembers, and the order in which jobs are served.
+"""Demand, allocation and service of jobs in ordered rounds, and the order in which they are served.
 
 An order is a list of terms, each with a sign; jobs are sorted by the first one, ties by the next one, and what is
 still equal stays as it was in the round before.
@@ -97,7 +97,7 @@ cdef class OrderedJobTable:
             key[k] = self.sign[k] * key_term(self.term[k], &inputs, context, self.level_s)
 
     def speedups(self):
-        """What each row gains at present over its fair share."""
+        """Present speedup of each row over its fair share."""
         return [self.entries[i].speedup for i in range(self.n)]
 
     def ordered(self):

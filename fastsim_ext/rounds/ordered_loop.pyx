@@ -28,7 +28,7 @@ cdef enum:
 
 @cython.final
 cdef class OrderedLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.orders.run``."""
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, packed__k, *,
                  int mechanism, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
@@ -61,7 +61,7 @@ cdef class OrderedLoop:
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
              const int32_t[::1] tenant, bint closed):
-        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+        """Further jobs in order of arrival; ``closed``: these are the last ones."""
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
         if self.at_pending < self.n_pending:
@@ -82,11 +82,11 @@ cdef class OrderedLoop:
         self.next_price_s = next_change_s
 
     def chosen_rows(self):
-        """Rows of the jobs that run in this round, in their order, if somebody outside says what they get."""
+        """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
         return [self.chosen[i] for i in range(self.n_chosen)]
 
     def set_shares(self, const double[:, ::1] need__jr, const double[::1] speedup__j):
-        """What each of those jobs gets, and how fast it is with that."""
+        """Set the resources and the speedup of each of these jobs."""
         cdef int32_t i, r
         cdef OrderedJob* entry
         if need__jr.shape[0] != self.n_chosen or need__jr.shape[1] != RESOURCES or speedup__j.shape[0] != self.n_chosen:
@@ -112,7 +112,7 @@ cdef class OrderedLoop:
     # ------------------------------------------------------------------ time
 
     cdef int run_stages(self, int64_t budget) except -1 nogil:
-        """The stages of a round in their order; each one that needs help from outside is left by returning."""
+        """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
         while True:
             if self.stage == AT_TOP:
                 if self.at_pending == self.n_pending and not self.closed:
@@ -184,7 +184,7 @@ cdef class OrderedLoop:
         return 0
 
     cdef int report_arrivals(self) except -1 nogil:
-        """Tell the metrics who has come, also of jobs that are not let in yet."""
+        """Record arrivals in the metrics, also of jobs that are not admitted yet."""
         cdef int64_t i
         cdef const Job* new
         for i in range(self.at_pending, self.n_pending):
@@ -197,7 +197,7 @@ cdef class OrderedLoop:
         return 0
 
     cdef bint admits(self, const Job* job) noexcept nogil:
-        """Whether there is room for what the job asks for; the first one always comes in."""
+        """Whether the job's demand is within the admitted GPUs; the first job always is."""
         return self.table.n == 0 or self.demanded_gpus + job.num_gpu <= self.admitted_gpus
 
     cdef OrderedJob new_entry(self, const Job* job) noexcept nogil:
@@ -363,7 +363,7 @@ cdef class OrderedLoop:
         ) == 0
 
     cdef void work(self, Task* task) noexcept nogil:
-        """What the job does in this round, and when it is done."""
+        """Steps of the job in this round, and its finish time."""
         cdef Job* job = &self.table.jobs[task.row]
         cdef OrderedJob* entry = &self.ordered_jobs.entries[task.row]
         cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
@@ -399,7 +399,7 @@ cdef class OrderedLoop:
             busy_s[self.leases.gpu[i]] += spent_s
 
     cdef int measure(self) except -1 nogil:
-        """Note what the round looks like, and tell the metrics."""
+        """Append the record of the round and update the metrics."""
         cdef int32_t i
         cdef int64_t cpu_milli = 0
         cdef int64_t memory_mib = 0

@@ -1,4 +1,4 @@
-# How much of a server a job gets beside its GPUs.
+# CPU, memory and storage of a server that a job gets beside its GPUs.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.rounds.job_table cimport Job, JobTable

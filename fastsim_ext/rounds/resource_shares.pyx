@@ -1,4 +1,4 @@
-"""How much of a server a job gets beside its GPUs.
+"""CPU, memory and storage of a server that a job gets beside its GPUs.
 
 ``fair``: as much as its GPUs are part of the server. ``greedy``: what it needs, or it waits. ``tune``: what it needs;
 if there is not enough, its fair share; if others took more than theirs, they give it back. ``opt``: as it was told.
@@ -13,7 +13,7 @@ from fastsim_ext.rounds.server_allocation cimport Server, ServerPart, enough
 
 @cython.final
 cdef class ResourceShares:
-    """Fills ``seats``, one job after the other."""
+    """Fills ``allocation``, one job after the other."""
 
     def __init__(self, JobTable table, OrderedJobTable ordered_jobs, ServerAllocation allocation,
                  const double[:, ::1] step_s__kg, const uint8_t[::1] packed__k, int mechanism, bint raises,
@@ -43,7 +43,7 @@ cdef class ResourceShares:
             limit, tried = self.step_s__kg[job.kind, best], best
 
     cdef bint allot_again(self, int32_t row, int32_t model, const int32_t* gpus) noexcept nogil:
-        """Give a job the GPUs that it had, and beside them what the mechanism says; answers whether that is there."""
+        """Give a job its last GPUs and its share of other resources by the mechanism; whether there is enough."""
         cdef OrderedJob* entry = &self.ordered_jobs.entries[row]
         cdef int32_t num_gpu = self.table.jobs[row].num_gpu
         self.allocation.take_again(gpus, num_gpu)
@@ -57,7 +57,7 @@ cdef class ResourceShares:
         return True
 
     cdef void commit_chosen(self, int32_t row, int32_t model) noexcept nogil:
-        """Take the seats that are picked; what the job gets beside them was told, and no server counts it."""
+        """Take the picked GPUs; other resources are set by the chooser and not deducted from servers."""
         cdef double[RESOURCES] nothing
         cdef double[RESOURCES] chosen
         cdef OrderedJob* entry = &self.ordered_jobs.entries[row]

@@ -1,4 +1,4 @@
-# What a run in rounds leaves behind until somebody takes it away.
+# Records of a run in rounds that have not been drained.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.rounds.job_table cimport Job

@@ -1,4 +1,4 @@
-"""What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
+"""Records of a run in rounds that have not been drained: jobs that have ended, tasks of rounds."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -51,7 +51,7 @@ cdef class RoundLog:
         return self.gpu_drained + before
 
     cdef int64_t undrained(self) noexcept nogil:
-        """Records that nobody has taken yet."""
+        """Number of records that have not been drained."""
         return self.n_gone + self.n_tasks
 
     def drained(self):

@@ -1,4 +1,4 @@
-# Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs.
+# The servers of one round: what they have left, and the GPUs and shares of every running job.
 cimport cython
 from libc.stdint cimport int32_t, uint64_t
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob

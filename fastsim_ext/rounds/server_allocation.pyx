@@ -1,4 +1,4 @@
-"""Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs.
+"""The servers of one round: what they have left, and the GPUs and shares of every running job.
 
 Every round begins with empty servers. GPUs are numbered server by server, servers GPU model by GPU model; a job sits
 on servers of one model.
@@ -67,7 +67,7 @@ cdef class ServerAllocation:
         return 0
 
     cdef void clear(self) noexcept nogil:
-        """Everybody leaves."""
+        """Empty all servers."""
         cdef int32_t m, s, r
         cdef Server* server
         self.n = 0

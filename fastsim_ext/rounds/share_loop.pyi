@@ -10,7 +10,7 @@ from fastsim_ext.rounds.leases import Leases
 from fastsim_ext.rounds.round_log import RoundLog
 
 class ShareLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.shares.run``."""
 
     table: JobTable
     leases: Leases
@@ -65,7 +65,7 @@ class ShareLoop:
         closed: bool,
         believed_kind: Any = None,
     ) -> None:
-        """Further jobs in order of arrival; ``closed`` says that there are no more.
+        """Further jobs in order of arrival; ``closed``: these are the last ones.
 
         ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
         """

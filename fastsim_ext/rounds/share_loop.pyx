@@ -26,7 +26,7 @@ cdef bint round_completes(const Task* task, const Job* jobs) noexcept nogil:
 
 @cython.final
 cdef class ShareLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.shares.run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
@@ -59,7 +59,7 @@ cdef class ShareLoop:
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
              const int32_t[::1] tenant, bint closed, const int32_t[::1] believed_kind=None):
-        """Further jobs in order of arrival; ``closed`` says that there are no more.
+        """Further jobs in order of arrival; ``closed``: these are the last ones.
 
         ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
         """
@@ -121,7 +121,7 @@ cdef class ShareLoop:
     # ------------------------------------------------------------------ time
 
     cdef int run_stages(self, int64_t budget) except -1 nogil:
-        """The stages of a round in their order; each one that needs help from outside is left by returning."""
+        """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
         cdef double before_s
         while True:
             if self.stage == AT_TOP:
@@ -188,7 +188,7 @@ cdef class ShareLoop:
             self.ever_reset = False
 
     cdef double next_event_s(self) noexcept nogil:
-        """The next arrival, or the next allocation if somebody waits for it; without either, time stands still."""
+        """Time of the next arrival, or of the next allocation if one is wanted; else the present time."""
         cdef bint coming = self.at_pending < self.n_pending
         cdef double next_s = self.pending[self.at_pending].submit_s if coming else INFINITY
         if self.stale and not coming:
@@ -219,7 +219,7 @@ cdef class ShareLoop:
         return self.now_s - self.reset_s >= self.realloc_s
 
     cdef void reset(self) noexcept nogil:
-        """Settle what the old shares promised; new ones are asked for."""
+        """Settle the accounts of the old shares before a new allocation."""
         self.table.settle(self.now_s - (self.reset_s if self.ever_reset else 0.0), self.selection.pairs)
         self.table.forget_shares()
         self.reset_s, self.ever_reset, self.allocation_wanted, self.moved = self.now_s, True, False, True
@@ -341,7 +341,7 @@ cdef class ShareLoop:
     # ------------------------------------------------------------------ a round
 
     cdef int run_round(self) except -1 nogil:
-        """Choose who runs, give them GPUs, set them to work."""
+        """Select the jobs of the round, place them and compute their steps."""
         cdef int32_t i
         cdef Task* task
         self.selection.reserve()
@@ -367,7 +367,7 @@ cdef class ShareLoop:
         return self.measure() if self.measured else 0
 
     cdef int measure(self) except -1 nogil:
-        """Tell the metrics what this round looks like."""
+        """Update the metrics with the tasks of this round."""
         cdef int32_t i
         cdef int32_t running = 0
         for i in range(self.leases.n):
@@ -378,7 +378,7 @@ cdef class ShareLoop:
         return 0
 
     cdef void dispatch(self, Task* task) noexcept nogil:
-        """What the candidate will have done at the end of the round, and when that is."""
+        """Steps of the candidate in this round, and its finish time."""
         cdef double finish_s = 0.0
         cdef Job* job = &self.table.jobs[task.row]
         cdef Job* mate

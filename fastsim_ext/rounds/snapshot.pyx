@@ -1,4 +1,4 @@
-"""All that a run in rounds is between two of them, as numbers and bytes, and the way back.
+"""State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
 
 What is rewritten in every round before it is read is left out, and so is what the run is told when it is made; jobs
 that have not arrived are read again. ``tests/style/test_saved_fields.py`` has the list.
@@ -72,7 +72,7 @@ def restore(ShareLoop run, numbers, parts):
 
 
 def request_allocation(ShareLoop run):
-    """The next round asks for shares as soon as it may: another policy is at work."""
+    """Ask for a new allocation at the next round that ``realloc_s`` allows; used when a fork changes the policy."""
     run.allocation_wanted = True
 
 
