@@ -1,4 +1,4 @@
-"""How this build of the compiled floors was made."""
+"""Options of this build of the compiled packages."""
 
 CHECKED: bool
 """Bounds checks, Python division and verify() after every event."""

@@ -1,4 +1,4 @@
-"""How this build of the compiled floors was made."""
+"""Options of this build of the compiled packages."""
 
 cdef extern from *:
     """

@@ -31,51 +31,51 @@ cdef void mersenne_shuffle(Mersenne* stream, int32_t* items, int count) noexcept
 cdef uint64_t draw_bits(uint64_t seed, uint64_t stream, uint64_t counter) noexcept nogil
 cdef int draw_below(int bound, uint64_t seed, uint64_t stream, uint64_t counter) noexcept nogil
 
-cdef struct Flow:
+cdef struct NumpyStream:
     Mersenne source
     int clear                # where words end that are as they are handed out; those before `used` are gone
     uint32_t word[WORDS]     # of the source's generation
 
-cdef void flow_begin(Flow* flow, uint32_t seed) noexcept nogil
-cdef void flow_ready(Flow* flow) noexcept nogil
-cdef void flow_renew(Flow* flow) noexcept nogil
-cdef void flow_tempered(Flow* flow, int words) noexcept nogil
+cdef void numpy_begin(NumpyStream* stream, uint32_t seed) noexcept nogil
+cdef void numpy_ready(NumpyStream* stream) noexcept nogil
+cdef void numpy_renew(NumpyStream* stream) noexcept nogil
+cdef void numpy_tempered(NumpyStream* stream, int words) noexcept nogil
 
-cdef inline void flow_clear(Flow* flow, int words) noexcept nogil:
-    if flow.source.used + words > flow.clear:
-        flow_tempered(flow, words)
+cdef inline void numpy_clear(NumpyStream* stream, int words) noexcept nogil:
+    if stream.source.used + words > stream.clear:
+        numpy_tempered(stream, words)
 
-cdef inline uint32_t flow_word(Flow* flow) noexcept nogil:
-    if flow.source.used >= WORDS:
-        flow_renew(flow)
-    flow_clear(flow, 1)
-    flow.source.used += 1
-    return flow.word[flow.source.used - 1]
+cdef inline uint32_t numpy_word(NumpyStream* stream) noexcept nogil:
+    if stream.source.used >= WORDS:
+        numpy_renew(stream)
+    numpy_clear(stream, 1)
+    stream.source.used += 1
+    return stream.word[stream.source.used - 1]
 
-cdef inline void flow_skip(Flow* flow, int words) noexcept nogil:
-    words += flow.source.used
+cdef inline void numpy_skip(NumpyStream* stream, int words) noexcept nogil:
+    words += stream.source.used
     while words > WORDS:
-        flow_renew(flow)
+        numpy_renew(stream)
         words -= WORDS
-    flow.source.used = words
+    stream.source.used = words
 
-cdef inline int64_t flow_steps(Flow* flow) noexcept nogil:
-    cdef int64_t high = flow_word(flow) >> 5
-    return high << 26 | flow_word(flow) >> 6
+cdef inline int64_t numpy_steps(NumpyStream* stream) noexcept nogil:
+    cdef int64_t high = numpy_word(stream) >> 5
+    return high << 26 | numpy_word(stream) >> 6
 
-cdef inline double flow_uniform(Flow* flow) noexcept nogil:
-    return flow_steps(flow) * (1.0 / 9007199254740992.0)
+cdef inline double numpy_uniform(NumpyStream* stream) noexcept nogil:
+    return numpy_steps(stream) * (1.0 / 9007199254740992.0)
 
-cdef inline uint32_t flow_mask(uint32_t most) noexcept nogil:
+cdef inline uint32_t numpy_mask(uint32_t most) noexcept nogil:
     most |= most >> 1
     most |= most >> 2
     most |= most >> 4
     most |= most >> 8
     return most | most >> 16
 
-cdef inline uint32_t flow_upto(Flow* flow, uint32_t most) noexcept nogil:
-    cdef uint32_t mask = flow_mask(most)
-    cdef uint32_t drawn = flow_word(flow) & mask
+cdef inline uint32_t numpy_upto(NumpyStream* stream, uint32_t most) noexcept nogil:
+    cdef uint32_t mask = numpy_mask(most)
+    cdef uint32_t drawn = numpy_word(stream) & mask
     while drawn > most:
-        drawn = flow_word(flow) & mask
+        drawn = numpy_word(stream) & mask
     return drawn

@@ -84,43 +84,43 @@ cdef int draw_below(int bound, uint64_t seed, uint64_t stream, uint64_t counter)
     return <int> (((draw_bits(seed, stream, counter) >> 32) * <uint64_t> bound) >> 32)
 
 
-cdef void flow_begin(Flow* flow, uint32_t seed) noexcept nogil:
+cdef void numpy_begin(NumpyStream* stream, uint32_t seed) noexcept nogil:
     """Begin with one number."""
     cdef int i
-    flow.source.word[0] = seed
+    stream.source.word[0] = seed
     for i in range(1, WORDS):
         seed = 1812433253U * (seed ^ (seed >> 30)) + i
-        flow.source.word[i] = seed
-    flow.source.used = flow.clear = WORDS
+        stream.source.word[i] = seed
+    stream.source.used = stream.clear = WORDS
 
 
-cdef void flow_ready(Flow* flow) noexcept nogil:
-    """Begin with what is left of a generation, after the source was told where it is."""
-    flow.clear = 0
+cdef void numpy_ready(NumpyStream* stream) noexcept nogil:
+    """Begin within a generation, after the state of the source was set."""
+    stream.clear = 0
 
 
-cdef void flow_renew(Flow* flow) noexcept nogil:
+cdef void numpy_renew(NumpyStream* stream) noexcept nogil:
     """The next generation."""
-    mersenne_renew(&flow.source)
-    flow.clear = 0
+    mersenne_renew(&stream.source)
+    stream.clear = 0
 
 
-cdef void flow_tempered(Flow* flow, int words) noexcept nogil:
+cdef void numpy_tempered(NumpyStream* stream, int words) noexcept nogil:
     """Prepare the next words of this generation, and some more; what was skipped stays as it is."""
-    cdef int first = max(flow.clear, flow.source.used), i
+    cdef int first = max(stream.clear, stream.source.used), i
     cdef uint32_t y
-    flow.clear = min(WORDS, flow.source.used + max(words, AT_ONCE))
-    for i in range(first, flow.clear):
-        y = flow.source.word[i]
+    stream.clear = min(WORDS, stream.source.used + max(words, AT_ONCE))
+    for i in range(first, stream.clear):
+        y = stream.source.word[i]
         y ^= y >> 11
         y ^= (y << 7) & <uint32_t> 0x9d2c5680
         y ^= (y << 15) & <uint32_t> 0xefc60000
-        flow.word[i] = y ^ (y >> 18)
+        stream.word[i] = y ^ (y >> 18)
 
 
 def drawn_as_numpy(uint32_t seed, uint32_t most, int draws, int skipped):
     """For tests: words are skipped, whole numbers up to ``most`` drawn, then numbers in [0, 1)."""
-    cdef Flow flow
-    flow_begin(&flow, seed)
-    flow_skip(&flow, skipped)
-    return [flow_upto(&flow, most) for _ in range(draws)], [flow_uniform(&flow) for _ in range(draws)]
+    cdef NumpyStream stream
+    numpy_begin(&stream, seed)
+    numpy_skip(&stream, skipped)
+    return [numpy_upto(&stream, most) for _ in range(draws)], [numpy_uniform(&stream) for _ in range(draws)]

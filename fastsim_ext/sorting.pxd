@@ -11,7 +11,7 @@ cdef enum:  # Term: order of fastsim.scenario.sort_keys.TERMS
 cdef bint merge_after(const double* a, const double* b, int32_t terms) noexcept nogil
 cdef bint merge_sorted(int32_t* rows, int32_t* spare, int32_t n, const double* keys, int32_t terms) noexcept nogil
 
-cdef struct Claim:
+cdef struct KeyInputs:
     double submit_s, last_s              # when it came; when it last was at work, or came
     double left_s, total_s               # seconds it still takes; seconds it takes in all at its fair share
     double attained_s                    # at work so far, not times GPUs
@@ -24,5 +24,5 @@ cdef struct OrderContext:        # what keys are measured by
     double gpus, cpu_milli, memory_mib   # of the whole cluster
     bint plain           # speedups do not count
 
-cdef double claim_term(int32_t term, const Claim* claim, const OrderContext* yard,
-                       const double[::1] level_s) noexcept nogil
+cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* context,
+                     const double[::1] level_s) noexcept nogil

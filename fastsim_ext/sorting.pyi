@@ -6,7 +6,7 @@ from typing import Any
 def in_order(key__nk: Any, terms: int) -> list[int]:
     """Numbers of the rows in the order of the first ``terms`` of their ``MOST_TERMS`` terms."""
 
-def terms(numbers: Iterable[int], claim: Any, yard: Any, level_s: Any) -> list[float]:
+def terms(numbers: Iterable[int], inputs: Any, context: Any, level_s: Any) -> list[float]:
     """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
 
 def counted(values: Any, shift: int, prefixes: Any, counts: Any) -> None:

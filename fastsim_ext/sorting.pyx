@@ -84,61 +84,61 @@ def in_order(const double[:, ::1] key__nk, int32_t terms):
     return list(spare if merge_sorted(&rows[0], &spare[0], n, &key__nk[0, 0], terms) else rows)
 
 
-cdef inline double share(double part, double whole) noexcept nogil:
+cdef inline double ratio(double part, double whole) noexcept nogil:
     return part / whole if whole > 0 else 0.0
 
 
-cdef double claim_term(int32_t term, const Claim* claim, const OrderContext* yard,
-                       const double[::1] level_s) noexcept nogil:
+cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* context,
+                     const double[::1] level_s) noexcept nogil:
     """One term of a key; ``level_s`` are the steps of the term LEVEL, GPU seconds."""
     cdef double gpus, cpu, memory, sum_of_parts
     cdef int32_t i
     if term == ARRIVAL:
-        return claim.submit_s
+        return inputs.submit_s
     if term == PRIORITY:
-        return claim.priority
+        return inputs.priority
     if term == REMAINING:
-        return claim.left_s
+        return inputs.left_s
     if term == SERVICE:
-        return claim.attained_s * claim.gpus
+        return inputs.attained_s * inputs.gpus
     if term == ATTAINED:
-        return claim.attained_s
+        return inputs.attained_s
     if term == FINISH_RATIO:
-        if not claim.total_s > 0:
+        if not inputs.total_s > 0:
             return INFINITY
-        if claim.total_s == INFINITY:    # it never falls behind
+        if inputs.total_s == INFINITY:    # it never falls behind
             return 1.0
-        return (yard.now_s - claim.submit_s + claim.left_s) / claim.total_s
+        return (context.now_s - inputs.submit_s + inputs.left_s) / inputs.total_s
     if term == SERVICE_LEFT:
-        return claim.left_s * claim.gpus if claim.gpus > 0 else 0.0
+        return inputs.left_s * inputs.gpus if inputs.gpus > 0 else 0.0
     if term == LEVEL:
         for i in range(level_s.shape[0]):
-            if claim.attained_s * claim.gpus < level_s[i]:
+            if inputs.attained_s * inputs.gpus < level_s[i]:
                 return i
         return level_s.shape[0]
     if term == WEIGHT:
-        return claim.weight
+        return inputs.weight
     if term == GPUS:
-        return claim.gpus
+        return inputs.gpus
     if term == LAST:
-        return claim.last_s
-    gpus = share(claim.gpus, yard.gpus)
-    cpu, memory = share(claim.cpu_milli, yard.cpu_milli), share(claim.memory_mib, yard.memory_mib)
+        return inputs.last_s
+    gpus = ratio(inputs.gpus, context.gpus)
+    cpu, memory = ratio(inputs.cpu_milli, context.cpu_milli), ratio(inputs.memory_mib, context.memory_mib)
     if term == DOMINANT:
         return max(gpus, max(cpu, memory))
     sum_of_parts = gpus + cpu + memory
-    return sum_of_parts * claim.left_s if sum_of_parts > 0 else 0.0
+    return sum_of_parts * inputs.left_s if sum_of_parts > 0 else 0.0
 
 
-def terms(numbers, claim, yard, const double[::1] level_s):
+def terms(numbers, inputs, context, const double[::1] level_s):
     """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
-    cdef Claim c = Claim(claim.submit_s, claim.last_s, claim.left_s, claim.total_s, claim.attained_s, claim.gpus,
-                         claim.cpu_milli, claim.memory_mib, claim.weight, claim.priority)
-    cdef OrderContext y = OrderContext(yard.now_s, yard.gpus, yard.cpu_milli, yard.memory_mib, False)
-    return [claim_term(number, &c, &y, level_s) for number in numbers]
+    cdef KeyInputs c = KeyInputs(inputs.submit_s, inputs.last_s, inputs.left_s, inputs.total_s, inputs.attained_s,
+                                 inputs.gpus, inputs.cpu_milli, inputs.memory_mib, inputs.weight, inputs.priority)
+    cdef OrderContext y = OrderContext(context.now_s, context.gpus, context.cpu_milli, context.memory_mib, False)
+    return [key_term(number, &c, &y, level_s) for number in numbers]
 
 
-cdef inline uint64_t digits_key(double value) noexcept nogil:
+cdef inline uint64_t bits_key(double value) noexcept nogil:
     """An unsigned integer in the order of the values."""
     cdef uint64_t bits
     value += 0.0   # -0.0 equals 0.0, so it must not come before it
@@ -155,7 +155,7 @@ def counted(const double[::1] values, int shift, const uint64_t[::1] prefixes, i
         raise ValueError(f"counts of {counts.shape[0]} by {counts.shape[1]} for {n} prefixes before {shift} bits")
     with nogil:
         for i in range(values.shape[0]):
-            key = digits_key(values[i]) >> shift
+            key = bits_key(values[i]) >> shift
             for p in range(n):
                 if key >> 16 == prefixes[p]:
                     counts[p, key & 0xFFFF] += 1
@@ -170,7 +170,7 @@ def gathered(const double[::1] values, int shift, uint64_t prefix, uint64_t[::1]
         raise ValueError(f"no keys before {shift} bits from {at} on")
     with nogil:
         for i in range(values.shape[0]):
-            key = digits_key(values[i])
+            key = bits_key(values[i])
             if key >> shift == prefix:
                 if at == keys.shape[0]:
                     with gil:

@@ -73,7 +73,7 @@ class Traced(OnlineRun):
         self.events, self.outcomes = b"", b""
         super().play()
 
-    def drain(self) -> None:
+    def collect_records(self) -> None:
         """Collect the rows since the last time."""
         self.events += self.online.drain_rows()
         self.outcomes += self.work.drain()

@@ -73,7 +73,7 @@ class Case:
         batches = [JobBatch.of(self.jobs[:3]), JobBatch.of(self.jobs[3:])]
         return run_turns(self.setting, self.plan, self.needs, batches, self.options, record_tasks=True, **more)
 
-    def tell(self, chosen: list[Active]) -> list[tuple[tuple[float, ...], float]]:
+    def shares_of(self, chosen: list[Active]) -> list[tuple[tuple[float, ...], float]]:
         """What the chooser gives these jobs."""
         assert self.needs.demands is not None and self.plan.chooser is not None
         count = np.bincount([a.job.kind for a in chosen], minlength=len(self.needs.speedup__k))

@@ -20,7 +20,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
-from fastsim_ext.online.decision_trace import DecisionTrace, Observer, filtered, picked, scored
+from fastsim_ext.online.decision_trace import DecisionTrace, RulesDecisionTrace, filtered, picked, scored
 
 if TYPE_CHECKING:
     from fastsim.simulation.simulate import Prepared
@@ -150,7 +150,7 @@ class Notes:
         reason, found, needed = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
         raw, points = np.zeros((terms, nodes), np.int64), np.zeros((terms, nodes), np.int64)
         gpus = np.zeros(nodes, np.uint64)
-        ruled = self.run.online if isinstance(self.run.online, Observer) else None
+        ruled = self.run.online if isinstance(self.run.online, RulesDecisionTrace) else None
         (partial(filtered, select) if ruled is None else ruled.filtered)(cls, reason, found, needed)
         if not reason.all():
             for term in range(terms):
@@ -174,7 +174,7 @@ class Replay(OnlineRun):
         if self.rules is None:
             self.online = DecisionTrace(*tables, plain, watched, self.notes)
         else:
-            self.online = self.ruled = Observer(*tables, plain | self.rules.options(), watched, self.notes)
+            self.online = self.ruled = RulesDecisionTrace(*tables, plain | self.rules.options(), watched, self.notes)
 
 
 def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "placed") -> list[Decision]:

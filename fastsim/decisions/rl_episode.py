@@ -48,8 +48,8 @@ class Episode:
         """What the run leaves, as any other does."""
         if not self.over:
             raise ScenarioError("result", "an episode that goes on", "one that is over")
-        self.run.online.finish(self.run.drain)
-        self.run.drain()
+        self.run.online.finish(self.run.collect_records)
+        self.run.collect_records()
         frames, provenance = gathered(self.run)
         wall_s = time.perf_counter() - self.began
         return Result(frames, provenance, {"wall_s": wall_s, "pods_per_s": self.run.pods / wall_s})

@@ -1,4 +1,4 @@
-# How good allocations of a cluster to a handful of jobs are; a state is a matrix of GPUs by job and node.
+# Fitness of allocations of a cluster to a handful of jobs; a state is a matrix of GPUs by job and node.
 from libc.stdint cimport int8_t, int32_t
 
 cdef struct Judge:

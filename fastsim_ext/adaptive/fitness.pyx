@@ -1,4 +1,4 @@
-"""How good allocations of a cluster to a handful of jobs are: the mean of their speedups, and how well GPUs are used.
+"""Fitness of allocations of a cluster to a handful of jobs: mean speedup and utility.
 
     mean = (sum over jobs (speedup * share * nodes * keeping + 0.001) ** power / jobs) ** (1 / power)
     utility = sum over jobs speedup / (GPUs of nodes that anyone uses)

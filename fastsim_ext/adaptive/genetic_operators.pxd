@@ -1,6 +1,6 @@
-# How allocations are crossed, changed and made possible again; a state is a matrix of GPUs by job and node.
+# Crossover, mutation and repair of allocations; a state is a matrix of GPUs by job and node.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
-from fastsim_ext.random cimport Flow
+from fastsim_ext.random cimport NumpyStream
 
 cdef enum:
     MOST_GPUS = 32           # of a node: cells are bytes
@@ -18,11 +18,11 @@ cdef struct Room:            # for one node or job each
     int32_t* order__n
     int64_t* draw__n
 
-cdef int breed_reserve(Room* room, int jobs, int nodes) except -1 nogil
-cdef void breed_free(Room* room) noexcept nogil
-cdef void breed_crossover(Flow* flow, int8_t* first__mjn, int8_t* second__mjn,
-                          const unsigned char* crossed__m, int matings, int jobs, int nodes) noexcept nogil
-cdef void breed_mutation(Flow* flow, int8_t* state__pjn, const int8_t* base__jn, int states, int jobs,
-                         int nodes, int node_gpus, unsigned char* flag__pjn, Room* room) noexcept nogil
-cdef void breed_repair(Flow* flow, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
-                       int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil
+cdef int genetic_reserve(Room* room, int jobs, int nodes) except -1 nogil
+cdef void genetic_free(Room* room) noexcept nogil
+cdef void genetic_crossover(NumpyStream* stream, int8_t* first__mjn, int8_t* second__mjn,
+                            const unsigned char* crossed__m, int matings, int jobs, int nodes) noexcept nogil
+cdef void genetic_mutation(NumpyStream* stream, int8_t* state__pjn, const int8_t* base__jn, int states, int jobs,
+                           int nodes, int node_gpus, unsigned char* flag__pjn, Room* room) noexcept nogil
+cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
+                         int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil

@@ -1,4 +1,4 @@
-"""How allocations are crossed, changed and made possible again, in the way of Pollux's genetic search."""
+"""Crossover, mutation and repair of allocations, as in Pollux's genetic search."""
 
 import numpy as np
 import numpy.typing as npt

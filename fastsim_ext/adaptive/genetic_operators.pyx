@@ -1,4 +1,4 @@
-"""How allocations are crossed, changed and made possible again, in the way of Pollux's genetic search.
+"""Crossover, mutation and repair of allocations, as in Pollux's genetic search.
 
 Numbers are drawn as ``numpy.random.RandomState`` draws them, array by array: the same seed makes the same children as
 the published program's operators.
@@ -10,7 +10,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 from fastsim_ext.random cimport (
-    WORDS, Flow, flow_clear, flow_mask, flow_ready, flow_renew, flow_skip, flow_steps, flow_upto,
+    WORDS, NumpyStream, numpy_clear, numpy_mask, numpy_ready, numpy_renew, numpy_skip, numpy_steps, numpy_upto,
 )
 
 cdef enum:
@@ -22,21 +22,21 @@ cdef double SCALE = 9007199254740992.0   # steps of a number in [0, 1)
 cdef int64_t RARE_STEPS = <int64_t> ceil(0.1 * SCALE)
 
 
-cdef inline int32_t below(Flow* flow, int32_t limit) noexcept nogil:
+cdef inline int32_t below(NumpyStream* stream, int32_t limit) noexcept nogil:
     """A whole number below ``limit``; a limit of 1 draws nothing."""
     if limit <= 1:
         return 0
-    return <int32_t> flow_upto(flow, limit - 1)
+    return <int32_t> numpy_upto(stream, limit - 1)
 
 
-cdef void breed_crossover(Flow* flow, int8_t* first__mjn, int8_t* second__mjn,
-                          const unsigned char* crossed__m, int matings, int jobs, int nodes) noexcept nogil:
+cdef void genetic_crossover(NumpyStream* stream, int8_t* first__mjn, int8_t* second__mjn,
+                            const unsigned char* crossed__m, int matings, int jobs, int nodes) noexcept nogil:
     """Couples exchange their rows above a cut, which is drawn for each of them; only those that are ``crossed``."""
     cdef int m, i, cut
     cdef int8_t* first
     cdef int8_t* second
     for m in range(matings):
-        cut = below(flow, jobs)
+        cut = below(stream, jobs)
         if crossed__m != NULL and not crossed__m[m]:
             continue
         first, second = first__mjn + m * jobs * nodes, second__mjn + m * jobs * nodes
@@ -44,16 +44,16 @@ cdef void breed_crossover(Flow* flow, int8_t* first__mjn, int8_t* second__mjn,
             first[i], second[i] = second[i], first[i]
 
 
-cdef void breed_rare(Flow* flow, unsigned char* flag, int count) noexcept nogil:
+cdef void genetic_rare(NumpyStream* stream, unsigned char* flag, int count) noexcept nogil:
     """Which of so many numbers in [0, 1) are rare."""
     cdef const uint32_t* word
     cdef int32_t steps, limit = RARE_STEPS >> LOW_BITS
     cdef unsigned char near
     cdef int i, some
     while count:
-        some = min(count, (WORDS - flow.source.used) // HALVES)
-        flow_clear(flow, HALVES * some)
-        word, near = flow.word + flow.source.used, not some
+        some = min(count, (WORDS - stream.source.used) // HALVES)
+        numpy_clear(stream, HALVES * some)
+        word, near = stream.word + stream.source.used, not some
         for i in range(some):                # high halves decide, but for one in a hundred million
             steps = word[HALVES * i] >> 5
             flag[i] = steps < limit
@@ -61,14 +61,14 @@ cdef void breed_rare(Flow* flow, unsigned char* flag, int count) noexcept nogil:
         if near:
             some = max(some, 1)
             for i in range(some):
-                flag[i] = flow_steps(flow) < RARE_STEPS
+                flag[i] = numpy_steps(stream) < RARE_STEPS
         else:
-            flow.source.used += HALVES * some
+            stream.source.used += HALVES * some
         flag, count = flag + some, count - some
 
 
-cdef void breed_mutation(Flow* flow, int8_t* state__pjn, const int8_t* base__jn, int states, int jobs, int nodes,
-                         int node_gpus, unsigned char* flag__pjn, Room* room) noexcept nogil:
+cdef void genetic_mutation(NumpyStream* stream, int8_t* state__pjn, const int8_t* base__jn, int states, int jobs,
+                           int nodes, int node_gpus, unsigned char* flag__pjn, Room* room) noexcept nogil:
     """Some rows go back to what jobs have, some lose cells, and free GPUs are given to some job or one already there.
 
     ``flag`` is room for two bytes for each cell of all states.
@@ -77,39 +77,39 @@ cdef void breed_mutation(Flow* flow, int8_t* state__pjn, const int8_t* base__jn,
     cdef int8_t* row
     cdef unsigned char* rare__n = room.rare__n
     cdef unsigned char* more__pjn = flag__pjn + states * cells
-    breed_rare(flow, flag__pjn, states * jobs)
+    genetic_rare(stream, flag__pjn, states * jobs)
     for p in range(states * jobs):
         if flag__pjn[p]:
             memcpy(state__pjn + p * nodes, base__jn + (p % jobs) * nodes, nodes)
-    breed_rare(flow, flag__pjn, states * jobs)
+    genetic_rare(stream, flag__pjn, states * jobs)
     for p in range(states * jobs):
         if not flag__pjn[p]:
-            flow_skip(flow, HALVES * nodes)
+            numpy_skip(stream, HALVES * nodes)
             continue
         row = state__pjn + p * nodes
-        breed_rare(flow, rare__n, nodes)
+        genetic_rare(stream, rare__n, nodes)
         for n in range(nodes):
             row[n] &= <int8_t> (rare__n[n] - 1)
-    breed_chances(jobs, room)
+    genetic_chances(jobs, room)
     for p in range(states):
-        breed_chosen(flow, state__pjn + p * cells, jobs, nodes, node_gpus, flag__pjn + p * cells, room)
-    breed_drawn(flow, state__pjn, states * cells, node_gpus, more__pjn)
+        genetic_chosen(stream, state__pjn + p * cells, jobs, nodes, node_gpus, flag__pjn + p * cells, room)
+    genetic_drawn(stream, state__pjn, states * cells, node_gpus, more__pjn)
     for p in range(states * cells):
         state__pjn[p] += more__pjn[p] & -flag__pjn[p]
 
 
-cdef void breed_drawn(Flow* flow, const int8_t* state__pjn, int cells, int node_gpus,
-                      unsigned char* more__pjn) noexcept nogil:
+cdef void genetic_drawn(NumpyStream* stream, const int8_t* state__pjn, int cells, int node_gpus,
+                        unsigned char* more__pjn) noexcept nogil:
     """GPUs by which each cell may grow: a whole number up to what is left of a node, drawn for chosen cells or not."""
     cdef uint32_t[MOST_GPUS] masks
     cdef uint32_t most, mask, drawn
     cdef int8_t value
     cdef int p = 0, at = WORDS, stop
     for value in range(node_gpus):
-        masks[value] = flow_mask(node_gpus - value)
-    if flow.source.used < WORDS:
-        at = flow.source.used
-        flow_clear(flow, WORDS - at)
+        masks[value] = numpy_mask(node_gpus - value)
+    if stream.source.used < WORDS:
+        at = stream.source.used
+        numpy_clear(stream, WORDS - at)
     while p < cells:
         value = state__pjn[p]
         if value >= node_gpus:
@@ -117,20 +117,20 @@ cdef void breed_drawn(Flow* flow, const int8_t* state__pjn, int cells, int node_
             p += 1
             continue
         if at == WORDS:
-            flow_renew(flow)
-            flow_clear(flow, WORDS)
+            numpy_renew(stream)
+            numpy_clear(stream, WORDS)
             at = 0
         most, mask, stop = node_gpus - value, masks[value], min(<int> WORDS, at + cells - p)
         while at < stop and state__pjn[p] == value:
-            drawn = flow.word[at] & mask     # words that are too large are written over
+            drawn = stream.word[at] & mask     # words that are too large are written over
             more__pjn[p] = drawn
             p += drawn <= most
             at += 1
-    flow.source.used = at
+    stream.source.used = at
 
 
 @cython.cdivision(True)
-cdef void breed_chances(int jobs, Room* room) noexcept nogil:
+cdef void genetic_chances(int jobs, Room* room) noexcept nogil:
     """Chances to grow on a node with free GPUs: of any job, and of one of so many that are there, in steps."""
     cdef double there, any_job = 1.0 / jobs
     cdef int few
@@ -140,8 +140,8 @@ cdef void breed_chances(int jobs, Room* room) noexcept nogil:
         room.chance__k[few] = <int64_t> ceil((any_job + there - any_job * there) * SCALE)
 
 
-cdef void breed_chosen(Flow* flow, const int8_t* state__jn, int jobs, int nodes, int node_gpus,
-                       unsigned char* flag__jn, Room* room) noexcept nogil:
+cdef void genetic_chosen(NumpyStream* stream, const int8_t* state__jn, int jobs, int nodes, int node_gpus,
+                         unsigned char* flag__jn, Room* room) noexcept nogil:
     """Cells of one state that shall grow: one job of each node with free GPUs, and one of those there already."""
     cdef const int8_t* row
     cdef int16_t* load__n = room.load__n
@@ -161,11 +161,11 @@ cdef void breed_chosen(Flow* flow, const int8_t* state__jn, int jobs, int nodes,
         room.away__n[n] = any_job & free_gpus
         room.more__n[n] = (any_job ^ (room.chance__k[few__n[n]] >> LOW_BITS)) & free_gpus
     for j in range(jobs):
-        breed_taken(flow, state__jn + j * nodes, nodes, node_gpus, flag__jn + j * nodes, room)
+        genetic_taken(stream, state__jn + j * nodes, nodes, node_gpus, flag__jn + j * nodes, room)
 
 
-cdef void breed_taken(Flow* flow, const int8_t* row, int nodes, int node_gpus, unsigned char* flag__n,
-                      Room* room) noexcept nogil:
+cdef void genetic_taken(NumpyStream* stream, const int8_t* row, int nodes, int node_gpus, unsigned char* flag__n,
+                        Room* room) noexcept nogil:
     """Cells of one job whose number in [0, 1) is below their chance; both are counted in steps."""
     cdef const uint32_t* word
     cdef const int32_t* away__n = room.away__n
@@ -173,25 +173,25 @@ cdef void breed_taken(Flow* flow, const int8_t* row, int nodes, int node_gpus, u
     cdef int32_t steps, limit
     cdef unsigned char near = 0
     cdef int n
-    if flow.source.used + HALVES * nodes <= WORDS:
-        flow_clear(flow, HALVES * nodes)
-        word = flow.word + flow.source.used
+    if stream.source.used + HALVES * nodes <= WORDS:
+        numpy_clear(stream, HALVES * nodes)
+        word = stream.word + stream.source.used
         for n in range(nodes):               # high halves decide, but for one in a hundred million
             steps = word[HALVES * n] >> 5
             limit = away__n[n] ^ (more__n[n] & -<int32_t> (row[n] > 0))
             flag__n[n] = steps < limit
             near |= steps == limit
         if not near:
-            flow.source.used += HALVES * nodes
+            stream.source.used += HALVES * nodes
             return
     for n in range(nodes):
-        flag__n[n] = (flow_steps(flow) < room.chance__k[room.few__n[n] if row[n] > 0 else 0]
+        flag__n[n] = (numpy_steps(stream) < room.chance__k[room.few__n[n] if row[n] > 0 else 0]
                       and room.load__n[n] < node_gpus)
 
 
-cdef void breed_repair(Flow* flow, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
-                       int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil:
-    """Make states possible: jobs on several nodes meet nowhere, nobody has too many GPUs, and no node gives too many.
+cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
+                         int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil:
+    """Repair states: no two jobs of several nodes share a node; no job and no node exceeds its number of GPUs.
 
     Earlier jobs win on a node. Which nodes a job loses is drawn, so that not the last ones always suffer.
     """
@@ -202,11 +202,11 @@ cdef void breed_repair(Flow* flow, int8_t* state__pjn, const int32_t* most__j, c
     cdef int p, j, n, gpus
     for p in range(states):
         state = state__pjn + p * jobs * nodes
-        breed_parted(state, jobs, nodes, room)
+        genetic_parted(state, jobs, nodes, room)
         memset(left__n, node_gpus, nodes)
         for j in range(jobs):
             row = state + j * nodes
-            breed_shortened(flow, row, most__j[j], nodes, room)
+            genetic_shortened(stream, row, most__j[j], nodes, room)
             gpus = 0
             for n in range(nodes):
                 left = left__n[n]
@@ -217,7 +217,7 @@ cdef void breed_repair(Flow* flow, int8_t* state__pjn, const int32_t* most__j, c
                 memset(row, 0, nodes)
 
 
-cdef void breed_parted(int8_t* state__jn, int jobs, int nodes, Room* room) noexcept nogil:
+cdef void genetic_parted(int8_t* state__jn, int jobs, int nodes, Room* room) noexcept nogil:
     """Let jobs on several nodes go from where an earlier one of them is, and jobs on one node from where two were."""
     cdef int8_t* row
     cdef int8_t* one__n = room.one__n
@@ -241,19 +241,19 @@ cdef void breed_parted(int8_t* state__jn, int jobs, int nodes, Room* room) noexc
                 row[n] &= <int8_t> (two__n[n] - 1)
 
 
-cdef void breed_shortened(Flow* flow, int8_t* row, int most, int nodes, Room* room) noexcept nogil:
+cdef void genetic_shortened(NumpyStream* stream, int8_t* row, int most, int nodes, Room* room) noexcept nogil:
     """Take GPUs beyond the most from a job, from the nodes that come last in a drawn order."""
     cdef int n, at, there = 0, gpus = 0
     for n in range(nodes):
         gpus += row[n]
     if gpus <= most:
-        flow_skip(flow, HALVES * nodes)
+        numpy_skip(stream, HALVES * nodes)
         return
     for n in range(nodes):           # nodes where the job is, inserted by the numbers drawn for them
         if not row[n]:
-            flow_skip(flow, HALVES)
+            numpy_skip(stream, HALVES)
             continue
-        room.draw__n[n] = flow_steps(flow)
+        room.draw__n[n] = numpy_steps(stream)
         at = there
         while at > 0 and room.draw__n[room.order__n[at - 1]] > room.draw__n[n]:
             room.order__n[at] = room.order__n[at - 1]
@@ -266,7 +266,7 @@ cdef void breed_shortened(Flow* flow, int8_t* row, int most, int nodes, Room* ro
         most -= row[n]
 
 
-cdef int breed_reserve(Room* room, int jobs, int nodes) except -1 nogil:
+cdef int genetic_reserve(Room* room, int jobs, int nodes) except -1 nogil:
     """Make room; ``breed_free`` gives it back, also after a failure."""
     room.load__n = <int16_t*> malloc(2 * nodes * sizeof(int16_t))
     room.one__n = <int8_t*> malloc(4 * nodes)
@@ -283,7 +283,7 @@ cdef int breed_reserve(Room* room, int jobs, int nodes) except -1 nogil:
     return 0
 
 
-cdef void breed_free(Room* room) noexcept nogil:
+cdef void genetic_free(Room* room) noexcept nogil:
     """Give the room back."""
     free(room.load__n)
     free(room.one__n)
@@ -294,7 +294,7 @@ cdef void breed_free(Room* room) noexcept nogil:
 cdef class GeneticOperators:
     """The operators on arrays, and the stream of random numbers they share; sizes are those of one search."""
 
-    cdef Flow flow
+    cdef NumpyStream stream
     cdef Room room
     cdef int jobs, nodes, node_gpus
 
@@ -304,13 +304,13 @@ cdef class GeneticOperators:
             raise ValueError("jobs, nodes, GPUs or the state of the stream")
         self.jobs, self.nodes, self.node_gpus = jobs, nodes, node_gpus
         for i in range(WORDS):
-            self.flow.source.word[i] = key[i]
-        self.flow.source.used = used
-        flow_ready(&self.flow)
-        breed_reserve(&self.room, jobs, nodes)
+            self.stream.source.word[i] = key[i]
+        self.stream.source.used = used
+        numpy_ready(&self.stream)
+        genetic_reserve(&self.room, jobs, nodes)
 
     def __dealloc__(self):
-        breed_free(&self.room)
+        genetic_free(&self.room)
 
     def crossed(self, int8_t[:, :, ::1] first__mjn, int8_t[:, :, ::1] second__mjn):
         """Exchange rows between the couples of both arrays."""
@@ -319,8 +319,8 @@ cdef class GeneticOperators:
         if first__mjn.shape[0] != second__mjn.shape[0]:
             raise ValueError("couples of two")
         if first__mjn.shape[0]:
-            breed_crossover(&self.flow, &first__mjn[0, 0, 0], &second__mjn[0, 0, 0], NULL,
-                            <int> first__mjn.shape[0], self.jobs, self.nodes)
+            genetic_crossover(&self.stream, &first__mjn[0, 0, 0], &second__mjn[0, 0, 0], NULL,
+                              <int> first__mjn.shape[0], self.jobs, self.nodes)
 
     def mutated(self, int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn):
         """Change each state a little; ``base`` is what jobs have."""
@@ -334,8 +334,8 @@ cdef class GeneticOperators:
         flag__pjn = <unsigned char*> malloc(2 * states * self.jobs * self.nodes)
         if flag__pjn == NULL:
             raise MemoryError
-        breed_mutation(&self.flow, &state__pjn[0, 0, 0], &base__jn[0, 0], states, self.jobs, self.nodes,
-                       self.node_gpus, flag__pjn, &self.room)
+        genetic_mutation(&self.stream, &state__pjn[0, 0, 0], &base__jn[0, 0], states, self.jobs, self.nodes,
+                         self.node_gpus, flag__pjn, &self.room)
         free(flag__pjn)
 
     def repaired(self, int8_t[:, :, ::1] state__pjn, const int32_t[::1] most__j, const int32_t[::1] least__j):
@@ -344,12 +344,12 @@ cdef class GeneticOperators:
         if most__j.shape[0] != self.jobs or least__j.shape[0] != self.jobs:
             raise ValueError("a bound for each job")
         if state__pjn.shape[0]:
-            breed_repair(&self.flow, &state__pjn[0, 0, 0], &most__j[0], &least__j[0], <int> state__pjn.shape[0],
-                         self.jobs, self.nodes, self.node_gpus, &self.room)
+            genetic_repair(&self.stream, &state__pjn[0, 0, 0], &most__j[0], &least__j[0], <int> state__pjn.shape[0],
+                           self.jobs, self.nodes, self.node_gpus, &self.room)
 
     def stream_state(self):
         """The stream as numpy knows it: key, and words of it that are used."""
-        return [self.flow.source.word[i] for i in range(WORDS)], self.flow.source.used
+        return [self.stream.source.word[i] for i in range(WORDS)], self.stream.source.used
 
     cdef int fits(self, int8_t[:, :, ::1] state__pjn) except -1:
         if state__pjn.shape[1] != self.jobs or state__pjn.shape[2] != self.nodes:

@@ -1,10 +1,10 @@
-# Pollux's genetic search for the best allocation of a cluster: a herd of states that breeds, and its best ones live on.
+# Pollux's genetic search for the best allocation of a cluster: a population whose best states survive each generation.
 cimport cython
 from libc.stdint cimport int8_t, int32_t, uint64_t
 from fastsim_ext.adaptive.fitness cimport FitnessRoom, Judge
 from fastsim_ext.adaptive.genetic_operators cimport Room
 from fastsim_ext.adaptive.pareto_fronts cimport FrontRoom
-from fastsim_ext.random cimport Flow
+from fastsim_ext.random cimport NumpyStream
 
 cdef struct Population:
     int size                 # states that live on
@@ -33,10 +33,10 @@ cdef struct Rules:           # what a state may be
 
 @cython.final
 cdef class Search:
-    cdef Flow flow
+    cdef NumpyStream stream
     cdef readonly int size
-    cdef object first(self, Population* herd, int jobs, int nodes)
+    cdef object first(self, Population* pool, int jobs, int nodes)
 
-cdef void genetic_born(Flow* flow, Population* herd, const Judge* judge, const Rules* rules, Room* breed,
-                       FitnessRoom* fit) noexcept nogil
-cdef void genetic_survived(Flow* flow, Population* herd, FrontRoom* fronts, int size) noexcept nogil
+cdef void search_born(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, Room* operators,
+                      FitnessRoom* fit) noexcept nogil
+cdef void search_survived(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil

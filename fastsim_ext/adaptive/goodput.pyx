@@ -52,7 +52,7 @@ cdef double goodput_throughput(const Perf* perf, int64_t nodes, int64_t replicas
 
 @cython.cdivision(True)
 cdef double goodput_efficiency(const Noise* noise, double batch) noexcept nogil:
-    """What a sample teaches, relative to one in a batch of the initial size."""
+    """Statistical efficiency of a sample, relative to one in a batch of the initial size."""
     cdef double scale = batch / noise.init_batch
     cdef double expected = noise.var / scale + noise.sqr
     cdef double gain = (noise.var + noise.sqr) / expected if expected > 0 else 1.0
@@ -180,7 +180,7 @@ def best(const double[::1] perf, const double[::1] noise, const int64_t[::1] nod
     cdef Noise gradients
     cdef Limits limits
     cdef Grid grid
-    cdef Choice found
+    cdef Choice choice
     cdef Py_ssize_t i
     goodput_read(&perf[0], &noise[0], &seconds, &gradients)
     limits.max_batch, limits.low, limits.high = max_batch, low, high
@@ -188,8 +188,8 @@ def best(const double[::1] perf, const double[::1] noise, const int64_t[::1] nod
     grid.made = False
     with nogil:
         for i in range(nodes.shape[0]):
-            goodput_best(&seconds, &gradients, &limits, nodes[i], replicas[i], &grid, &found)
-            goodput[i], atomic[i], accum[i] = found.goodput, found.atomic, found.accum
+            goodput_best(&seconds, &gradients, &limits, nodes[i], replicas[i], &grid, &choice)
+            goodput[i], atomic[i], accum[i] = choice.goodput, choice.atomic, choice.accum
 
 
 def staged(const double[::1] perf, const double[::1] noise, const int64_t[::1] nodes, const int64_t[::1] pipelines,
@@ -197,10 +197,10 @@ def staged(const double[::1] perf, const double[::1] noise, const int64_t[::1] n
     """Goodput of each configuration of pipelines, in a unit of its own."""
     cdef Perf seconds
     cdef Noise gradients
-    cdef Choice found
+    cdef Choice choice
     cdef Py_ssize_t i
     goodput_read(&perf[0], &noise[0], &seconds, &gradients)
     with nogil:
         for i in range(nodes.shape[0]):
-            goodput_staged(&seconds, &gradients, max_batch, stages, micro, nodes[i], pipelines[i], &found)
-            goodput[i] = found.goodput
+            goodput_staged(&seconds, &gradients, max_batch, stages, micro, nodes[i], pipelines[i], &choice)
+            goodput[i] = choice.goodput

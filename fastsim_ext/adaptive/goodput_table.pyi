@@ -1,4 +1,4 @@
-"""How good each configuration would be for each of many jobs, as far as they know."""
+"""Normalised goodput of each configuration for each of many jobs, from their fitted step times."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""How good each configuration would be for each of many jobs, as far as they know.
+"""Normalised goodput of each configuration for each of many jobs, from their fitted step times.
 
 The rules stand in `fastsim/policies/deciders/goodput_table.py`, which does the same for one job without this module;
 rows are in single precision, as there, and every operation is in its order.
@@ -102,7 +102,7 @@ cdef class GoodputTable:
         cdef Grid grid
         cdef int64_t nodes, per_node
         cdef int q
-        cdef double found
+        cdef double choice
         if not self.seeded(job, group, source):
             return False
         grid.made = False
@@ -110,26 +110,26 @@ cdef class GoodputTable:
             if self.group__q[q] != group or not self.allowed(job, q):
                 continue
             if source == group:
-                found = self.worth(job, group, self.nodes__q[q], self.gpus__q[q] // self.stages__ag[job.app, group],
-                                   &grid)
+                choice = self.worth(job, group, self.nodes__q[q], self.gpus__q[q] // self.stages__ag[job.app, group],
+                                    &grid)
             else:
                 per_node = self.per_node__g[source]
                 nodes = (self.gpus__q[q] * self.stages__ag[job.app, source] + per_node - 1) // per_node
-                found = self.worth(job, source, nodes, self.gpus__q[q], &grid)
-                found = found * self.ratio__agg[job.app, group, source]
-            row[q] = <float> found
+                choice = self.worth(job, source, nodes, self.gpus__q[q], &grid)
+                choice = choice * self.ratio__agg[job.app, group, source]
+            row[q] = <float> choice
         return True
 
     cdef double worth(self, const JobView* job, int source, int64_t nodes, int64_t replicas, Grid* grid) noexcept nogil:
         """Goodput by what was learned of one group."""
         cdef int64_t stages = self.stages__ag[job.app, source]
         cdef Limits limits
-        cdef Choice found
+        cdef Choice choice
         if stages > 1:
-            goodput_staged(&job.perf__g[source], &job.noise, job.batch, stages, MICRO_BATCHES, nodes, replicas, &found)
-            return found.goodput
+            goodput_staged(&job.perf__g[source], &job.noise, job.batch, stages, MICRO_BATCHES, nodes, replicas, &choice)
+            return choice.goodput
         limits.max_batch = job.batch
         limits.low, limits.high = self.low__ag[job.app, source], self.high__ag[job.app, source]
         limits.accumulation, limits.tuned, limits.float32 = True, job.tuned, True
-        goodput_best(&job.perf__g[source], &job.noise, &limits, nodes, replicas, grid, &found)
-        return found.goodput
+        goodput_best(&job.perf__g[source], &job.noise, &limits, nodes, replicas, grid, &choice)
+        return choice.goodput

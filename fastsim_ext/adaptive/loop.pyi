@@ -1,4 +1,4 @@
-"""Rounds of adaptive jobs: who trains, who comes, who has which GPUs."""
+"""The loop of adaptive jobs: training, arrivals, and the GPUs of each job."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,14 @@ class AdaptiveLoop:
 
     active: list[TrainingJob]
     gone: list[TrainingJob]
-    gauge: ClusterMetrics | None
+    metrics: ClusterMetrics | None
     busy_s: Any
     now_s: float
     rounds: int
     max_active: int
     job_rounds: int
     quiet: int
-    moments: list[list[Any]]
+    tasks: list[list[Any]]
     gpus: list[int]
     @property
     def expected(self) -> int:
@@ -32,7 +32,7 @@ class AdaptiveLoop:
         round_s: float,
         base__n: npt.NDArray[np.int32],
         recorded: bool,
-        gauge: ClusterMetrics | None,
+        metrics: ClusterMetrics | None,
     ) -> None: ...
     def work(self) -> None:
         """Let a round pass: jobs train, those that are done leave, others come."""

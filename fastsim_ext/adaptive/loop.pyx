@@ -1,4 +1,4 @@
-"""Rounds of adaptive jobs: who trains, who comes, who has which GPUs.
+"""The loop of adaptive jobs: training, arrivals, and the GPUs of each job.
 
 Python decides between two rounds; here jobs train, GPUs change hands, and the metrics look on.
 """
@@ -18,13 +18,13 @@ cdef enum:               # places in a moment, as fastsim.engine.rounds.outcome.
 cdef class AdaptiveLoop:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
-    def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics gauge):
+    def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics metrics):
         nodes = len(base__n) - 1
         self.pending = list(reversed(jobs))
-        self.round_s, self.recorded, self.gauge = round_s, recorded, gauge
-        self.active, self.gone, self.moments, self.gpus, self.held = [], [], [], [], {}
+        self.round_s, self.recorded, self.metrics = round_s, recorded, metrics
+        self.active, self.gone, self.tasks, self.gpus, self.held = [], [], [], [], {}
         self.base__n = base__n
-        self.owned = np.zeros(base__n[nodes], np.int32)
+        self.taken = np.zeros(base__n[nodes], np.int32)
         self.busy_s = np.zeros(base__n[nodes])
         self.used__n = np.zeros(nodes + 1, np.int32)
         if self.pending:  # rounds before the one that ends with the first arrival are left out
@@ -40,7 +40,7 @@ cdef class AdaptiveLoop:
         cdef TrainingJob job
         cdef double end_s = self.now_s + self.round_s
         cdef double spent_s, finish_s
-        cdef int64_t at = self.first_moment
+        cdef int64_t at = self.first_task
         cdef int32_t gpu
         staying = []
         for job in self.active:
@@ -52,12 +52,12 @@ cdef class AdaptiveLoop:
                 for gpu in self.held[job.id][1]:
                     self.busy_s[gpu] += spent_s
                 if self.recorded:
-                    (<list> self.moments[at])[FINISH] = finish_s
+                    (<list> self.tasks[at])[FINISH] = finish_s
                     at += 1
             if isnan(job.finish_s):
                 staying.append(job)
                 continue
-            if self.gauge is not None:
+            if self.metrics is not None:
                 self.depart(job)
             self.release(job.id)
             self.gone.append(job)
@@ -67,10 +67,10 @@ cdef class AdaptiveLoop:
             job = self.pending.pop()
             job.clock_s = end_s
             self.active.append(job)
-            if self.gauge is not None:
-                self.gauge.arrive(job.submit_s, job.id, job.gpus_asked)
+            if self.metrics is not None:
+                self.metrics.arrive(job.submit_s, job.id, job.gpus_asked)
         self.rounds += 1
-        self.first_moment = len(self.moments)
+        self.first_task = len(self.tasks)
 
     def settle(self, sites, nodes):
         """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
@@ -95,65 +95,65 @@ cdef class AdaptiveLoop:
             job.rounds += 1
             job.samples += job.site.replicas * job.atomic * (job.accum + 1)
             if self.recorded:
-                self.moments.append([self.rounds - 1, job.id, -1, self.now_s, self.now_s, 0.0, 0.0, job.site.group,
-                                     job.site.gpus, -1 if kept else len(self.gpus)])
+                self.tasks.append([self.rounds - 1, job.id, -1, self.now_s, self.now_s, 0.0, 0.0, job.site.group,
+                                   job.site.gpus, -1 if kept else len(self.gpus)])
                 if not kept:
                     self.gpus += self.held[job.id][1]
         self.max_active = max(self.max_active, active)
         self.job_rounds += active
         self.quiet = 0 if running or not active else self.quiet + 1
-        if self.gauge is not None and (active or self.pending):
+        if self.metrics is not None and (active or self.pending):
             self.measure(running)
 
     cdef int depart(self, TrainingJob job) except -1:
-        """Tell the metrics that a job is done, and which GPUs it frees."""
+        """Record in the metrics that a job is done, and the GPUs it frees."""
         cdef int32_t[::1] gpus = np.array(self.held[job.id][1] if job.id in self.held else (), np.int32)
         cdef int32_t count = <int32_t> gpus.shape[0]
-        return self.gauge.depart(min(job.finish_s, self.now_s + self.round_s), job.id, True,
-                                 &gpus[0] if count else NULL, count, 0, 0)
+        return self.metrics.depart(min(job.finish_s, self.now_s + self.round_s), job.id, True,
+                                   &gpus[0] if count else NULL, count, 0, 0)
 
     cdef int release(self, object job) except -1:
         """Take a job's GPUs back."""
         cdef int32_t gpu, node
         place, gpus = self.held.pop(job, ((), ()))
         for node, gpu in zip(place, gpus, strict=True):
-            self.owned[gpu] = 0
+            self.taken[gpu] = 0
             self.used__n[node] -= 1
         return 0
 
     cdef object take(self, object nodes):
         """The free GPUs of smallest number on these nodes."""
         cdef int32_t node, gpu
-        found = []
+        gpus = []
         for node in nodes:
             gpu = self.base__n[node]
-            while gpu < self.base__n[node + 1] and self.owned[gpu]:
+            while gpu < self.base__n[node + 1] and self.taken[gpu]:
                 gpu += 1
             if gpu == self.base__n[node + 1]:
                 raise ValueError(f"more GPUs of node {node} than it has")
-            self.owned[gpu] = 1
+            self.taken[gpu] = 1
             self.used__n[node] += 1
-            found.append(gpu)
-        return found
+            gpus.append(gpu)
+        return gpus
 
     cdef int measure(self, int64_t running) except -1:
-        """Tell the metrics what this round looks like."""
+        """Update the metrics with the tasks of this round."""
         cdef Py_ssize_t node
         cdef int32_t position
-        self.gauge.follow(self.now_s)
+        self.metrics.apply_changes(self.now_s)
         for node in range(self.base__n.shape[0] - 1):
             if self.base__n[node] == self.base__n[node + 1]:
                 continue
-            position = self.gauge.node_of_gpu[self.base__n[node]]
-            if self.gauge.used[position] != self.used__n[node]:
-                self.gauge.change(position, self.used__n[node])
-        self.gauge.note(self.rounds - 1, running)
+            position = self.metrics.node_of_gpu[self.base__n[node]]
+            if self.metrics.used[position] != self.used__n[node]:
+                self.metrics.change(position, self.used__n[node])
+        self.metrics.begin_round(self.rounds - 1, running)
         return 0
 
     def verify(self):
         """Every GPU that is owned is held by one job."""
         held = sorted(gpu for _, gpus in self.held.values() for gpu in gpus)
-        owned = [gpu for gpu in range(self.owned.shape[0]) if self.owned[gpu]]
-        assert held == owned, f"GPUs {held} are held, {owned} are owned"
-        if self.gauge is not None:
-            self.gauge.verify()
+        taken = [gpu for gpu in range(self.taken.shape[0]) if self.taken[gpu]]
+        assert held == taken, f"GPUs {held} are held, {taken} are owned"
+        if self.metrics is not None:
+            self.metrics.verify()

@@ -130,7 +130,7 @@ cdef int fronts_sorted(const double* first__p, const double* second__p, int poin
             for at in range(start, stop):
                 p, last = room.order__p[at], start - 1
                 while (first__p[room.order__p[last]] > first__p[p]
-                       or second__p[room.order__p[last]] > second__p[p]):
+                        or second__p[room.order__p[last]] > second__p[p]):
                     last -= 1
                 room.gap__p[p] = last
             fronts_merged(room.gap__p, room.gap__p, room.order__p + start, room.spare__p, stop - start)

@@ -1,4 +1,4 @@
-# What a run of adaptive jobs is between two rounds.
+# State of a run of adaptive jobs between two rounds.
 from libc.stdint cimport int64_t
 
 cdef struct Trained:     # a job that has come; seconds, samples

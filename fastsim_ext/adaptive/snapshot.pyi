@@ -1,4 +1,4 @@
-"""All that a run of adaptive jobs is between two rounds, as numbers and bytes, and the way back."""
+"""State of a run of adaptive jobs between two rounds as numbers and bytes: snapshot and restore."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes
 
-def snapshot(run: AdaptiveLoop, lessons: LearnedPerformance) -> tuple[dict[str, Any], dict[str, bytes]]:
+def snapshot(run: AdaptiveLoop, learned: LearnedPerformance) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs."""
 
 def restore(
     run: AdaptiveLoop,
-    lessons: LearnedPerformance,
+    learned: LearnedPerformance,
     sites: Mapping[int, PlacedStepTimes],
     numbers: Mapping[str, Any],
     parts: Mapping[str, Any],
 ) -> None:
     """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
 
-def recorded_again(run: AdaptiveLoop, moments: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
+def recorded_again(run: AdaptiveLoop, tasks: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
     """Take back what was recorded so far."""

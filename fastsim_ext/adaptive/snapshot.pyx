@@ -1,4 +1,4 @@
-"""All that a run of adaptive jobs is between two rounds, as numbers and bytes, and the way back.
+"""State of a run of adaptive jobs between two rounds as numbers and bytes: snapshot and restore.
 
 Training curves and step times are told again, jobs that have not come are read again. What has been fitted is kept:
 a lesson hangs on all measurements before it. ``tests/style/test_saved_fields.py`` has the list.
@@ -8,45 +8,45 @@ from libc.stdint cimport int32_t
 from fastsim_ext.adaptive.loop cimport AdaptiveLoop
 from fastsim_ext.adaptive.training_job cimport LearnedPerformance, Measurements, TrainingJob
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.snapshot cimport fill, gauge_back, gauge_state, raw
+from fastsim_ext.rounds.snapshot cimport copy_in, metrics_restore, metrics_state, raw_bytes
 
 
-def snapshot(AdaptiveLoop run, LearnedPerformance lessons):
+def snapshot(AdaptiveLoop run, LearnedPerformance learned):
     """(numbers, bytes) by name: all that ``restore`` needs."""
     numbers, parts = {}, {}
-    for more_numbers, more_parts in (loop_state(run), lessons_state(lessons),
-                                     ({}, {}) if run.gauge is None else gauge_state(run.gauge)):
+    for more_numbers, more_parts in (loop_state(run), learned_state(learned),
+                                     ({}, {}) if run.metrics is None else metrics_state(run.metrics)):
         numbers |= more_numbers
         parts |= more_parts
     jobs = run.active + run.gone
-    parts["jobs"] = b"".join([trainee_state(job) for job in jobs])
-    parts["lesson"] = b"".join([lesson_state(job) for job in jobs])
+    parts["jobs"] = b"".join([job_state(job) for job in jobs])
+    parts["lesson"] = b"".join([history_state(job) for job in jobs])
     return numbers, parts
 
 
-def restore(AdaptiveLoop run, LearnedPerformance lessons, sites, numbers, parts):
+def restore(AdaptiveLoop run, LearnedPerformance learned, sites, numbers, parts):
     """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
     cdef TrainingJob job
     cdef Py_ssize_t at = 0, here, size = sizeof(Trained)
-    if run.rounds or len(run.active) or (run.gauge is not None) != numbers["gauged"]:
+    if run.rounds or len(run.active) or (run.metrics is not None) != numbers["gauged"]:
         raise ValueError("the run has begun, or metrics are measured in one of both runs only")
-    lessons_back(lessons, numbers, parts)
+    learned_restore(learned, numbers, parts)
     jobs = {(<TrainingJob> job).id: job for job in run.pending}
     for ids, arrived in ((numbers["active"], run.active), (numbers["gone"], run.gone)):
         for id in ids:
             job = jobs.pop(id)
-            trainee_back(job, parts["jobs"][at * size:(at + 1) * size])
-            here = job.lesson__g.shape[0] * sizeof(int32_t)
-            lesson_back(job, lessons, parts["lesson"][at * here:(at + 1) * here])
+            job_restore(job, parts["jobs"][at * size:(at + 1) * size])
+            here = job.history__g.shape[0] * sizeof(int32_t)
+            history_restore(job, learned, parts["lesson"][at * here:(at + 1) * here])
             job.site = sites.get(id)
             arrived.append(job)
             at += 1
     if at * size != len(parts["jobs"]):
         raise ValueError(f"{len(parts['jobs'])} bytes of jobs, expected {at * size}")
     run.pending = [job for job in run.pending if job.id in jobs]
-    loop_back(run, numbers, parts)
-    if run.gauge is not None:
-        gauge_back(run.gauge, numbers, parts)
+    loop_restore(run, numbers, parts)
+    if run.metrics is not None:
+        metrics_restore(run.metrics, numbers, parts)
     run.verify()
 
 
@@ -55,38 +55,38 @@ def restore(AdaptiveLoop run, LearnedPerformance lessons, sites, numbers, parts)
 cdef tuple loop_state(AdaptiveLoop run):
     numbers = {
         "now_s": run.now_s, "rounds": run.rounds, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "quiet": run.quiet, "first_moment": run.first_moment, "gauged": run.gauge is not None,
+        "quiet": run.quiet, "first_moment": run.first_task, "gauged": run.metrics is not None,
         "active": [job.id for job in run.active], "gone": [job.id for job in run.gone],
         "held": [[job, list(nodes), gpus] for job, (nodes, gpus) in run.held.items()],
-        "moments": len(run.moments), "gpus": len(run.gpus),
+        "moments": len(run.tasks), "gpus": len(run.gpus),
     }
-    return numbers, {"busy_s": raw(&run.busy_s[0], run.busy_s.shape[0], sizeof(double))}
+    return numbers, {"busy_s": raw_bytes(&run.busy_s[0], run.busy_s.shape[0], sizeof(double))}
 
 
-cdef int loop_back(AdaptiveLoop run, numbers, parts) except -1:
+cdef int loop_restore(AdaptiveLoop run, numbers, parts) except -1:
     cdef int32_t node, gpu
     run.now_s, run.rounds, run.max_active = numbers["now_s"], numbers["rounds"], numbers["max_active"]
-    run.job_rounds, run.quiet, run.first_moment = numbers["job_rounds"], numbers["quiet"], numbers["first_moment"]
+    run.job_rounds, run.quiet, run.first_task = numbers["job_rounds"], numbers["quiet"], numbers["first_moment"]
     for job, nodes, gpus in numbers["held"]:
         run.held[job] = (tuple(nodes), gpus)
         for node, gpu in zip(nodes, gpus, strict=True):
-            if not run.base__n[node] <= gpu < run.base__n[node + 1] or run.owned[gpu]:
+            if not run.base__n[node] <= gpu < run.base__n[node + 1] or run.taken[gpu]:
                 raise ValueError(f"GPU {gpu} of node {node} held by job {job}")
-            run.owned[gpu] = 1
+            run.taken[gpu] = 1
             run.used__n[node] += 1
-    fill(&run.busy_s[0], parts["busy_s"], run.busy_s.shape[0], sizeof(double))
+    copy_in(&run.busy_s[0], parts["busy_s"], run.busy_s.shape[0], sizeof(double))
     return 0
 
 
-def recorded_again(AdaptiveLoop run, moments, gpus):
+def recorded_again(AdaptiveLoop run, tasks, gpus):
     """Take back what was recorded so far."""
-    run.moments += [list(at) for at in moments]
+    run.tasks += [list(at) for at in tasks]
     run.gpus += gpus
 
 
 # ---------------------------------------------------------------------- jobs and what they know
 
-cdef bytes trainee_state(TrainingJob job):
+cdef bytes job_state(TrainingJob job):
     cdef Trained all
     all.id, all.atomic, all.accum, all.epoch, all.restarts = job.id, job.atomic, job.accum, job.epoch, job.restarts
     all.rounds, all.present, all.crowd, all.samples = job.rounds, job.present, job.crowd, job.samples
@@ -95,12 +95,12 @@ cdef bytes trainee_state(TrainingJob job):
     all.restart_left_s, all.service_s, all.wasted_s = job.restart_left_s, job.service_s, job.wasted_s
     all.used_s, all.held_s, all.gpu_s, all.paused_s = job.used_s, job.held_s, job.gpu_s, job.paused_s
     all.stays, all.preemptions, all.left_s = job.stays, job.preemptions, job.left_s
-    return raw(&all, 1, sizeof(Trained))
+    return raw_bytes(&all, 1, sizeof(Trained))
 
 
-cdef int trainee_back(TrainingJob job, part) except -1:
+cdef int job_restore(TrainingJob job, part) except -1:
     cdef Trained all
-    fill(&all, part, 1, sizeof(Trained))
+    copy_in(&all, part, 1, sizeof(Trained))
     if all.id != job.id:
         raise ValueError(f"job {all.id} where job {job.id} was")
     job.atomic, job.accum, job.epoch, job.restarts = all.atomic, all.accum, all.epoch, all.restarts
@@ -113,36 +113,36 @@ cdef int trainee_back(TrainingJob job, part) except -1:
     return 0
 
 
-cdef bytes lesson_state(TrainingJob job):
-    return raw(&job.lesson__g[0], job.lesson__g.shape[0], sizeof(int32_t))
+cdef bytes history_state(TrainingJob job):
+    return raw_bytes(&job.history__g[0], job.history__g.shape[0], sizeof(int32_t))
 
 
-cdef int lesson_back(TrainingJob job, LearnedPerformance lessons, part) except -1:
-    cdef int32_t lesson
-    fill(&job.lesson__g[0], part, job.lesson__g.shape[0], sizeof(int32_t))
-    for lesson in job.lesson__g:
-        if not 0 <= lesson < lessons.n:
-            raise ValueError(f"lesson {lesson} of {lessons.n}")
+cdef int history_restore(TrainingJob job, LearnedPerformance learned, part) except -1:
+    cdef int32_t history
+    copy_in(&job.history__g[0], part, job.history__g.shape[0], sizeof(int32_t))
+    for history in job.history__g:
+        if not 0 <= history < learned.n:
+            raise ValueError(f"lesson {history} of {learned.n}")
     return 0
 
 
-cdef tuple lessons_state(LearnedPerformance lessons):
-    return {"lessons": lessons.n}, {"lessons": raw(lessons.rows, lessons.n, sizeof(Measurements))}
+cdef tuple learned_state(LearnedPerformance learned):
+    return {"lessons": learned.n}, {"lessons": raw_bytes(learned.rows, learned.n, sizeof(Measurements))}
 
 
-cdef int lessons_back(LearnedPerformance lessons, numbers, parts) except -1:
+cdef int learned_restore(LearnedPerformance learned, numbers, parts) except -1:
     cdef int32_t n = numbers["lessons"], i
-    cdef int32_t taught = lessons.n                   # before any job trained: nobody comes to these by training
+    cdef int32_t initial = learned.n                   # before any job trained: nobody comes to these by training
     cdef const Measurements* at
-    if n < taught:
-        raise ValueError(f"{n} lessons, expected {taught} or more")
-    lessons.rows = <Measurements*> memory_grown(lessons.rows, max(n, lessons.room), sizeof(Measurements))
-    lessons.room = max(n, lessons.room)
-    fill(lessons.rows, parts["lessons"], n, sizeof(Measurements))
-    lessons.n = n
-    for i in range(taught, n):
-        at = &lessons.rows[i]
+    if n < initial:
+        raise ValueError(f"{n} lessons, expected {initial} or more")
+    learned.rows = <Measurements*> memory_grown(learned.rows, max(n, learned.room), sizeof(Measurements))
+    learned.room = max(n, learned.room)
+    copy_in(learned.rows, parts["lessons"], n, sizeof(Measurements))
+    learned.n = n
+    for i in range(initial, n):
+        at = &learned.rows[i]
         if not 0 <= at.parent < i:
             raise ValueError(f"lesson {i} after lesson {at.parent}")
-        lessons.known[(at.parent, at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s)] = i
+        learned.known[(at.parent, at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s)] = i
     return 0

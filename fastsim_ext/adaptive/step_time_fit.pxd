@@ -28,4 +28,4 @@ cdef struct Fit:
     Predicted* predicted
     double* term         # room for sums
 
-cdef double fitting_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil
+cdef double fit_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil

@@ -11,7 +11,7 @@ from libc.math cimport log, pow, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
-from fastsim_ext.solvers.lbfgsb cimport descent_end
+from fastsim_ext.solvers.lbfgsb cimport lbfgsb_end
 from fastsim_ext.solvers.lbfgsb_subspace cimport Box
 
 cdef double TINY = 1e-8
@@ -29,7 +29,7 @@ cdef enum:
     WHOLE = 128          # terms that are not halved
 
 
-cdef double fitting_sum(const double* term, int64_t count) noexcept nogil:
+cdef double fit_sum(const double* term, int64_t count) noexcept nogil:
     """A sum as NumPy takes it: few terms in order, some in eight lanes, many in halves."""
     cdef double[LANES] lane
     cdef double total = 0.0
@@ -37,7 +37,7 @@ cdef double fitting_sum(const double* term, int64_t count) noexcept nogil:
     if count > WHOLE:
         half = count // 2
         half -= half % LANES
-        return fitting_sum(term, half) + fitting_sum(term + half, count - half)
+        return fit_sum(term, half) + fit_sum(term + half, count - half)
     i = 0
     if count >= LANES:
         for k in range(LANES):
@@ -54,7 +54,7 @@ cdef double fitting_sum(const double* term, int64_t count) noexcept nogil:
     return total
 
 
-cdef void fitting_predict(const Fit* fit, const double* perf) noexcept nogil:
+cdef void fit_predict(const Fit* fit, const double* perf) noexcept nogil:
     cdef const Measured* at
     cdef Predicted* told
     cdef int64_t i
@@ -71,49 +71,49 @@ cdef void fitting_predict(const Fit* fit, const double* perf) noexcept nogil:
         told.log_turn_s, told.log_total = log(told.turn_s), log(told.total)
 
 
-cdef inline double fitting_off(const Fit* fit, int64_t i, double gamma, bint whole) noexcept nogil:
+cdef inline double fit_off(const Fit* fit, int64_t i, double gamma, bint whole) noexcept nogil:
     if whole:
         return fit.predicted[i].log_total / gamma - fit.measured[i].log_step_s
     return fit.predicted[i].log_turn_s - fit.measured[i].log_turn_s
 
 
-cdef double fitting_weight(const Fit* fit, double gamma, bint whole, double* error) noexcept nogil:
+cdef double fit_weight(const Fit* fit, double gamma, bint whole, double* error) noexcept nogil:
     """The error of turns or whole steps; twice its slope in each square, 0 where there is no error and no way down."""
     cdef double square
     cdef int64_t i
     for i in range(fit.count):
-        fit.term[i] = fitting_off(fit, i, gamma, whole)
+        fit.term[i] = fit_off(fit, i, gamma, whole)
         fit.term[i] *= fit.term[i]
-    error[0] = sqrt(fitting_sum(fit.term, fit.count) / fit.count)
+    error[0] = sqrt(fit_sum(fit.term, fit.count) / fit.count)
     for i in range(fit.count):
-        fit.term[i] = pow(fitting_off(fit, i, gamma, whole), TWICE)
-    square = fitting_sum(fit.term, fit.count) / fit.count
+        fit.term[i] = pow(fit_off(fit, i, gamma, whole), TWICE)
+    square = fit_sum(fit.term, fit.count) / fit.count
     return 0.5 * pow(square, -0.5) / fit.count * 2 if square > 0 else 0.0
 
 
-cdef double fitting_whole(const Fit* fit, const double* perf, double weight, double slope) noexcept nogil:
+cdef double fit_whole(const Fit* fit, const double* perf, double weight, double slope) noexcept nogil:
     """The slope in gamma, of which ``slope`` is known; those of whole steps in each time are kept."""
     cdef double gamma = perf[GAMMA], square = pow(gamma, TWICE), by
     cdef Predicted* told
     cdef int64_t i
     for i in range(fit.count):
-        fit.term[i] = -(weight * fitting_off(fit, i, gamma, True)) * fit.predicted[i].log_total / square
-    slope += fitting_sum(fit.term, fit.count)
+        fit.term[i] = -(weight * fit_off(fit, i, gamma, True)) * fit.predicted[i].log_total / square
+    slope += fit_sum(fit.term, fit.count)
     for i in range(fit.count):
         told = &fit.predicted[i]
-        by = weight * fitting_off(fit, i, gamma, True) / gamma / told.total
+        by = weight * fit_off(fit, i, gamma, True) / gamma / told.total
         told.by_turn = by * gamma * pow(told.turn_s, gamma - 1)
         told.by_network = by * gamma * pow(told.network_s, gamma - 1)
         fit.term[i] = by * log(told.network_s) * told.network_power
-    slope += fitting_sum(fit.term, fit.count)
+    slope += fit_sum(fit.term, fit.count)
     for i in range(fit.count):
         told = &fit.predicted[i]
-        by = weight * fitting_off(fit, i, gamma, True) / gamma / told.total
+        by = weight * fit_off(fit, i, gamma, True) / gamma / told.total
         fit.term[i] = by * told.log_turn_s * told.turn_power
-    return slope + fitting_sum(fit.term, fit.count)
+    return slope + fit_sum(fit.term, fit.count)
 
 
-cdef void fitting_networks(const Fit* fit, double* slope) noexcept nogil:
+cdef void fit_networks(const Fit* fit, double* slope) noexcept nogil:
     cdef int64_t i, p
     for i in range(fit.count - 1, -1, -1):
         if fit.measured[i].link > 0:
@@ -122,21 +122,21 @@ cdef void fitting_networks(const Fit* fit, double* slope) noexcept nogil:
             slope[p + 1] += fit.predicted[i].by_network * fit.measured[i].beyond
 
 
-cdef void fitting_turns(const Fit* fit, double weight, double* slope) noexcept nogil:
+cdef void fit_turns(const Fit* fit, double weight, double* slope) noexcept nogil:
     cdef Predicted* told
     cdef int64_t i
     for i in range(fit.count):
         told = &fit.predicted[i]
-        told.by_turn += weight * fitting_off(fit, i, 1.0, False) / told.turn_s
+        told.by_turn += weight * fit_off(fit, i, 1.0, False) / told.turn_s
         fit.term[i] = told.by_turn
-    slope[ALPHA_C] = fitting_sum(fit.term, fit.count)
+    slope[ALPHA_C] = fit_sum(fit.term, fit.count)
     for i in range(fit.count):
         fit.term[i] = fit.predicted[i].by_turn * fit.measured[i].atomic
-    slope[BETA_C] = fitting_sum(fit.term, fit.count)
+    slope[BETA_C] = fit_sum(fit.term, fit.count)
 
 
-cdef double fitting_ratios(const double* perf, double* slope) noexcept nogil:
-    """What ratios of network times add, and the slopes of that."""
+cdef double fit_ratios(const double* perf, double* slope) noexcept nogil:
+    """Penalty of the ratios of network times, and its slopes."""
     cdef double ratio, by, total = 0.0
     cdef int p
     for p in range(ALPHA_N, GAMMA, 2):
@@ -148,21 +148,21 @@ cdef double fitting_ratios(const double* perf, double* slope) noexcept nogil:
     return SLOPE_WEIGHT * total
 
 
-cdef double fitting_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil:
+cdef double fit_loss(const Fit* fit, const double* perf, double* slope) noexcept nogil:
     """The loss of seven parameters, and its slope in each of them."""
     cdef double turn_error, step_error, turn_weight, step_weight, ratios
-    fitting_predict(fit, perf)
-    turn_weight = fitting_weight(fit, perf[GAMMA], False, &turn_error)
-    step_weight = fitting_weight(fit, perf[GAMMA], True, &step_error)
-    ratios = fitting_ratios(perf, slope)
-    slope[GAMMA] = fitting_whole(fit, perf, step_weight, OVERLAP_WEIGHT * 2 * (perf[GAMMA] - 1))
-    fitting_networks(fit, slope)
-    fitting_turns(fit, turn_weight, slope)
+    fit_predict(fit, perf)
+    turn_weight = fit_weight(fit, perf[GAMMA], False, &turn_error)
+    step_weight = fit_weight(fit, perf[GAMMA], True, &step_error)
+    ratios = fit_ratios(perf, slope)
+    slope[GAMMA] = fit_whole(fit, perf, step_weight, OVERLAP_WEIGHT * 2 * (perf[GAMMA] - 1))
+    fit_networks(fit, slope)
+    fit_turns(fit, turn_weight, slope)
     return turn_error + step_error + OVERLAP_WEIGHT * pow(perf[GAMMA] - 1, TWICE) + ratios
 
 
-cdef double fitting_seen(const void* fit, const double* perf, double* slope) noexcept nogil:
-    return fitting_loss(<const Fit*> fit, perf, slope)
+cdef double fit_seen(const void* fit, const double* perf, double* slope) noexcept nogil:
+    return fit_loss(<const Fit*> fit, perf, slope)
 
 
 cdef class Observations:
@@ -194,7 +194,7 @@ cdef class Observations:
 
     def loss(self, const double[::1] perf, double[::1] slope):
         """The loss of seven parameters; their slopes go to ``slope``."""
-        return fitting_loss(&self.fit, &perf[0], &slope[0])
+        return fit_loss(&self.fit, &perf[0], &slope[0])
 
     def fitted(self, const double[::1] low, const double[::1] high, double stop, double[::1] perf):
         """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""
@@ -203,7 +203,7 @@ cdef class Observations:
         cdef int i
         for i in range(PARAMETERS):
             box.low[i], box.high[i], box.at[i] = low[i], high[i], perf[i]
-        found = descent_end(fitting_seen, &self.fit, &box, PARAMETERS, stop)
+        found = lbfgsb_end(fit_seen, &self.fit, &box, PARAMETERS, stop)
         for i in range(PARAMETERS):
             perf[i] = box.at[i]
         return found

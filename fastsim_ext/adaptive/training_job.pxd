@@ -1,4 +1,4 @@
-# One job that trains: where it is, what it knows, what it has used.
+# A training job: its placement, its measured step times and the GPU time it has used.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.goodput cimport Grid, Noise, Perf
@@ -40,20 +40,20 @@ cdef class LearnedPerformance:
     cdef Measurements* rows
     cdef readonly int32_t n
     cdef int32_t room
-    cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept
-    cdef int32_t after(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+    cdef bint has(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic) noexcept
+    cdef int32_t after(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
                        double step_s) except -1
-    cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
-                       double step_s, bint fitted) except -1
+    cdef int32_t extended(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                          double step_s, bint fitted) except -1
 
 
 @cython.final
 cdef class TrainingJob:
     cdef readonly int64_t id
-    cdef TrainingCurveTable course
-    cdef LearnedPerformance lessons
+    cdef TrainingCurveTable curve
+    cdef LearnedPerformance learned
     cdef readonly PlacedStepTimes site                        # None = no GPUs
-    cdef readonly int32_t[::1] lesson__g           # what it has learned of each group of nodes
+    cdef readonly int32_t[::1] history__g           # what it has learned of each group of nodes
     cdef readonly int64_t batch, gpus_asked        # what its user asked for, samples and GPUs
     cdef readonly bint tuned, merged, noisy
     cdef Noise noise                               # of the batch it trained last, if noisy

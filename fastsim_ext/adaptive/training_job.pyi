@@ -1,4 +1,4 @@
-"""One job that trains: where it is, what it knows, what it has used. By hand:
+"""A training job: its placement, its measured step times and the GPU time it has used. By hand:
 `tests.reference.rounds.adaptive_job`."""
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ class TrainingJob:
 
     id: int
     site: PlacedStepTimes | None
-    lesson__g: Any
+    history__g: Any
     batch: int
     gpus_asked: int
     tuned: bool
@@ -52,9 +52,9 @@ class TrainingJob:
     def __init__(
         self,
         id: int,
-        course: TrainingCurveTable,
-        lessons: LearnedPerformance,
-        lesson__g: npt.NDArray[np.int32],
+        curve: TrainingCurveTable,
+        learned: LearnedPerformance,
+        history__g: npt.NDArray[np.int32],
         submit_s: float,
         batch: int,
         gpus_asked: int,
@@ -109,13 +109,13 @@ class LearnedPerformance:
 
     n: int
     def __init__(self, fit: Callable[[list[Measurement]], Sequence[float]]) -> None: ...
-    def taught(self, measured: Sequence[Measurement]) -> int:
+    def fitted_once(self, measured: Sequence[Measurement]) -> int:
         """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
 
-    def in_turn(self, measured: Sequence[Measurement]) -> int:
+    def fitted_each(self, measured: Sequence[Measurement]) -> int:
         """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
 
-    def measurements(self, lesson: int) -> list[Measurement]:
+    def measurements(self, history: int) -> list[Measurement]:
         """All measurements of a lesson, first one first."""
-    def learned(self, lesson: int) -> tuple[tuple[float, ...], int]:
+    def parameters(self, history: int) -> tuple[tuple[float, ...], int]:
         """The parameters of a lesson, and the most replicas it has seen."""

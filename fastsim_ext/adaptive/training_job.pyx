@@ -1,4 +1,4 @@
-"""One job that trains: where it is, what it knows, what it has used. By hand:
+"""A training job: its placement, its measured step times and the GPU time it has used. By hand:
 `tests.reference.rounds.adaptive_job`."""
 
 cimport cython
@@ -18,16 +18,16 @@ cdef double TOLERANCE = 1e-8            # how far above a whole number is still 
 cdef class TrainingJob:
     """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
 
-    def __init__(self, int64_t id, TrainingCurveTable course, LearnedPerformance lessons, lesson__g, double submit_s,
+    def __init__(self, int64_t id, TrainingCurveTable curve, LearnedPerformance learned, history__g, double submit_s,
                  int64_t batch,
                  int64_t gpus_asked, bint tuned, bint merged, double restart_s, double speed):
-        self.id, self.course, self.lessons, self.lesson__g = id, course, lessons, lesson__g
+        self.id, self.curve, self.learned, self.history__g = id, curve, learned, history__g
         self.submit_s, self.batch, self.gpus_asked = submit_s, batch, gpus_asked
         self.tuned, self.merged = tuned, merged
         self.restart_s, self.speed = restart_s, speed
         self.restarts = -1
         self.first_s = self.finish_s = self.left_s = NAN
-        self.noise.init_batch = course.init_batch
+        self.noise.init_batch = curve.init_batch
 
     @property
     def gradients(self):
@@ -63,9 +63,9 @@ cdef class TrainingJob:
         cdef double batch = site.replicas * self.atomic * (self.accum + 1)
         cdef double sqr, var, gain, rate, end, spent_s, step_s, sync_s, turn_s
         cdef int64_t turns = self.accum
-        self.course.noise_at(batch, self.epoch, &sqr, &var)
+        self.curve.noise_at(batch, self.epoch, &sqr, &var)
         self.noise.sqr, self.noise.var, self.noisy = sqr, var, True
-        gain = (var + sqr) / (var / (batch / self.course.init_batch) + sqr)
+        gain = (var + sqr) / (var / (batch / self.curve.init_batch) + sqr)
         if site.stages > 1:                            # a pipeline's step is measured as a whole
             turns = 0
             site.seconds(self.atomic * (self.accum + 1), &step_s, &sync_s)
@@ -74,7 +74,7 @@ cdef class TrainingJob:
         turn_s = step_s - sync_s
         self.learn(turn_s, step_s)
         rate = gain / (step_s + turn_s * turns) * self.speed
-        end = self.course.progress__e[self.epoch + 1]
+        end = self.curve.progress__e[self.epoch + 1]
         if self.progress + rate * seconds < end:
             self.progress += rate * seconds
             self.clock_s += seconds
@@ -82,7 +82,7 @@ cdef class TrainingJob:
             return 0.0
         spent_s = rint((end - self.progress) / rate)   # whole seconds; what is less is lost
         self.epoch += 1
-        if self.epoch == self.course.epochs:
+        if self.epoch == self.curve.epochs:
             self.finish_s = self.clock_s + spent_s
         self.progress = end
         self.clock_s += spent_s
@@ -93,10 +93,10 @@ cdef class TrainingJob:
         """Fit step times again if this configuration is a new one."""
         cdef PlacedStepTimes site = self.site
         cdef int64_t about = 0 if self.merged else site.group
-        cdef int32_t lesson = self.lesson__g[about]
-        if not self.lessons.has(lesson, site.nodes, site.replicas, self.atomic):
-            self.lesson__g[about] = self.lessons.after(
-                lesson, site.nodes, site.replicas, self.atomic, turn_s, step_s
+        cdef int32_t history = self.history__g[about]
+        if not self.learned.has(history, site.nodes, site.replicas, self.atomic):
+            self.history__g[about] = self.learned.after(
+                history, site.nodes, site.replicas, self.atomic, turn_s, step_s
             )
         return 0
 
@@ -105,23 +105,23 @@ cdef class TrainingJob:
     cdef void pick(self) noexcept:
         """The batch size from here on."""
         cdef PlacedStepTimes site = self.site
-        cdef int32_t lesson = self.lesson__g[0 if self.merged else site.group]
+        cdef int32_t history = self.history__g[0 if self.merged else site.group]
         cdef Limits limits
-        cdef Choice found
+        cdef Choice choice
         if site.stages > 1:
             self.atomic, self.accum = 1, MICRO_BATCHES - 1
         elif not self.tuned:
             self.fix(<double> self.batch)
-        elif not self.noisy or not lesson:
-            self.fix(max(self.course.init_batch, <double> (site.low * site.gpus)))
+        elif not self.noisy or not history:
+            self.fix(max(self.curve.init_batch, <double> (site.low * site.gpus)))
         else:
-            limits.max_batch, limits.low, limits.high = <int64_t> self.course.max_batch, site.low, site.high
+            limits.max_batch, limits.low, limits.high = <int64_t> self.curve.max_batch, site.low, site.high
             limits.accumulation, limits.tuned, limits.float32 = True, True, False
-            goodput_best(&self.lessons.rows[lesson].perf, &self.noise, &limits, site.nodes, site.gpus, &site.grid,
-                         &found)
-            self.atomic, self.accum = found.atomic, found.accum
+            goodput_best(&self.learned.rows[history].perf, &self.noise, &limits, site.nodes, site.gpus, &site.grid,
+                         &choice)
+            self.atomic, self.accum = choice.atomic, choice.accum
         self.atomic = min(self.atomic, site.seen)
-        self.atomic = min(self.atomic, <int64_t> self.course.max_batch // (site.replicas * (self.accum + 1)))
+        self.atomic = min(self.atomic, <int64_t> self.curve.max_batch // (site.replicas * (self.accum + 1)))
 
     cdef void fix(self, double batch) noexcept:
         """A batch size in as few turns as fit; one GPU takes two, to learn the noise, above the initial size."""
@@ -129,9 +129,9 @@ cdef class TrainingJob:
         cdef double local = ceil(batch / site.gpus - TOLERANCE)
         cdef int64_t most
         self.accum = <int64_t> ceil(local / site.high - TOLERANCE) - 1
-        if site.gpus == 1 and batch > self.course.init_batch:
+        if site.gpus == 1 and batch > self.curve.init_batch:
             self.accum = max(self.accum, 1)
-        most = <int64_t> self.course.max_batch // (site.gpus * (self.accum + 1))
+        most = <int64_t> self.curve.max_batch // (site.gpus * (self.accum + 1))
         self.atomic = min(<int64_t> ceil(local / (self.accum + 1) - TOLERANCE), most)
 
     # ------------------------------------------------------------------ GPUs
@@ -233,67 +233,67 @@ cdef class LearnedPerformance:
     def __dealloc__(self):
         free(self.rows)
 
-    cdef bint has(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic) noexcept:
+    cdef bint has(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic) noexcept:
         """Whether this configuration was measured already."""
         cdef const Measurements* at
-        while lesson:
-            at = &self.rows[lesson]
+        while history:
+            at = &self.rows[history]
             if at.atomic == atomic and at.replicas == replicas and at.nodes == nodes:
                 return True
-            lesson = at.parent
+            history = at.parent
         return False
 
-    cdef int32_t after(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+    cdef int32_t after(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
                        double step_s) except -1:
         """The lesson after one more measurement."""
-        key = (lesson, nodes, replicas, atomic, turn_s, step_s)
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self.grown(lesson, nodes, replicas, atomic, turn_s, step_s, True)
-        return found
+        key = (history, nodes, replicas, atomic, turn_s, step_s)
+        choice = self.known.get(key)
+        if choice is None:
+            choice = self.known[key] = self.extended(history, nodes, replicas, atomic, turn_s, step_s, True)
+        return choice
 
-    cdef int32_t grown(self, int32_t lesson, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
-                       double step_s, bint fitted) except -1:
+    cdef int32_t extended(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
+                          double step_s, bint fitted) except -1:
         cdef Measurements* new
         if self.n == self.room:
             self.rows = <Measurements*> memory_grown(self.rows, 2 * self.room, sizeof(Measurements))
             self.room *= 2
         new = &self.rows[self.n]
-        new.parent, new.nodes, new.replicas, new.atomic = lesson, nodes, replicas, atomic
+        new.parent, new.nodes, new.replicas, new.atomic = history, nodes, replicas, atomic
         new.turn_s, new.step_s = turn_s, step_s
-        new.most_replicas = max(self.rows[lesson].most_replicas, <int32_t> replicas)
+        new.most_replicas = max(self.rows[history].most_replicas, <int32_t> replicas)
         if fitted:
             perf = self.fit(self.measurements(self.n))
             new.perf = Perf(perf[0], perf[1], perf[2], perf[3], perf[4], perf[5], perf[6])
         self.n += 1
         return self.n - 1
 
-    def taught(self, measured):
+    def fitted_once(self, measured):
         """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
-        cdef int32_t lesson = 0, last = len(measured) - 1, at
+        cdef int32_t history = 0, last = len(measured) - 1, at
         for at, (nodes, replicas, atomic, turn_s, step_s) in enumerate(measured):
-            lesson = self.grown(lesson, nodes, replicas, atomic, turn_s, step_s, at == last)
-        return lesson
+            history = self.extended(history, nodes, replicas, atomic, turn_s, step_s, at == last)
+        return history
 
-    def in_turn(self, measured):
+    def fitted_each(self, measured):
         """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
-        cdef int32_t lesson = 0
+        cdef int32_t history = 0
         for nodes, replicas, atomic, turn_s, step_s in measured:
-            lesson = self.after(lesson, nodes, replicas, atomic, turn_s, step_s)
-        return lesson
+            history = self.after(history, nodes, replicas, atomic, turn_s, step_s)
+        return history
 
-    def measurements(self, int32_t lesson):
+    def measurements(self, int32_t history):
         """All measurements of a lesson, first one first."""
         cdef const Measurements* at
-        found = []
-        while lesson:
-            at = &self.rows[lesson]
-            found.append((at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s))
-            lesson = at.parent
-        return found[::-1]
+        choice = []
+        while history:
+            at = &self.rows[history]
+            choice.append((at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s))
+            history = at.parent
+        return choice[::-1]
 
-    def learned(self, int32_t lesson):
+    def parameters(self, int32_t history):
         """The parameters of a lesson, and the most replicas it has seen."""
-        cdef const Perf* p = &self.rows[lesson].perf
+        cdef const Perf* p = &self.rows[history].perf
         perf = (p.alpha_c, p.beta_c, p.alpha_n, p.beta_n, p.alpha_r, p.beta_r, p.gamma)
-        return perf, self.rows[lesson].most_replicas
+        return perf, self.rows[history].most_replicas

@@ -1,4 +1,4 @@
-# Reservations for waiting pods, from the durations the scheduler is told.
+# Reservations for waiting pods, from estimated durations.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.earliest_fit cimport Bound, EarliestFit
 from fastsim_ext.online.free_forecast cimport FreeForecast, Reservation
@@ -19,13 +19,13 @@ cdef struct Changes:     # of one node, by time
 
 cdef class Backfill:
     # not saved: promises are made again
-    cdef ConstraintTable demand
+    cdef ConstraintTable constraints
     cdef WorkTable work
-    cdef PodMembership roster
-    cdef FreeForecast outlook
-    cdef EarliestFit glance
+    cdef PodMembership membership
+    cdef FreeForecast forecast
+    cdef EarliestFit earliest_fit
     cdef Changes running                 # scratch: the pods of one node
-    cdef int64_t known_moves             # of the roster, when all promises were right
+    cdef int64_t valid_moves             # of the roster, when all promises were right
     cdef Reservation* latest             # by slot: what the pod was promised at last, if anything
     cdef int64_t* walk_of                # by slot: in which walk that was
     cdef int64_t walk                    # so far
@@ -33,21 +33,21 @@ cdef class Backfill:
     cdef bint* stale                     # by node: whether it is seen otherwise than at this place of the last walk
     cdef int32_t* stale_nodes
     cdef int32_t n_stale
-    cdef double told(self, int32_t slot) noexcept nogil
-    cdef int ends(self, int n, double now) except -1 nogil
-    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil
+    cdef double believed_s(self, int32_t slot) noexcept nogil
+    cdef int list_ends(self, int n, double now) except -1 nogil
+    cdef int insert_end(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil
     cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil
     cdef bint undisturbed(self, const Reservation* head, int32_t slot, const Choice* choice, double now,
                           double end) except -1 nogil
-    cdef bint same(self, double now) noexcept nogil
+    cdef bint holds_unchanged(self, double now) noexcept nogil
     cdef int renew(self, double now) except -1 nogil
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil
-    cdef const Reservation* before(self, int32_t slot) noexcept nogil
-    cdef void doubt(self, int n) noexcept nogil
-    cdef int remember(self, int32_t slot, const Reservation* place) except -1 nogil
+    cdef const Reservation* last_place(self, int32_t slot) noexcept nogil
+    cdef void mark_stale(self, int n) noexcept nogil
+    cdef int record_place(self, int32_t slot, const Reservation* place) except -1 nogil
     cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil
-    cdef int everywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil
+    cdef int earliest_anywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil
     cdef int consider(self, int n, int cls, double lasts, double now, Bound* bounds,
                       Reservation* out) except -1 nogil
     cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil
-    cdef int promise(self, const Reservation* given) except -1 nogil
+    cdef int promise(self, const Reservation* reservation) except -1 nogil

@@ -1,4 +1,4 @@
-"""Reservations for waiting pods, from the durations the scheduler is told."""
+"""Reservations for waiting pods, from estimated durations."""
 
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership
@@ -7,4 +7,4 @@ from fastsim_ext.state.pod_table import WorkTable
 class Backfill:
     """Looks ahead on one node after another."""
 
-    def __init__(self, demand: ConstraintTable, work: WorkTable, roster: PodMembership) -> None: ...
+    def __init__(self, constraints: ConstraintTable, work: WorkTable, membership: PodMembership) -> None: ...

@@ -1,4 +1,4 @@
-"""Reservations for waiting pods, from the durations the scheduler is told.
+"""Reservations for waiting pods, from estimated durations.
 
 EASY: only the first pod in the line that does not fit has a reservation. Conservative backfilling: every waiting pod
 has one, made in the order of the line. A pod that has run longer than was told is believed to end now.
@@ -15,8 +15,8 @@ from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 
 
-cdef inline bint hopeless(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
-    """Whether a glance says that node ``n`` has no better place for a pod that runs so long."""
+cdef inline bint no_better(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
+    """Whether the bounds of node ``n`` rule out an earlier start than ``best``."""
     cdef double start = max(bound.first if lasts <= bound.gap else bound.last, now)
     if start == INFINITY or start > best.start:
         return True
@@ -26,13 +26,13 @@ cdef inline bint hopeless(const Bound* bound, int n, double lasts, double now, c
 cdef class Backfill:
     """Looks ahead on one node after another."""
 
-    def __init__(self, ConstraintTable demand, WorkTable work, PodMembership roster):
-        self.demand, self.work, self.roster = demand, work, roster
-        self.outlook = FreeForecast(demand, work, roster)
-        self.glance = EarliestFit(self.outlook)
-        self.known_moves = -1
-        self.stale = <bint*> calloc(max(demand.nodes.count, 1), sizeof(bint))
-        self.stale_nodes = <int32_t*> calloc(max(demand.nodes.count, 1), sizeof(int32_t))
+    def __init__(self, ConstraintTable constraints, WorkTable work, PodMembership membership):
+        self.constraints, self.work, self.membership = constraints, work, membership
+        self.forecast = FreeForecast(constraints, work, membership)
+        self.earliest_fit = EarliestFit(self.forecast)
+        self.valid_moves = -1
+        self.stale = <bint*> calloc(max(constraints.nodes.count, 1), sizeof(bint))
+        self.stale_nodes = <int32_t*> calloc(max(constraints.nodes.count, 1), sizeof(int32_t))
         if self.stale == NULL or self.stale_nodes == NULL:
             raise MemoryError()
 
@@ -43,12 +43,12 @@ cdef class Backfill:
         free(self.stale)
         free(self.stale_nodes)
 
-    cdef double told(self, int32_t slot) noexcept nogil:
+    cdef double believed_s(self, int32_t slot) noexcept nogil:
         """Seconds that a waiting pod is believed to run."""
-        cdef const Member* m = &self.roster.members[slot]
+        cdef const Member* m = &self.membership.members[slot]
         return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
 
-    cdef int note(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil:
+    cdef int insert_end(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil:
         """Put an end among those of a node, by time and arrival."""
         cdef Changes* of = &self.running
         cdef Change* grown
@@ -67,16 +67,16 @@ cdef class Backfill:
         of.count += 1
         return 0
 
-    cdef int ends(self, int n, double now) except -1 nogil:
+    cdef int list_ends(self, int n, double now) except -1 nogil:
         """List the believed ends of the pods on node ``n``; those that never end are left out."""
-        cdef int32_t at = self.roster.first__n[n]
+        cdef int32_t at = self.membership.first__n[n]
         cdef const Slot* s
         cdef const Member* m
         self.running.count = 0
         while at >= 0:
-            s, m = &self.work.slots[at], &self.roster.members[at]
+            s, m = &self.work.slots[at], &self.membership.members[at]
             if not isnan(m.est_left):
-                self.note(self.outlook.ends(at, now), s.seq, s.cls, s.gpus, m.group)
+                self.insert_end(self.forecast.end_s(at, now), s.seq, s.cls, s.gpus, m.group)
             at = m.following
         return 0
 
@@ -85,21 +85,21 @@ cdef class Backfill:
         cdef int cls = self.work.slots[slot].cls
         cdef int n, k
         cdef const Changes* of
-        cdef NodeView look
+        cdef NodeView view
         out.slot, out.node, out.start = slot, -1, INFINITY
-        for n in range(self.demand.nodes.count):
-            if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+        for n in range(self.constraints.nodes.count):
+            if not self.constraints.nodes.present[n] or self.constraints.never_fits(n, cls):
                 continue
-            self.ends(n, now)
+            self.list_ends(n, now)
             of = &self.running
             if of.count == 0 or of.items[0].t >= out.start:
                 continue
-            self.demand.look(n, cls, &look)
+            self.constraints.view(n, cls, &view)
             for k in range(of.count):
                 if of.items[k].t >= out.start:
                     break
-                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
-                if self.demand.stage(&look, cls) == 0:
+                self.constraints.shift(&view, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
+                if self.constraints.failed_check(&view, cls) == 0:
                     out.node, out.start = n, of.items[k].t
                     break
         return 0
@@ -110,60 +110,61 @@ cdef class Backfill:
         cdef int cls = self.work.slots[head.slot].cls
         cdef int k
         cdef const Changes* of
-        cdef NodeView look
+        cdef NodeView view
         if head.node < 0 or choice.node != head.node or end <= head.start:
             return True
-        self.ends(head.node, now)
+        self.list_ends(head.node, now)
         of = &self.running
-        self.demand.look(head.node, cls, &look)
-        self.demand.shift(&look, self.work.slots[slot].cls, choice.gpus, self.roster.members[slot].group, cls, -1)
+        self.constraints.view(head.node, cls, &view)
+        self.constraints.shift(&view, self.work.slots[slot].cls, choice.gpus, self.membership.members[slot].group,
+                               cls, -1)
         for k in range(of.count):
             if of.items[k].t <= head.start:
-                self.demand.shift(&look, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
-        return self.demand.stage(&look, cls) == 0
+                self.constraints.shift(&view, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
+        return self.constraints.failed_check(&view, cls) == 0
 
-    cdef bint same(self, double now) noexcept nogil:
-        """Whether every promise made would be made again: nobody has come or gone since, and nobody is overdue.
+    cdef bint holds_unchanged(self, double now) noexcept nogil:
+        """Whether all reservations still hold: no pod came or went since, and none is overdue.
 
         Then free amounts change only later than now, at the same times as before; who could not start still cannot.
         """
-        return self.known_moves == self.roster.moves and not self.outlook.overdue(now)
+        return self.valid_moves == self.membership.moves and not self.forecast.overdue(now)
 
     cdef int renew(self, double now) except -1 nogil:
-        """Forget all promises and look at the running pods again."""
+        """Drop all reservations and rebuild the forecast from the running pods."""
         cdef int n
-        self.outlook.renew(now)
-        self.glance.renew(now)
+        self.forecast.renew(now)
+        self.earliest_fit.renew(now)
         self.walk += 1
-        self.known_moves = self.roster.moves
+        self.valid_moves = self.membership.moves
         for n in range(self.n_stale):
             self.stale[self.stale_nodes[n]] = False
         self.n_stale = 0
-        for n in range(self.demand.nodes.count):
-            if self.outlook.changed[n] or self.demand.counts_groups:
-                self.doubt(n)
+        for n in range(self.constraints.nodes.count):
+            if self.forecast.changed[n] or self.constraints.counts_groups:
+                self.mark_stale(n)
         return 0
 
-    cdef const Reservation* before(self, int32_t slot) noexcept nogil:
-        """What the last walk along the whole line found for a pod; NULL if it did not look."""
+    cdef const Reservation* last_place(self, int32_t slot) noexcept nogil:
+        """The place of a pod in the last complete walk along the line; NULL if it had none."""
         return &self.latest[slot] if slot < self.room and self.walk_of[slot] == self.walk - 1 else NULL
 
-    cdef void doubt(self, int n) noexcept nogil:
+    cdef void mark_stale(self, int n) noexcept nogil:
         """From here on in the line, what the last walk found on node ``n`` may be wrong."""
         if n >= 0 and not self.stale[n]:
             self.stale[n] = True
             self.stale_nodes[self.n_stale] = n
             self.n_stale += 1
 
-    cdef int remember(self, int32_t slot, const Reservation* place) except -1 nogil:
+    cdef int record_place(self, int32_t slot, const Reservation* place) except -1 nogil:
         """Note the place of a pod (NULL: it was not looked for), and doubt the nodes where that is news."""
-        cdef const Reservation* old = self.before(slot)
+        cdef const Reservation* old = self.last_place(slot)
         cdef int32_t room = 2 * slot + 64
         cdef void* grown
         if (old == NULL or place == NULL or place.node != old.node or place.start != old.start
                 or place.end != old.end or place.gpus != old.gpus):
-            self.doubt(old.node if old != NULL else -1)
-            self.doubt(place.node if place != NULL else -1)
+            self.mark_stale(old.node if old != NULL else -1)
+            self.mark_stale(place.node if place != NULL else -1)
         if slot >= self.room:
             grown = realloc(self.latest, room * sizeof(Reservation))
             if grown != NULL:
@@ -187,14 +188,14 @@ cdef class Backfill:
         Promises made before it on that node keep their time, but might now be made for other devices.
         """
         cdef int32_t k
-        self.outlook.started(slot, n, now)
-        if self.outlook.ends(slot, now) <= now:
-            self.doubt(n)    # a promise for no time at all holds nothing, a pod that runs does
-        if self.known_moves >= 0:
-            self.known_moves = self.roster.moves
-        for k in range(self.outlook.n_made):
-            if self.outlook.made[k].node == n:
-                self.known_moves = -1
+        self.forecast.started(slot, n, now)
+        if self.forecast.end_s(slot, now) <= now:
+            self.mark_stale(n)    # a promise for no time at all holds nothing, a pod that runs does
+        if self.valid_moves >= 0:
+            self.valid_moves = self.membership.moves
+        for k in range(self.forecast.n_reservations):
+            if self.forecast.reservations[k].node == n:
+                self.valid_moves = -1
         return 0
 
     cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
@@ -203,17 +204,17 @@ cdef class Backfill:
         Where nothing is in doubt, no place is better than that of the last walk, and that one is still there.
         """
         cdef int cls = self.work.slots[slot].cls
-        cdef double lasts = self.told(slot)
-        cdef const Reservation* old = self.before(slot)
+        cdef double lasts = self.believed_s(slot)
+        cdef const Reservation* old = self.last_place(slot)
         cdef Bound* bounds
         cdef int k
         out.slot, out.node, out.start, out.end, out.waits, out.gpus = slot, -1, INFINITY, INFINITY, True, 0
         if old == NULL or old.start < now:
-            return self.everywhere(cls, lasts, now, out)
+            return self.earliest_anywhere(cls, lasts, now, out)
         if old.node >= 0 and not self.stale[old.node]:
             out[0] = old[0]
             out.waits = old.start > now
-        self.glance.bounds(cls, &bounds)
+        self.earliest_fit.bounds(cls, &bounds)
         if old.node >= 0 and out.node < 0:
             self.consider(old.node, cls, lasts, now, bounds, out)
         for k in range(self.n_stale):
@@ -221,12 +222,12 @@ cdef class Backfill:
                 self.consider(self.stale_nodes[k], cls, lasts, now, bounds, out)
         if old.node >= 0 and (out.start > old.start or (out.start == old.start and (
                 (out.waits and old.start == now) or out.node > old.node))):
-            for k in range(self.demand.nodes.count):
+            for k in range(self.constraints.nodes.count):
                 if not self.stale[k]:
                     self.consider(k, cls, lasts, now, bounds, out)
         return 0
 
-    cdef int everywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil:
+    cdef int earliest_anywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil:
         """Look at every node, first at the one that looks soonest: then the others are seldom worth more than a glance.
         """
         cdef double least = INFINITY
@@ -234,15 +235,15 @@ cdef class Backfill:
         cdef int n
         cdef int soonest = -1
         cdef Bound* bounds
-        self.glance.bounds(cls, &bounds)
+        self.earliest_fit.bounds(cls, &bounds)
         if bounds != NULL:
-            for n in range(self.demand.nodes.count):
+            for n in range(self.constraints.nodes.count):
                 start = bounds[n].first if lasts <= bounds[n].gap else bounds[n].last
                 if start < least:
                     least, soonest = start, n
             if soonest >= 0:
                 self.consider(soonest, cls, lasts, now, bounds, out)
-        for n in range(self.demand.nodes.count):
+        for n in range(self.constraints.nodes.count):
             if n != soonest:
                 self.consider(n, cls, lasts, now, bounds, out)
         return 0
@@ -251,23 +252,23 @@ cdef class Backfill:
                       Reservation* out) except -1 nogil:
         """Take the earliest place on node ``n`` if it is the best so far."""
         if bounds != NULL:
-            if hopeless(&bounds[n], n, lasts, now, out):
+            if no_better(&bounds[n], n, lasts, now, out):
                 return 0
-            self.glance.sharpen(cls, &bounds[n], n)
-            if hopeless(&bounds[n], n, lasts, now, out):
+            self.earliest_fit.sharpen(cls, &bounds[n], n)
+            if no_better(&bounds[n], n, lasts, now, out):
                 return 0
-        if not self.demand.nodes.present[n] or self.demand.hopeless(n, cls):
+        if not self.constraints.nodes.present[n] or self.constraints.never_fits(n, cls):
             return 0
-        return self.outlook.earliest(n, cls, lasts, now, out)
+        return self.forecast.earliest(n, cls, lasts, now, out)
 
     cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
         """Whether a pod may start now on the chosen devices without touching any reservation."""
         cdef uint64_t gpus
-        if not self.outlook.lasting(choice.node, self.told(slot), self.work.slots[slot].cls, now, &gpus):
+        if not self.forecast.lasting_devices(choice.node, self.believed_s(slot), self.work.slots[slot].cls, now, &gpus):
             return False
         return choice.gpus & ~gpus == 0
 
-    cdef int promise(self, const Reservation* given) except -1 nogil:
+    cdef int promise(self, const Reservation* reservation) except -1 nogil:
         """Keep a reservation for the rest of the walk, or that there is none."""
-        self.remember(given.slot, given)
-        return self.outlook.promise(given) if given.node >= 0 else 0
+        self.record_place(reservation.slot, reservation)
+        return self.forecast.promise(reservation) if reservation.node >= 0 else 0

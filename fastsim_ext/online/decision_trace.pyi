@@ -1,4 +1,4 @@
-"""The online engine with a listener that hears of every decision on some pods, before and after it is taken."""
+"""The online engine with a listener that is called before and after every decision on watched pods."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ class _Listener(Protocol):
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
 class DecisionTrace(OnlineLoop):
-    """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
+    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class DecisionTrace(OnlineLoop):
         listener: _Listener,
     ) -> None: ...
     def move(self, slot: int) -> bool:
-        """As Online.move, told to the listener."""
+        """As OnlineLoop.move, with calls of the listener."""
 
 def filtered(select: Selector, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
     """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
@@ -48,8 +48,8 @@ class _TracedRulesLoopListener(Protocol):
     def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
-class Observer(QueueLoop):
-    """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``."""
+class RulesDecisionTrace(QueueLoop):
+    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Observer(QueueLoop):
         listener: _TracedRulesLoopListener,
     ) -> None: ...
     def move(self, slot: int) -> bool:
-        """As Online.move, told to the listener."""
+        """As OnlineLoop.move, with calls of the listener."""
     def filtered(self, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
     def scored(self, cls: int, term: int, raw__n: Any, points__n: Any) -> None:

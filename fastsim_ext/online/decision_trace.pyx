@@ -1,4 +1,4 @@
-"""The online engine with a listener that hears of every decision on some pods, before and after it is taken.
+"""The online engine with a listener that is called before and after every decision on watched pods.
 
 In between nothing differs from any other run. While the listener is told, it may ask what the
 decision is about to look at; the answers come from the engine's own filter, scores and device pick,
@@ -26,7 +26,7 @@ NO_GPU_MEMORY = -2
 
 
 cdef class DecisionTrace(OnlineLoop):
-    """A run that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
+    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
@@ -38,8 +38,8 @@ cdef class DecisionTrace(OnlineLoop):
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
-        """As Online.move, told to the listener."""
-        seen = 0 <= slot < self.work.n_slots and self.sees(self.work.slots[slot].seq)
+        """As OnlineLoop.move, with calls of the listener."""
+        seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
@@ -50,14 +50,14 @@ cdef class DecisionTrace(OnlineLoop):
             self.listener.after(seq, -1, 0)
         return placed
 
-    cdef bint sees(self, int64_t seq) noexcept nogil:
+    cdef bint watches(self, int64_t seq) noexcept nogil:
         """Whether the listener wants to know about this pod."""
         return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef int place(self, int32_t slot) except -1 nogil:
-        """As Online.place, told to the listener."""
+        """As OnlineLoop.place, with calls of the listener."""
         cdef int reason
-        if not self.sees(self.work.slots[slot].seq):
+        if not self.watches(self.work.slots[slot].seq):
             return OnlineLoop.place(self, slot)
         with gil:
             self.listener.before(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
@@ -67,8 +67,8 @@ cdef class DecisionTrace(OnlineLoop):
         return reason
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """As Online.refuse; of a pod that is too large the listener hears here."""
-        if reason == TOO_LARGE and self.sees(self.work.slots[slot].seq):
+        """As OnlineLoop.refuse; calls the listener for pods that are too large."""
+        if reason == TOO_LARGE and self.watches(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
         return OnlineLoop.refuse(self, slot, reason)
@@ -140,8 +140,8 @@ def picked(Selector select, int cls, uint64_t[::1] gpus__n):
         gpus__n[n] = Selector.devices(select, n, &node, pod, select.gpu_pick)
 
 
-cdef class Observer(QueueLoop):
-    """A run with rules that tells ``listener`` about the pods whose arrival number is marked in ``watched``.
+cdef class RulesDecisionTrace(QueueLoop):
+    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
@@ -155,8 +155,8 @@ cdef class Observer(QueueLoop):
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
-        """As Online.move, told to the listener."""
-        seen = 0 <= slot < self.work.n_slots and self.sees(self.work.slots[slot].seq)
+        """As OnlineLoop.move, with calls of the listener."""
+        seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
         seq = self.work.slots[slot].seq if seen else -1
         if seen:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
@@ -165,90 +165,90 @@ cdef class Observer(QueueLoop):
             self.listener.after(seq, self.work.slots[slot].node if placed else -1, self.work.slots[slot].gpus, "")
         return placed
 
-    cdef bint sees(self, int64_t seq) noexcept nogil:
+    cdef bint watches(self, int64_t seq) noexcept nogil:
         """Whether the listener wants to know about this pod."""
         return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
-    cdef bint sees_any(self, int32_t slot) noexcept nogil:
+    cdef bint watches_any(self, int32_t slot) noexcept nogil:
         """Whether the listener wants to know about any pod of an entry."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.sees(self.work.slots[at].seq):
+            if self.watches(self.work.slots[at].seq):
                 return True
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return False
 
-    cdef int tell_before(self, int32_t slot) except -1:
+    cdef int notify_before(self, int32_t slot) except -1:
         """A decision about an entry is about to be taken."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.sees(self.work.slots[at].seq):
+            if self.watches(self.work.slots[at].seq):
                 self.listener.before(self.work.slots[at].seq, self.work.slots[at].cls, self.now)
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return 0
 
-    cdef int tell_after(self, int32_t slot, int reason, object how) except -1:
+    cdef int notify_after(self, int32_t slot, int reason, object how) except -1:
         """It is taken; ``reason`` why the pod ``failing`` did not start, or 0."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.sees(self.work.slots[at].seq):
+            if self.watches(self.work.slots[at].seq):
                 self.listener.after(self.work.slots[at].seq, self.work.slots[at].node, self.work.slots[at].gpus,
                                     "gang" if reason and not how and at != self.failing else how)
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return 0
 
-    cdef int offer(self, int32_t slot) except -1 nogil:
-        """As Regulated.offer, told to the listener."""
+    cdef int try_start(self, int32_t slot) except -1 nogil:
+        """As RulesLoop.try_start, with calls of the listener."""
         cdef int reason
-        if not self.sees_any(slot):
-            return RulesLoop.offer(self, slot)
+        if not self.watches_any(slot):
+            return RulesLoop.try_start(self, slot)
         with gil:
-            self.tell_before(slot)
-        self.evictions.node = -1
-        reason = RulesLoop.offer(self, slot)
+            self.notify_before(slot)
+        self.preemption.node = -1
+        reason = RulesLoop.try_start(self, slot)
         with gil:
-            how = "over_quota" if reason == OVER_QUOTA else "preemption" if self.evictions.node >= 0 else ""
-            if reason == 0 and self.roster.members[slot].gang >= 0:
+            how = "over_quota" if reason == OVER_QUOTA else "preemption" if self.preemption.node >= 0 else ""
+            if reason == 0 and self.membership.members[slot].gang >= 0:
                 how = "gang"
-            self.tell_after(slot, reason, how)
+            self.notify_after(slot, reason, how)
         return reason
 
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
-        """As Waiting.hold_back, told to the listener."""
-        if self.sees_any(slot):
+        """As QueueLoop.hold_back, with calls of the listener."""
+        if self.watches_any(slot):
             with gil:
-                self.tell_before(slot)
-                self.tell_after(slot, OVER_QUOTA, "over_quota")
+                self.notify_before(slot)
+                self.notify_after(slot, OVER_QUOTA, "over_quota")
         return QueueLoop.hold_back(self, slot, over)
 
     cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
-        """As Waiting.overtake, told to the listener."""
+        """As QueueLoop.overtake, with calls of the listener."""
         cdef bint started
-        if not self.sees_any(slot):
+        if not self.watches_any(slot):
             return QueueLoop.overtake(self, slot, head)
         with gil:
-            self.tell_before(slot)
+            self.notify_before(slot)
         started = QueueLoop.overtake(self, slot, head)
         with gil:
-            self.tell_after(slot, 0, "backfill")
+            self.notify_after(slot, 0, "backfill")
         return started
 
-    cdef bint by_promise(self, int32_t slot) except -1 nogil:
-        """As Waiting.by_promise, told to the listener; the first in the line overtakes nobody."""
+    cdef bint by_reservation(self, int32_t slot) except -1 nogil:
+        """As QueueLoop.by_reservation, with calls of the listener; the first of the line overtakes no pod."""
         cdef bint first = self.work.head == slot
         cdef bint started
-        if not self.sees_any(slot):
-            return QueueLoop.by_promise(self, slot)
+        if not self.watches_any(slot):
+            return QueueLoop.by_reservation(self, slot)
         with gil:
-            self.tell_before(slot)
-        started = QueueLoop.by_promise(self, slot)
+            self.notify_before(slot)
+        started = QueueLoop.by_reservation(self, slot)
         with gil:
-            self.tell_after(slot, 0, "" if first and started else "backfill")
+            self.notify_after(slot, 0, "" if first and started else "backfill")
         return started
 
     cdef int never(self, int32_t slot, int reason) except -1 nogil:
-        """As Regulated.never, told to the listener."""
-        if self.sees(self.work.slots[slot].seq):
+        """As RulesLoop.never, with calls of the listener."""
+        if self.watches(self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
         return QueueLoop.never(self, slot, reason)
@@ -256,69 +256,69 @@ cdef class Observer(QueueLoop):
     def filtered(self, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
         cdef int n, g
-        cdef NodeView look
+        cdef NodeView view
         cdef const Pod* pod
         cdef const ClassConstraints* rule
         self.work.known_class(cls)
-        pod, rule = &self.work.classes[cls], self.demand.rule(cls)
+        pod, rule = &self.work.classes[cls], self.constraints.rule(cls)
         for n in range(self.nodes.count):
             found__n[n] = needed__n[n] = 0
             reason__n[n] = -1
             if not self.nodes.present[n]:
                 continue
-            self.demand.look(n, cls, &look)
-            reason__n[n] = self.demand.stage(&look, cls)
+            self.constraints.view(n, cls, &view)
+            reason__n[n] = self.constraints.failed_check(&view, cls)
             if reason__n[n] == NO_GPU_MODEL:
                 found__n[n], needed__n[n] = self.nodes.model[n], <int64_t> pod.models
             elif reason__n[n] == NO_GPU:
                 for g in range(self.nodes.num_gpu[n]):
-                    found__n[n] += look.gpu_left[g] >= pod.milli
+                    found__n[n] += view.gpu_left[g] >= pod.milli
                 if found__n[n] >= pod.num_gpu:
                     reason__n[n] = NO_GPU_MEMORY
-                    found__n[n] = bin(self.demand.fitting(&look, cls)).count("1")
+                    found__n[n] = bin(self.constraints.fitting(&view, cls)).count("1")
                 needed__n[n] = pod.num_gpu
             elif reason__n[n] == NO_CPU:
-                found__n[n], needed__n[n] = look.cpu_left, pod.cpu
+                found__n[n], needed__n[n] = view.cpu_left, pod.cpu
             elif reason__n[n] == NO_MEMORY:
-                found__n[n], needed__n[n] = look.mem_left, pod.mem
+                found__n[n], needed__n[n] = view.mem_left, pod.mem
             elif reason__n[n] == NO_EXTRA:
-                for g in range(self.demand.n_extra):
-                    if look.extra_left[g] < rule.extra[g]:
-                        found__n[n], needed__n[n] = look.extra_left[g], rule.extra[g]
+                for g in range(self.constraints.n_extra):
+                    if view.extra_left[g] < rule.extra[g]:
+                        found__n[n], needed__n[n] = view.extra_left[g], rule.extra[g]
                         break
             elif reason__n[n] == NO_POD_SLOT:
-                found__n[n], needed__n[n] = self.nodes.max_pods[n] - look.pods, 1
+                found__n[n], needed__n[n] = self.nodes.max_pods[n] - view.pods, 1
             elif reason__n[n] == POD_LIMIT:
-                found__n[n], needed__n[n] = look.group_pods, rule.most
+                found__n[n], needed__n[n] = view.group_pods, rule.most
 
     cdef int feasible(self, int cls) noexcept nogil:
         """List the nodes that can host a class, for the selector; their number."""
         cdef int n
         cdef int count = 0
-        cdef NodeView look
+        cdef NodeView view
         for n in range(self.nodes.count):
             if self.nodes.present[n]:
-                self.demand.look(n, cls, &look)
-                if self.demand.stage(&look, cls) == 0:
+                self.constraints.view(n, cls, &view)
+                if self.constraints.failed_check(&view, cls) == 0:
                     self.select.feasible__f[count] = n
                     count += 1
         return count
 
     cdef void mask(self, int cls, int count) noexcept nogil:
         """Show devices without the memory that the class asks for as full, as a decision does."""
-        cdef const ClassConstraints* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.constraints.rule(cls)
         cdef int f
         if rule != NULL and rule.gpu_mem > 0 and self.work.classes[cls].num_gpu > 0:
             for f in range(count):
-                self.demand.mask(self.select.feasible__f[f], rule.gpu_mem)
+                self.constraints.mask(self.select.feasible__f[f], rule.gpu_mem)
 
     cdef void unmask(self, int cls, int count) noexcept nogil:
         """Undo mask()."""
-        cdef const ClassConstraints* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.constraints.rule(cls)
         cdef int f
         if rule != NULL and rule.gpu_mem > 0 and self.work.classes[cls].num_gpu > 0:
             for f in range(count):
-                self.demand.unmask(self.select.feasible__f[f])
+                self.constraints.unmask(self.select.feasible__f[f])
 
     def scored(self, int cls, int term, int64_t[::1] raw__n, int64_t[::1] points__n):
         """Raw and normalised points of one term of the plan, on every node that can host the class now."""

@@ -1,4 +1,4 @@
-# When a node could host a kind of pod at the earliest, at a glance.
+# Lower bounds of the earliest time at which each node can host a kind of pod.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.free_forecast cimport FreeForecast, NodeForecast
 from fastsim_ext.types cimport Pod
@@ -14,12 +14,12 @@ cdef struct Bound:       # of one node, for one kind
 cdef struct Kind:        # pods that ask for about the same
     Pod least            # what each of them asks for at least
     Bound* bare          # by node, from the running pods alone
-    Bound* seen          # by node, with promises
+    Bound* booked          # by node, with promises
     int64_t walk         # the last one in which ``seen`` was needed
 
 cdef class EarliestFit:
     # not saved: follows from the outlook
-    cdef FreeForecast outlook
+    cdef FreeForecast forecast
     cdef Kind[MAX_KINDS] kinds
     cdef int n_kinds
     cdef int32_t* kind_of                # by class, plus 1; 0 = not known yet
@@ -29,5 +29,5 @@ cdef class EarliestFit:
     cdef int bounds(self, int cls, Bound** out) except -1 nogil
     cdef int add_kind(self, const Pod* least) except -1 nogil
     cdef int kind(self, int cls) except -2 nogil
-    cdef void work_out(self, const Kind* kind, int n, const NodeForecast* of, bint later, Bound* out) noexcept nogil
+    cdef void update_bound(self, const Kind* kind, int n, const NodeForecast* of, bint later, Bound* out) noexcept nogil
     cdef void sharpen(self, int cls, Bound* bound, int n) noexcept nogil

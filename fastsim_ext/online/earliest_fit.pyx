@@ -1,4 +1,4 @@
-"""When a node could host a kind of pod at the earliest, at a glance.
+"""Lower bounds of the earliest time at which each node can host a kind of pod.
 
 A kind is less than each of its pods asks for: amounts are rounded down, memory and conditions left out. During a walk
 along the line promises only take, so what was worked out earlier in the walk is never too late; it may be too early.
@@ -26,7 +26,7 @@ cdef inline int64_t rounded(int64_t amount) noexcept nogil:
     return power if amount > 0 else 0
 
 
-cdef inline bint same(const Pod* a, const Pod* b) noexcept nogil:
+cdef inline bint equal_requests(const Pod* a, const Pod* b) noexcept nogil:
     return (a.cpu == b.cpu and a.mem == b.mem and a.num_gpu == b.num_gpu and a.milli == b.milli
             and a.models == b.models)
 
@@ -34,14 +34,14 @@ cdef inline bint same(const Pod* a, const Pod* b) noexcept nogil:
 cdef class EarliestFit:
     """For kinds of pods and every node: bounds that are never too late."""
 
-    def __init__(self, FreeForecast outlook):
-        self.outlook = outlook
+    def __init__(self, FreeForecast forecast):
+        self.forecast = forecast
 
     def __dealloc__(self):
         cdef int k
         for k in range(self.n_kinds):
             free(self.kinds[k].bare)
-            free(self.kinds[k].seen)
+            free(self.kinds[k].booked)
         free(self.kind_of)
 
     cdef int renew(self, double now) noexcept nogil:
@@ -51,15 +51,15 @@ cdef class EarliestFit:
         self.walk += 1
         for k in range(self.n_kinds):
             kind = &self.kinds[k]
-            for n in range(self.outlook.nodes):
-                if kind.bare[n].version != self.outlook.turns[n]:
-                    self.work_out(kind, n, &self.outlook.bare[n], False, &kind.bare[n])
-                    kind.bare[n].version = self.outlook.turns[n]
+            for n in range(self.forecast.nodes):
+                if kind.bare[n].version != self.forecast.revisions[n]:
+                    self.update_bound(kind, n, &self.forecast.bare[n], False, &kind.bare[n])
+                    kind.bare[n].version = self.forecast.revisions[n]
         return 0
 
     cdef int kind(self, int cls) except -2 nogil:
         """The number of a class's kind, or -1 if there are too many."""
-        cdef const Pod* pod = &self.outlook.work.classes[cls]
+        cdef const Pod* pod = &self.forecast.work.classes[cls]
         cdef Pod least
         cdef int k
         cdef int32_t* grown
@@ -77,7 +77,7 @@ cdef class EarliestFit:
         least.milli = pod.milli if pod.milli == FULL else pod.milli // STEP * STEP
         least.models = pod.models
         for k in range(self.n_kinds):
-            if same(&self.kinds[k].least, &least):
+            if equal_requests(&self.kinds[k].least, &least):
                 self.kind_of[cls] = k + 1
                 return k
         if self.n_kinds == MAX_KINDS:
@@ -89,18 +89,18 @@ cdef class EarliestFit:
     cdef int add_kind(self, const Pod* least) except -1 nogil:
         """A new kind; its bounds are the present until they are worked out."""
         cdef Kind* kind = &self.kinds[self.n_kinds]
-        cdef int64_t nodes = max(self.outlook.nodes, 1)
+        cdef int64_t nodes = max(self.forecast.nodes, 1)
         cdef int n
         kind.least = least[0]
         kind.walk = -1
         kind.bare = <Bound*> calloc(nodes, sizeof(Bound))
-        kind.seen = <Bound*> calloc(nodes, sizeof(Bound))
-        if kind.bare == NULL or kind.seen == NULL:
+        kind.booked = <Bound*> calloc(nodes, sizeof(Bound))
+        if kind.bare == NULL or kind.booked == NULL:
             free(kind.bare)
-            free(kind.seen)
+            free(kind.booked)
             with gil:
                 raise MemoryError()
-        for n in range(self.outlook.nodes):
+        for n in range(self.forecast.nodes):
             kind.bare[n].first = kind.bare[n].last = -INFINITY
             kind.bare[n].version = -1
         self.n_kinds += 1
@@ -115,38 +115,39 @@ cdef class EarliestFit:
             return 0
         kind = &self.kinds[which]
         if kind.walk != self.walk:
-            memcpy(kind.seen, kind.bare, self.outlook.nodes * sizeof(Bound))
+            memcpy(kind.booked, kind.bare, self.forecast.nodes * sizeof(Bound))
             kind.walk = self.walk
-            for which in range(self.outlook.nodes):
-                kind.seen[which].version = -1
-        out[0] = kind.seen
+            for which in range(self.forecast.nodes):
+                kind.booked[which].version = -1
+        out[0] = kind.booked
         return 0
 
     cdef void sharpen(self, int cls, Bound* bound, int n) noexcept nogil:
         """Work out the bound of a class on node ``n`` from what is seen now, unless it was."""
-        if bound.version != self.outlook.version[n]:
-            self.work_out(&self.kinds[self.kind_of[cls] - 1], n, &self.outlook.seen[n], True, bound)
-            bound.version = self.outlook.version[n]
+        if bound.version != self.forecast.version[n]:
+            self.update_bound(&self.kinds[self.kind_of[cls] - 1], n, &self.forecast.booked[n], True, bound)
+            bound.version = self.forecast.version[n]
 
-    cdef void work_out(self, const Kind* kind, int n, const NodeForecast* of, bint later, Bound* out) noexcept nogil:
+    cdef void update_bound(self, const Kind* kind, int n, const NodeForecast* of, bint later,
+                           Bound* out) noexcept nogil:
         """When a node has room for the least that pods of a kind ask for; ``later``: not before the bound of now."""
         cdef const Pod* pod = &kind.least
         cdef const int64_t* row
         cdef double since = INFINITY
         cdef int32_t k = 0
         cdef int g, serving
-        cdef int devices = self.outlook.demand.nodes.num_gpu[n]
-        cdef int model = self.outlook.demand.nodes.model[n]
+        cdef int devices = self.forecast.constraints.nodes.num_gpu[n]
+        cdef int model = self.forecast.constraints.nodes.model[n]
         cdef bint room
         while later and k + 1 < of.count and of.t[k + 1] < out.first:    # a state of no length counts, too
             k += 1
         out.first, out.last, out.gap = INFINITY, INFINITY, 0.0
-        if not self.outlook.demand.nodes.present[n] or devices < pod.num_gpu:
+        if not self.forecast.constraints.nodes.present[n] or devices < pod.num_gpu:
             return
         if pod.models != 0 and pod.num_gpu > 0 and (model < 0 or not (pod.models >> model) & 1):
             return
         for k in range(k, of.count):
-            row = &of.free[<int64_t> k * self.outlook.columns]
+            row = &of.free[<int64_t> k * self.forecast.columns]
             room = row[CPU] >= pod.cpu and row[MEM] >= pod.mem and row[PODS] >= 1
             if room and pod.num_gpu > 0:
                 serving = 0

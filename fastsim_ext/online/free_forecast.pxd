@@ -1,4 +1,4 @@
-# What is believed to be free on every node from now on, state by state.
+# Forecast of the free amounts of every node, state by state.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.state.pod_membership cimport PodMembership
@@ -21,33 +21,33 @@ cdef struct Reservation:
 
 cdef class FreeForecast:
     # not saved: follows from the running pods
-    cdef ConstraintTable demand
+    cdef ConstraintTable constraints
     cdef WorkTable work
-    cdef PodMembership roster
+    cdef PodMembership membership
     cdef int nodes, width, columns       # columns of a state
     cdef NodeForecast* bare                    # by node, from the running pods alone
-    cdef NodeForecast* seen                    # the same with all promises
+    cdef NodeForecast* booked                    # the same with all promises
     cdef int64_t* version                # by node: changes of what is seen
-    cdef int64_t* turns                  # by node: how often it was not what had been believed
+    cdef int64_t* revisions                  # by node: how often it was not what had been believed
     cdef bint* changed                   # by node: whether that was so at the last look
     cdef NodeForecast fresh                    # scratch
-    cdef int64_t* moved                  # by node: what the roster said when it was looked at
-    cdef bint* there                     # by node: whether it was present then
+    cdef int64_t* moves_then                  # by node: what the roster said when it was looked at
+    cdef bint* was_present                     # by node: whether it was present then
     cdef bint* touched                   # by node: whether what is seen is more than the running pods
-    cdef Reservation* made               # promises of this walk
-    cdef int32_t n_made, made_room
-    cdef double ends(self, int32_t slot, double now) noexcept nogil
-    cdef int relist(self, int n, NodeForecast* of, double now) except -1 nogil
-    cdef bint believed(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil
+    cdef Reservation* reservations               # promises of this walk
+    cdef int32_t n_reservations, reservation_room
+    cdef double end_s(self, int32_t slot, double now) noexcept nogil
+    cdef int rebuilt(self, int n, NodeForecast* of, double now) except -1 nogil
+    cdef bint as_forecast(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil
     cdef int renew(self, double now) except -1 nogil
     cdef bint overdue(self, double now) noexcept nogil
     cdef void shift(self, NodeForecast* of, int32_t first, int32_t end, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil
     cdef int occupy(self, int n, int32_t since, double end, int cls, uint64_t gpus) except -1 nogil
-    cdef int promise(self, const Reservation* given) except -1 nogil
+    cdef int promise(self, const Reservation* reservation) except -1 nogil
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil
     cdef bint fits(self, int n, int32_t k, int cls, double now, uint64_t* gpus) noexcept nogil
     cdef int earliest(self, int n, int cls, double lasts, double now, Reservation* out) except -1 nogil
-    cdef bint lasting(self, int n, double lasts, int cls, double now, uint64_t* gpus) noexcept nogil
+    cdef bint lasting_devices(self, int n, double lasts, int cls, double now, uint64_t* gpus) noexcept nogil
     cdef uint64_t tightest(self, int n, int32_t k, double start, double lasts, int cls) noexcept nogil
     cdef int group_pods(self, int n, int32_t k, int32_t group, double now) noexcept nogil

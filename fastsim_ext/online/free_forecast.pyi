@@ -1,4 +1,4 @@
-"""What is believed to be free on every node from now on, state by state."""
+"""Forecast of the free amounts of every node, state by state."""
 
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership
@@ -7,4 +7,4 @@ from fastsim_ext.state.pod_table import WorkTable
 class FreeForecast:
     """The believed states of every node, and the promises that are part of them."""
 
-    def __init__(self, demand: ConstraintTable, work: WorkTable, roster: PodMembership) -> None: ...
+    def __init__(self, constraints: ConstraintTable, work: WorkTable, membership: PodMembership) -> None: ...

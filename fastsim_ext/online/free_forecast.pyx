@@ -1,4 +1,4 @@
-"""What is believed to be free on every node from now on, state by state.
+"""Forecast of the free amounts of every node, state by state.
 
 Running pods end as was told, one that is overdue ends now, and pods with a promise come and go. A state holds until the
 next one begins; all that happens at one time makes one state.
@@ -26,24 +26,24 @@ cdef inline int bits(uint64_t gpus) noexcept nogil:
 cdef class FreeForecast:
     """The believed states of every node, and the promises that are part of them."""
 
-    def __init__(self, ConstraintTable demand, WorkTable work, PodMembership roster):
+    def __init__(self, ConstraintTable constraints, WorkTable work, PodMembership membership):
         cdef int n
-        self.demand, self.work, self.roster = demand, work, roster
-        self.nodes, self.width = demand.nodes.count, demand.nodes.width
-        self.columns = GPU + 2 * self.width + demand.n_extra
+        self.constraints, self.work, self.membership = constraints, work, membership
+        self.nodes, self.width = constraints.nodes.count, constraints.nodes.width
+        self.columns = GPU + 2 * self.width + constraints.n_extra
         self.bare = <NodeForecast*> calloc(max(self.nodes, 1), sizeof(NodeForecast))
-        self.seen = <NodeForecast*> calloc(max(self.nodes, 1), sizeof(NodeForecast))
+        self.booked = <NodeForecast*> calloc(max(self.nodes, 1), sizeof(NodeForecast))
         self.version = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
-        self.turns = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
-        self.moved = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
-        self.there = <bint*> calloc(max(self.nodes, 1), sizeof(bint))
+        self.revisions = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
+        self.moves_then = <int64_t*> calloc(max(self.nodes, 1), sizeof(int64_t))
+        self.was_present = <bint*> calloc(max(self.nodes, 1), sizeof(bint))
         self.touched = <bint*> calloc(max(self.nodes, 1), sizeof(bint))
         self.changed = <bint*> calloc(max(self.nodes, 1), sizeof(bint))
-        if (self.bare == NULL or self.seen == NULL or self.version == NULL or self.turns == NULL
-                or self.moved == NULL or self.there == NULL or self.touched == NULL or self.changed == NULL):
+        if (self.bare == NULL or self.booked == NULL or self.version == NULL or self.revisions == NULL
+                or self.moves_then == NULL or self.was_present == NULL or self.touched == NULL or self.changed == NULL):
             raise MemoryError()
         for n in range(self.nodes):
-            self.moved[n] = -1
+            self.moves_then[n] = -1
 
     def __dealloc__(self):
         cdef int n
@@ -51,49 +51,49 @@ cdef class FreeForecast:
             if self.bare != NULL:
                 free(self.bare[n].t)
                 free(self.bare[n].free)
-            if self.seen != NULL:
-                free(self.seen[n].t)
-                free(self.seen[n].free)
+            if self.booked != NULL:
+                free(self.booked[n].t)
+                free(self.booked[n].free)
         free(self.bare)
-        free(self.seen)
+        free(self.booked)
         free(self.version)
-        free(self.turns)
+        free(self.revisions)
         free(self.changed)
         free(self.fresh.t)
         free(self.fresh.free)
-        free(self.moved)
-        free(self.there)
+        free(self.moves_then)
+        free(self.was_present)
         free(self.touched)
-        free(self.made)
+        free(self.reservations)
 
-    cdef double ends(self, int32_t slot, double now) noexcept nogil:
+    cdef double end_s(self, int32_t slot, double now) noexcept nogil:
         """When a running pod is believed to end; infinite if never."""
-        cdef const Member* m = &self.roster.members[slot]
+        cdef const Member* m = &self.membership.members[slot]
         return INFINITY if isnan(m.est_left) else max(self.work.slots[slot].began + (m.est_left + m.restart), now)
 
     cdef int renew(self, double now) except -1 nogil:
-        """Forget all promises, and look again at nodes whose pods came or went or are overdue."""
+        """Drop all reservations, and rebuild nodes whose pods came, went or are overdue."""
         cdef int n
-        cdef bint there
-        self.n_made = 0
+        cdef bint present
+        self.n_reservations = 0
         for n in range(self.nodes):
-            there = self.demand.nodes.present[n]
-            self.changed[n] = self.moved[n] < 0 or self.there[n] != there
-            if (self.changed[n] or self.moved[n] != self.roster.moved__n[n]
+            present = self.constraints.nodes.present[n]
+            self.changed[n] = self.moves_then[n] < 0 or self.was_present[n] != present
+            if (self.changed[n] or self.moves_then[n] != self.membership.moved__n[n]
                     or (self.bare[n].count > 1 and self.bare[n].t[1] <= now)):
-                self.relist(n, &self.fresh, now)
-                self.changed[n] = self.changed[n] or not self.believed(&self.bare[n], &self.fresh)
-                self.turns[n] += self.changed[n]
+                self.rebuilt(n, &self.fresh, now)
+                self.changed[n] = self.changed[n] or not self.as_forecast(&self.bare[n], &self.fresh)
+                self.revisions[n] += self.changed[n]
                 self.bare[n], self.fresh = self.fresh, self.bare[n]
-                self.moved[n], self.there[n] = self.roster.moved__n[n], there
+                self.moves_then[n], self.was_present[n] = self.membership.moved__n[n], present
             elif not self.touched[n]:
                 continue
-            copied(&self.seen[n], &self.bare[n], self.columns)
+            copied(&self.booked[n], &self.bare[n], self.columns)
             self.touched[n] = False
             self.version[n] += 1
         return 0
 
-    cdef bint believed(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil:
+    cdef bint as_forecast(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil:
         """Whether the states from now on are as was believed then."""
         cdef int32_t past = 0
         cdef int32_t k
@@ -111,33 +111,33 @@ cdef class FreeForecast:
         """Whether anything that was believed to happen by now has not."""
         cdef int n
         for n in range(self.nodes):
-            if self.seen[n].count > 1 and self.seen[n].t[1] <= now:
+            if self.booked[n].count > 1 and self.booked[n].t[1] <= now:
                 return True
         return False
 
-    cdef int relist(self, int n, NodeForecast* of, double now) except -1 nogil:
+    cdef int rebuilt(self, int n, NodeForecast* of, double now) except -1 nogil:
         """The states of a node as its running pods end."""
         cdef int64_t* row
-        cdef int32_t at = self.roster.first__n[n]
+        cdef int32_t at = self.membership.first__n[n]
         cdef int32_t k
         cdef int g
         cdef double t
         widened(of, 1, self.columns)
         of.count, of.t[0] = 1, now
         row = of.free
-        row[CPU], row[MEM] = self.demand.nodes.cpu_left[n], self.demand.nodes.mem_left[n]
-        row[PODS] = self.demand.nodes.max_pods[n] - self.demand.nodes.pods[n]
+        row[CPU], row[MEM] = self.constraints.nodes.cpu_left[n], self.constraints.nodes.mem_left[n]
+        row[PODS] = self.constraints.nodes.max_pods[n] - self.constraints.nodes.pods[n]
         for g in range(self.width):
-            row[GPU + g] = self.demand.nodes.gpu_left__ng[n, g] if g < self.demand.nodes.num_gpu[n] else 0
-            row[GPU + self.width + g] = self.demand.gpu_mem_left__ng[n, g]
-        for g in range(self.demand.n_extra):
-            row[GPU + 2 * self.width + g] = self.demand.extra_left__nr[n, g]
+            row[GPU + g] = self.constraints.nodes.gpu_left__ng[n, g] if g < self.constraints.nodes.num_gpu[n] else 0
+            row[GPU + self.width + g] = self.constraints.gpu_mem_left__ng[n, g]
+        for g in range(self.constraints.n_extra):
+            row[GPU + 2 * self.width + g] = self.constraints.extra_left__nr[n, g]
         while at >= 0:
-            t = self.ends(at, now)
+            t = self.end_s(at, now)
             if t < INFINITY:
                 k = self.split(of, t)
                 self.shift(of, k, of.count, self.work.slots[at].cls, self.work.slots[at].gpus, 1)
-            at = self.roster.members[at].following
+            at = self.membership.members[at].following
         return 0
 
     cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil:
@@ -160,7 +160,7 @@ cdef class FreeForecast:
                     int sign) noexcept nogil:
         """A pod goes from (1) or comes to (-1) the states from ``first`` to before ``end``."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const ClassConstraints* rule = self.demand.rule(cls)
+        cdef const ClassConstraints* rule = self.constraints.rule(cls)
         cdef int64_t* row
         cdef int32_t k
         cdef int g
@@ -175,55 +175,56 @@ cdef class FreeForecast:
                     if rule != NULL:
                         row[GPU + self.width + g] += sign * rule.gpu_mem
             if rule != NULL:
-                for g in range(self.demand.n_extra):
+                for g in range(self.constraints.n_extra):
                     row[GPU + 2 * self.width + g] += sign * rule.extra[g]
 
     cdef int occupy(self, int n, int32_t since, double end, int cls, uint64_t gpus) except -1 nogil:
         """A pod is there from a state on until ``end``."""
-        cdef NodeForecast* of = &self.seen[n]
+        cdef NodeForecast* of = &self.booked[n]
         cdef int32_t until = self.split(of, end) if end < INFINITY else of.count
         self.shift(of, since, until, cls, gpus, -1)
         self.version[n] += 1
         self.touched[n] = True
         return 0
 
-    cdef int promise(self, const Reservation* given) except -1 nogil:
+    cdef int promise(self, const Reservation* reservation) except -1 nogil:
         """Keep a reservation for the rest of the walk."""
         cdef Reservation* grown
-        if self.n_made == self.made_room:
-            grown = <Reservation*> realloc(self.made, (2 * self.made_room + 64) * sizeof(Reservation))
+        if self.n_reservations == self.reservation_room:
+            grown = <Reservation*> realloc(self.reservations, (2 * self.reservation_room + 64) * sizeof(Reservation))
             if grown == NULL:
                 with gil:
                     raise MemoryError()
-            self.made, self.made_room = grown, 2 * self.made_room + 64
-        self.made[self.n_made] = given[0]
-        self.n_made += 1
-        return self.occupy(given.node, self.split(&self.seen[given.node], given.start), given.end,
-                           self.work.slots[given.slot].cls, given.gpus)
+            self.reservations, self.reservation_room = grown, 2 * self.reservation_room + 64
+        self.reservations[self.n_reservations] = reservation[0]
+        self.n_reservations += 1
+        return self.occupy(reservation.node, self.split(&self.booked[reservation.node], reservation.start),
+                           reservation.end,
+                           self.work.slots[reservation.slot].cls, reservation.gpus)
 
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil:
         """A pod has started on node ``n`` during the walk; the next one does not see the node as this one did."""
         cdef const Slot* s = &self.work.slots[slot]
-        self.moved[n] = -1
-        return self.occupy(n, 0, self.ends(slot, now), s.cls, s.gpus)
+        self.moves_then[n] = -1
+        return self.occupy(n, 0, self.end_s(slot, now), s.cls, s.gpus)
 
     cdef bint fits(self, int n, int32_t k, int cls, double now, uint64_t* gpus) noexcept nogil:
         """Whether state ``k`` of a node has room for a pod of the class; ``gpus`` are the devices that serve it."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef const ClassConstraints* rule = self.demand.rule(cls)
-        cdef const int64_t* row = &self.seen[n].free[<int64_t> k * self.columns]
+        cdef const ClassConstraints* rule = self.constraints.rule(cls)
+        cdef const int64_t* row = &self.booked[n].free[<int64_t> k * self.columns]
         cdef int g
         gpus[0] = 0
         if row[CPU] < pod.cpu or row[MEM] < pod.mem or row[PODS] < 1:
             return False
         if pod.num_gpu > 0:
-            for g in range(self.demand.nodes.num_gpu[n]):
+            for g in range(self.constraints.nodes.num_gpu[n]):
                 if row[GPU + g] >= pod.milli and (rule == NULL or row[GPU + self.width + g] >= rule.gpu_mem):
                     gpus[0] |= (<uint64_t> 1) << g
             if bits(gpus[0]) < pod.num_gpu:
                 return False
         if rule != NULL:
-            for g in range(self.demand.n_extra):
+            for g in range(self.constraints.n_extra):
                 if row[GPU + 2 * self.width + g] < rule.extra[g]:
                     return False
             if rule.most >= 0 and self.group_pods(n, k, rule.group, now) + 1 > rule.most:
@@ -232,16 +233,17 @@ cdef class FreeForecast:
 
     cdef int group_pods(self, int n, int32_t k, int32_t group, double now) noexcept nogil:
         """Pods of a group on a node in one of its states."""
-        cdef int32_t at = self.roster.first__n[n]
+        cdef int32_t at = self.membership.first__n[n]
         cdef int32_t count = 0
-        cdef double t = self.seen[n].t[k]
+        cdef double t = self.booked[n].t[k]
         while at >= 0:
-            count += self.roster.members[at].group == group and (k == 0 or self.ends(at, now) > t)
-            at = self.roster.members[at].following
+            count += self.membership.members[at].group == group and (k == 0 or self.end_s(at, now) > t)
+            at = self.membership.members[at].following
         if k > 0:
-            for at in range(self.n_made):
-                count += (self.made[at].node == n and self.made[at].start <= t < self.made[at].end
-                          and self.roster.members[self.made[at].slot].group == group)
+            for at in range(self.n_reservations):
+                count += (self.reservations[at].node == n
+                          and self.reservations[at].start <= t < self.reservations[at].end
+                          and self.membership.members[self.reservations[at].slot].group == group)
         return count
 
     cdef int earliest(self, int n, int cls, double lasts, double now, Reservation* out) except -1 nogil:
@@ -249,7 +251,7 @@ cdef class FreeForecast:
 
         A state that has no room spoils every start before it that lasts until then, so it is never looked at twice.
         """
-        cdef const NodeForecast* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.booked[n]
         cdef int wanted = self.work.classes[cls].num_gpu
         cdef int32_t first = 0
         cdef int32_t k
@@ -279,9 +281,9 @@ cdef class FreeForecast:
             first += 1
         return 0
 
-    cdef bint lasting(self, int n, double lasts, int cls, double now, uint64_t* gpus) noexcept nogil:
+    cdef bint lasting_devices(self, int n, double lasts, int cls, double now, uint64_t* gpus) noexcept nogil:
         """Whether a pod that starts now finds room for so long; ``gpus`` are the devices that serve it all the time."""
-        cdef const NodeForecast* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.booked[n]
         cdef int32_t k = 1
         cdef uint64_t here
         if not self.fits(n, 0, cls, now, gpus):
@@ -295,7 +297,7 @@ cdef class FreeForecast:
 
     cdef uint64_t tightest(self, int n, int32_t k, double start, double lasts, int cls) noexcept nogil:
         """The devices with least left at the worst time from a state on, among those that serve the pod throughout."""
-        cdef const NodeForecast* of = &self.seen[n]
+        cdef const NodeForecast* of = &self.booked[n]
         cdef const int64_t* row
         cdef NodeView low
         cdef int g
@@ -303,13 +305,13 @@ cdef class FreeForecast:
         low.n = n
         while k == first or (k < of.count and of.t[k] < start + lasts):
             row = &of.free[<int64_t> k * self.columns]
-            for g in range(self.demand.nodes.num_gpu[n]):
+            for g in range(self.constraints.nodes.num_gpu[n]):
                 if k == first or row[GPU + g] < low.gpu_left[g]:
                     low.gpu_left[g] = <int32_t> row[GPU + g]
                 if k == first or row[GPU + self.width + g] < low.gpu_mem_left[g]:
                     low.gpu_mem_left[g] = row[GPU + self.width + g]
             k += 1
-        return self.demand.tightest(&low, cls)
+        return self.constraints.tightest(&low, cls)
 
 
 cdef int widened(NodeForecast* of, int32_t count, int columns) except -1 nogil:

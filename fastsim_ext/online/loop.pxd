@@ -8,7 +8,7 @@ from fastsim_ext.state.pod_table cimport WorkTable
 cdef enum:  # Queue: order of fastsim.engine.online.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 cdef enum:  # Status: why advance() came back
-    DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW
+    DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE
 
 cdef struct Counts:      # running counts and exact sums of demand, milli; of all pods, of those never placed
     int64_t running, pending, finished, unplaced, lost, arrived_cpu, arrived_gpu, unplaced_cpu, unplaced_gpu
@@ -27,8 +27,8 @@ cdef class OnlineLoop:
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
-    cdef bint freed, checked, last_batch, binds, told     # told: stays that begin are outcomes, too
-    cdef double until, look_s, sample_s, next_sample, began, area_from
+    cdef bint freed, checked, last_batch, binds, starts_recorded     # told: stays that begin are outcomes, too
+    cdef double until, gpu_sample_s, sample_s, next_sample, began, area_from
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, a_payer, a_node, change_node, change_adds
     cdef const uint64_t[::1] a_gpus      # a_node and a_gpus are there if ``binds``
@@ -40,7 +40,7 @@ cdef class OnlineLoop:
     cpdef int verify(self) except -1
     cdef int loop(self, int64_t budget) except -1 nogil
     cdef int skip_void_departures(self) except -1 nogil
-    cdef bint wants_changes(self) noexcept nogil
+    cdef bint wants_node_changes(self) noexcept nogil
     cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
     cdef int happen(self, int kind) except -1 nogil

@@ -36,9 +36,9 @@ class OnlineLoop:
         0; both are None if nobody is.
         """
     def advance(self, budget: int) -> int:
-        """Process up to ``budget`` events; says why it came back (a Status)."""
-    def look_at(self, t: float) -> None:
-        """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
+        """Process up to ``budget`` events; returns the Status for which it stopped."""
+    def sample_gpus_at(self, t: float) -> None:
+        """Return GPU_SAMPLE before any event after second ``t``, and before arrivals at ``t``."""
     def reach_end(self) -> None:
         """Time goes on to where the run stops, if there are pods that have not left."""
     def finish(self, drained: Callable[[], None] | None = None) -> None:
@@ -51,9 +51,9 @@ class OnlineLoop:
     def state(self) -> tuple[bytes, bytes, dict[str, float]]:
         """(row of now, last row with arrived demand within capacity, integrals over time by AREAS and the seconds)."""
     def snapshot(self) -> dict[str, Any]:
-        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        """Take over what a snapshot() remembers; every fed pod had arrived then."""
+        """State of the loop between two calls, apart from its tables; all that restore() needs."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over a snapshot(); every fed pod had arrived then."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def frag_without(self, node: int, slots: Sequence[int]) -> float:

@@ -34,7 +34,7 @@ cdef class OnlineLoop:
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
         self.next_sample = self.area_from = -INFINITY
-        self.look_s, self.told = INFINITY, options.get("told", False)
+        self.gpu_sample_s, self.starts_recorded = INFINITY, options.get("starts_recorded", False)
 
     def __dealloc__(self):
         free(self.rows)
@@ -53,15 +53,15 @@ cdef class OnlineLoop:
             self.next_sample = self.sample_k * self.sample_s
 
     def advance(self, int64_t budget):
-        """Process up to ``budget`` events; says why it came back (a Status)."""
+        """Process up to ``budget`` events; returns the Status for which it stopped."""
         cdef int status
         with nogil:
             status = self.loop(budget)
         return status
 
-    def look_at(self, double t):
-        """Come back (LOOK_NOW) before anything happens after second ``t``, or arrives then."""
-        self.look_s = t
+    def sample_gpus_at(self, double t):
+        """Return GPU_SAMPLE before any event after second ``t``, and before arrivals at ``t``."""
+        self.gpu_sample_s = t
 
     def reach_end(self):
         """Time goes on to where the run stops, if there are pods that have not left."""
@@ -102,7 +102,7 @@ cdef class OnlineLoop:
         return first, PyBytes_FromStringAndSize(<char*> &self.at_capacity, sizeof(Row)), areas
 
     def snapshot(self):
-        """What the loop remembers between two calls, apart from its tables; all that restore() needs."""
+        """State of the loop between two calls, apart from its tables; all that restore() needs."""
         return {
             "counts": self.counts, "now": self.now, "events": self.events, "freed": self.freed,
             "next_sample": self.next_sample, "sample_k": self.sample_k, "began": self.began,
@@ -111,19 +111,19 @@ cdef class OnlineLoop:
             "attempts": self.select.attempts, "at_capacity": self.state()[1].hex(),
         }
 
-    def restore(self, kept):
-        """Take over what a snapshot() remembers; every fed pod had arrived then."""
-        cdef bytes row = bytes.fromhex(kept["at_capacity"])
+    def restore(self, state):
+        """Take over a snapshot(); every fed pod had arrived then."""
+        cdef bytes row = bytes.fromhex(state["at_capacity"])
         if len(row) != sizeof(Row):
             raise ValueError(f"a row of {len(row)} bytes is no row of this version")
         memcpy(&self.at_capacity, <const char*> row, sizeof(Row))
-        self.counts, self.now, self.events, self.freed = kept["counts"], kept["now"], kept["events"], kept["freed"]
-        self.next_sample, self.sample_k, self.began = kept["next_sample"], kept["sample_k"], kept["began"]
-        self.area_from, self.a_seq = kept["area_from"], kept["arrived"]
+        self.counts, self.now, self.events, self.freed = state["counts"], state["now"], state["events"], state["freed"]
+        self.next_sample, self.sample_k, self.began = state["next_sample"], state["sample_k"], state["began"]
+        self.area_from, self.a_seq = state["area_from"], state["arrived"]
         for k in range(8):
-            self.area[k] = kept["area"][k]
-        self.change_next, self.deschedule_next = kept["change_next"], kept["deschedule_next"]
-        self.select.attempts = kept["attempts"]
+            self.area[k] = state["area"][k]
+        self.change_next, self.deschedule_next = state["change_next"], state["deschedule_next"]
+        self.select.attempts = state["attempts"]
         self.verify()
 
     def evict(self, int32_t slot):
@@ -167,7 +167,7 @@ cdef class OnlineLoop:
             return False
         s.attempt += 1
         self.settle(slot, &choice)
-        if self.told:
+        if self.starts_recorded:
             self.work.note(slot, RUNNING, self.now, START)
         return True
 
@@ -233,8 +233,8 @@ cdef class OnlineLoop:
         cdef double t
         while budget > 0:
             self.skip_void_departures()
-            if self.wants_changes():
-                return WANT_CHANGES
+            if self.wants_node_changes():
+                return WANT_NODE_CHANGES
             kind, t = END, INFINITY
             if self.a_next < self.a_count:
                 kind, t = ARRIVAL, self.a_submit[self.a_next]
@@ -254,27 +254,27 @@ cdef class OnlineLoop:
                 kind, t = RETRY, self.now
             if kind == END or t > self.until:
                 return DONE
-            if t > self.look_s or (t == self.look_s and kind > SAMPLE):
+            if t > self.gpu_sample_s or (t == self.gpu_sample_s and kind > SAMPLE):
                 self.next_s = t
-                return LOOK_NOW
+                return GPU_SAMPLE
             self.clock(t)
             if kind == DESCHEDULE:
                 self.deschedule_next += 1
                 self.events += 1
-                return DESCHEDULE_NOW
+                return DESCHEDULE_DUE
             self.happen(kind)
             if self.checked:
                 with gil:
                     self.verify()
             budget -= 1
-        return TIRED
+        return PAUSE
 
     cdef int skip_void_departures(self) except -1 nogil:
         """Drop departures of pods that left earlier, and have the nodes of the next ones at hand."""
         cdef int32_t soon, later
         cdef int64_t i
         while (self.departures.size > 0
-               and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
+                and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
         # Hints: no result depends on them. What came up earlier is in the cache by now.
         if self.departures.fresh:
@@ -291,12 +291,12 @@ cdef class OnlineLoop:
         self.departures.soon = self.departures.later = -1
         return 0
 
-    cdef bint wants_changes(self) noexcept nogil:
+    cdef bint wants_node_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""
         return False
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where a pod of class ``cls`` goes, or why nowhere."""
+        """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
         return self.select.choose(cls, choice)
 
     cdef void clock(self, double t) noexcept nogil:
@@ -408,7 +408,7 @@ cdef class OnlineLoop:
         s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
-        if self.told:
+        if self.starts_recorded:
             self.work.note(slot, RUNNING, self.now, START)
         return 0
 

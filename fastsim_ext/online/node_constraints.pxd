@@ -1,4 +1,4 @@
-# What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it.
+# Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
@@ -28,7 +28,7 @@ cdef class ConstraintTable:
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select
-    cdef PodMembership roster
+    cdef PodMembership membership
     cdef int32_t* rule_of                # by class, or -1
     cdef ClassConstraints* rules
     cdef uint8_t* allowed                # rows of one byte a node
@@ -38,22 +38,22 @@ cdef class ConstraintTable:
     cdef int64_t[:, ::1] gpu_mem_left__ng, extra_left__nr
     cdef const int64_t[::1] gpu_mem_cap
     cdef const int64_t[:, ::1] extra_cap__nr
-    cdef int32_t[:, ::1] kept__ng        # scratch: device rows that are masked during a decision
+    cdef int32_t[:, ::1] unmasked__ng        # scratch: device rows that are masked during a decision
     cdef uint8_t[::1] masked
     cdef const ClassConstraints* rule(self, int cls) noexcept nogil
-    cdef int know(self, int cls) except -1
-    cdef int spread(self, int64_t bytes_wanted) except -1
-    cdef void look(self, int n, int cls, NodeView* look) noexcept nogil
-    cdef void shift(self, NodeView* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
-    cdef int stage(self, const NodeView* look, int cls) noexcept nogil
-    cdef int lacking(self, const NodeView* look, int cls) noexcept nogil
-    cdef uint64_t fitting(self, const NodeView* look, int cls) noexcept nogil
-    cdef uint64_t tightest(self, const NodeView* look, int cls) noexcept nogil
+    cdef int reserve_classes(self, int cls) except -1
+    cdef int reserve_marks(self, int64_t bytes_wanted) except -1
+    cdef void view(self, int n, int cls, NodeView* view) noexcept nogil
+    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
+    cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil
+    cdef int lacking(self, const NodeView* view, int cls) noexcept nogil
+    cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil
+    cdef uint64_t tightest(self, const NodeView* view, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil
-    cdef void vacate(self, int n, NodeView* look) noexcept nogil
-    cdef int hindrance(self, int cls) noexcept nogil
-    cdef int64_t seats(self, int n, int cls) noexcept nogil
-    cdef bint hopeless(self, int n, int cls) noexcept nogil
+    cdef void vacate(self, int n, NodeView* view) noexcept nogil
+    cdef int lasting_obstacle(self, int cls) noexcept nogil
+    cdef int64_t capacity(self, int n, int cls) noexcept nogil
+    cdef bint never_fits(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef void mask(self, int n, int64_t wanted) noexcept nogil

@@ -1,4 +1,4 @@
-"""What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it."""
+"""Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ class ConstraintTable:
     """Conditions by class, and device memory and further resources by node."""
 
     def __init__(
-        self, nodes: NodeTable, work: WorkTable, select: Selector, roster: PodMembership, columns: Mapping[str, Any]
+        self, nodes: NodeTable, work: WorkTable, select: Selector, membership: PodMembership, columns: Mapping[str, Any]
     ) -> None: ...
     def add_rule(
         self, cls: int, gpu_mem: int, extra: Sequence[int], foreign: bool, group: int, most: int, allowed: bytes | None

@@ -1,4 +1,4 @@
-"""What classes ask of a node besides CPU, memory and devices, and the state of the nodes that answers it.
+"""Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 
 A device without enough memory left looks full to a pod that asks for device memory, in the filter, in the scores and
 in the choice of devices. A decision about such a class looks at every node.
@@ -22,11 +22,11 @@ from fastsim_ext.types cimport Node, Pod
 cdef class ConstraintTable:
     """Conditions by class, and device memory and further resources by node."""
 
-    def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership roster, columns):
-        self.nodes, self.work, self.select, self.roster = nodes, work, select, roster
+    def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership membership, columns):
+        self.nodes, self.work, self.select, self.membership = nodes, work, select, membership
         self.gpu_mem_cap, self.gpu_mem_left__ng = columns["gpu_mem_cap"], columns["gpu_mem_left"]
         self.extra_cap__nr, self.extra_left__nr = columns["extra_cap"], columns["extra_left"]
-        self.kept__ng, self.masked = columns["kept"], columns["masked"]
+        self.unmasked__ng, self.masked = columns["unmasked"], columns["masked"]
         self.n_extra = columns["n_extra"]
         if self.n_extra > MAX_EXTRA:
             raise ValueError(f"{self.n_extra} further resources, at most {MAX_EXTRA}")
@@ -43,7 +43,7 @@ cdef class ConstraintTable:
         cdef int r
         cdef int64_t n = self.nodes.count
         cdef const unsigned char* row
-        self.know(cls)
+        self.reserve_classes(cls)
         if self.n_rules == self.rule_room:
             rule = <ClassConstraints*> realloc(self.rules, (2 * self.rule_room + 16) * sizeof(ClassConstraints))
             if rule == NULL:
@@ -58,7 +58,7 @@ cdef class ConstraintTable:
         if allowed is not None:
             if len(allowed) != n:
                 raise ValueError(f"{len(allowed)} marks for {n} nodes")
-            self.spread(self.n_allowed + n)
+            self.reserve_marks(self.n_allowed + n)
             row = allowed
             memcpy(self.allowed + self.n_allowed, row, n)
             rule.allowed = self.n_allowed
@@ -66,7 +66,7 @@ cdef class ConstraintTable:
         self.rule_of[cls] = self.n_rules
         self.n_rules += 1
 
-    cdef int spread(self, int64_t bytes_wanted) except -1:
+    cdef int reserve_marks(self, int64_t bytes_wanted) except -1:
         """Room for so many marks."""
         cdef uint8_t* grown
         if bytes_wanted > self.allowed_room:
@@ -76,8 +76,8 @@ cdef class ConstraintTable:
             self.allowed, self.allowed_room = grown, 2 * bytes_wanted
         return 0
 
-    cdef int know(self, int cls) except -1:
-        """Room for what is asked by class ``cls`` and those before it."""
+    cdef int reserve_classes(self, int cls) except -1:
+        """Room for the constraints of class ``cls`` and those before it."""
         cdef int32_t* grown
         cdef int c
         if cls >= self.class_room:
@@ -95,101 +95,101 @@ cdef class ConstraintTable:
             return NULL
         return &self.rules[self.rule_of[cls]]
 
-    cdef void look(self, int n, int cls, NodeView* look) noexcept nogil:
+    cdef void view(self, int n, int cls, NodeView* view) noexcept nogil:
         """Node ``n`` as it is now, for a pod of class ``cls``."""
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         cdef int32_t at
-        look.n, look.pods, look.group_pods = n, self.nodes.pods[n], 0
-        look.cpu_left, look.mem_left = self.nodes.cpu_left[n], self.nodes.mem_left[n]
+        view.n, view.pods, view.group_pods = n, self.nodes.pods[n], 0
+        view.cpu_left, view.mem_left = self.nodes.cpu_left[n], self.nodes.mem_left[n]
         for g in range(self.nodes.num_gpu[n]):
-            look.gpu_left[g] = self.nodes.gpu_left__ng[n, g]
-            look.gpu_mem_left[g] = self.gpu_mem_left__ng[n, g]
+            view.gpu_left[g] = self.nodes.gpu_left__ng[n, g]
+            view.gpu_mem_left[g] = self.gpu_mem_left__ng[n, g]
         for g in range(self.n_extra):
-            look.extra_left[g] = self.extra_left__nr[n, g]
+            view.extra_left[g] = self.extra_left__nr[n, g]
         if rule != NULL and rule.most >= 0:
-            at = self.roster.first__n[n]
+            at = self.membership.first__n[n]
             while at >= 0:
-                look.group_pods += self.roster.members[at].group == rule.group
-                at = self.roster.members[at].following
+                view.group_pods += self.membership.members[at].group == rule.group
+                at = self.membership.members[at].following
 
-    cdef void shift(self, NodeView* look, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
+    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
         """A pod of class ``cls`` comes to (-1) or goes from (1) an imagined node that class ``asking`` looks at."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef const ClassConstraints* theirs = self.rule(asking)
         cdef int g
-        look.cpu_left += sign * pod.cpu
-        look.mem_left += sign * pod.mem
-        look.pods -= sign
-        for g in range(self.nodes.num_gpu[look.n]):
+        view.cpu_left += sign * pod.cpu
+        view.mem_left += sign * pod.mem
+        view.pods -= sign
+        for g in range(self.nodes.num_gpu[view.n]):
             if (gpus >> g) & 1:
-                look.gpu_left[g] += sign * pod.milli
+                view.gpu_left[g] += sign * pod.milli
                 if rule != NULL:
-                    look.gpu_mem_left[g] += sign * rule.gpu_mem
+                    view.gpu_mem_left[g] += sign * rule.gpu_mem
         if rule != NULL:
             for g in range(self.n_extra):
-                look.extra_left[g] += sign * rule.extra[g]
+                view.extra_left[g] += sign * rule.extra[g]
         if theirs != NULL and theirs.most >= 0 and group == theirs.group:
-            look.group_pods -= sign
+            view.group_pods -= sign
 
-    cdef int stage(self, const NodeView* look, int cls) noexcept nogil:
+    cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int lack
-        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + look.n]:
+        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + view.n]:
             return NO_MATCH
-        lack = self.lacking(look, cls)
-        if lack == 0 and rule != NULL and rule.most >= 0 and look.group_pods + 1 > rule.most:
+        lack = self.lacking(view, cls)
+        if lack == 0 and rule != NULL and rule.most >= 0 and view.group_pods + 1 > rule.most:
             return POD_LIMIT
         return lack
 
-    cdef int lacking(self, const NodeView* look, int cls) noexcept nogil:
+    cdef int lacking(self, const NodeView* view, int cls) noexcept nogil:
         """The first amount that the node has too little of, as a Reason; 0 if it has enough of all."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g, fit = 0
         if pod.num_gpu > 0:
-            if pod.models != 0 and (self.nodes.model[look.n] < 0
-                                    or not (pod.models >> self.nodes.model[look.n]) & 1):
+            if pod.models != 0 and (self.nodes.model[view.n] < 0
+                                    or not (pod.models >> self.nodes.model[view.n]) & 1):
                 return NO_GPU_MODEL
-            for g in range(self.nodes.num_gpu[look.n]):
-                fit += look.gpu_left[g] >= pod.milli and (rule == NULL or look.gpu_mem_left[g] >= rule.gpu_mem)
+            for g in range(self.nodes.num_gpu[view.n]):
+                fit += view.gpu_left[g] >= pod.milli and (rule == NULL or view.gpu_mem_left[g] >= rule.gpu_mem)
             if fit < pod.num_gpu:
                 return NO_GPU
-        if look.cpu_left < pod.cpu:
+        if view.cpu_left < pod.cpu:
             return NO_CPU
-        if look.mem_left < pod.mem:
+        if view.mem_left < pod.mem:
             return NO_MEMORY
         if rule != NULL:
             for g in range(self.n_extra):
-                if look.extra_left[g] < rule.extra[g]:
+                if view.extra_left[g] < rule.extra[g]:
                     return NO_EXTRA
             if rule.foreign:
                 return NO_EXTRA
-        return NO_POD_SLOT if look.pods >= self.nodes.max_pods[look.n] else 0
+        return NO_POD_SLOT if view.pods >= self.nodes.max_pods[view.n] else 0
 
-    cdef uint64_t fitting(self, const NodeView* look, int cls) noexcept nogil:
+    cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil:
         """The devices with room for one device's share of the pod."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef uint64_t gpus = 0
         cdef int g
-        for g in range(self.nodes.num_gpu[look.n]):
-            if look.gpu_left[g] >= pod.milli and (rule == NULL or look.gpu_mem_left[g] >= rule.gpu_mem):
+        for g in range(self.nodes.num_gpu[view.n]):
+            if view.gpu_left[g] >= pod.milli and (rule == NULL or view.gpu_mem_left[g] >= rule.gpu_mem):
                 gpus |= (<uint64_t> 1) << g
         return gpus
 
-    cdef uint64_t tightest(self, const NodeView* look, int cls) noexcept nogil:
+    cdef uint64_t tightest(self, const NodeView* view, int cls) noexcept nogil:
         """The devices with least left that serve the pod, the lower index on ties."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef uint64_t open_ = self.fitting(look, cls) if pod.num_gpu > 0 else 0
+        cdef uint64_t open_ = self.fitting(view, cls) if pod.num_gpu > 0 else 0
         cdef uint64_t gpus = 0
         cdef int g, best, _
         for _ in range(pod.num_gpu):
             best = -1
-            for g in range(self.nodes.num_gpu[look.n]):
-                if (open_ >> g) & 1 and (best < 0 or look.gpu_left[g] < look.gpu_left[best]):
+            for g in range(self.nodes.num_gpu[view.n]):
+                if (open_ >> g) & 1 and (best < 0 or view.gpu_left[g] < view.gpu_left[best]):
                     best = g
             if best < 0:
                 break
@@ -198,7 +198,7 @@ cdef class ConstraintTable:
         return gpus
 
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil:
-        """Node ``n`` gives (-1) or takes back (1) what the class asks for further."""
+        """Take (-1) or give back (1) the device memory and further resources of the class on node ``n``."""
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         if rule == NULL:
@@ -210,42 +210,42 @@ cdef class ConstraintTable:
         for g in range(self.n_extra):
             self.extra_left__nr[n, g] += sign * rule.extra[g]
 
-    cdef void vacate(self, int n, NodeView* look) noexcept nogil:
+    cdef void vacate(self, int n, NodeView* view) noexcept nogil:
         """Node ``n`` as it looks without pods."""
         cdef int g
-        look.n, look.pods, look.group_pods = n, 0, 0
-        look.cpu_left, look.mem_left = self.nodes.cpu_cap[n], self.nodes.mem_cap[n]
+        view.n, view.pods, view.group_pods = n, 0, 0
+        view.cpu_left, view.mem_left = self.nodes.cpu_cap[n], self.nodes.mem_cap[n]
         for g in range(self.nodes.num_gpu[n]):
-            look.gpu_left[g], look.gpu_mem_left[g] = 1000, self.gpu_mem_cap[n]
+            view.gpu_left[g], view.gpu_mem_left[g] = 1000, self.gpu_mem_cap[n]
         for g in range(self.n_extra):
-            look.extra_left[g] = self.extra_cap__nr[n, g]
+            view.extra_left[g] = self.extra_cap__nr[n, g]
 
-    cdef int hindrance(self, int cls) noexcept nogil:
+    cdef int lasting_obstacle(self, int cls) noexcept nogil:
         """Why no node of the table, when empty and present, could host the class; 0 if one could.
 
         NO_MATCH if one is large enough, but its labels, taints or name keep the class away; TOO_LARGE if none is.
         """
-        cdef int n, found = TOO_LARGE
+        cdef int n, reason = TOO_LARGE
         cdef NodeView empty
         for n in range(self.nodes.count):
             self.vacate(n, &empty)
             if self.lacking(&empty, cls) != 0:
                 continue
-            if self.stage(&empty, cls) == 0:
+            if self.failed_check(&empty, cls) == 0:
                 return 0
-            if self.stage(&empty, cls) == NO_MATCH:
-                found = NO_MATCH
-        return found
+            if self.failed_check(&empty, cls) == NO_MATCH:
+                reason = NO_MATCH
+        return reason
 
-    cdef int64_t seats(self, int n, int cls) noexcept nogil:
-        """How many pods of the class node ``n`` hosts when nobody else is there."""
+    cdef int64_t capacity(self, int n, int cls) noexcept nogil:
+        """Number of pods of the class that node ``n`` hosts when it is empty."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int64_t most, each
         cdef int g
         cdef NodeView empty
         self.vacate(n, &empty)
-        if self.stage(&empty, cls) != 0:
+        if self.failed_check(&empty, cls) != 0:
             return 0
         most = self.nodes.max_pods[n]
         if pod.cpu > 0:
@@ -264,8 +264,8 @@ cdef class ConstraintTable:
                 most = min(most, empty.extra_left[g] // rule.extra[g])
         return most if rule.most < 0 else min(most, <int64_t> rule.most)
 
-    cdef bint hopeless(self, int n, int cls) noexcept nogil:
-        """Whether a glance says that node ``n``, even when empty, cannot host the class."""
+    cdef bint never_fits(self, int n, int cls) noexcept nogil:
+        """A quick check whether node ``n``, even when empty, cannot host the class."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         if self.nodes.cpu_cap[n] < pod.cpu or self.nodes.mem_cap[n] < pod.mem or self.nodes.num_gpu[n] < pod.num_gpu:
@@ -281,14 +281,14 @@ cdef class ConstraintTable:
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
         cdef int n, f, reason, best = 0, count = 0
-        cdef NodeView look
+        cdef NodeView view
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
         for n in range(self.nodes.count):
             if not self.nodes.present[n] or n == barred or (alone >= 0 and n != alone):
                 continue
-            self.look(n, cls, &look)
-            reason = self.stage(&look, cls)
+            self.view(n, cls, &view)
+            reason = self.failed_check(&view, cls)
             choice.reason = max(choice.reason, reason)
             if reason == 0:
                 self.select.feasible__f[count] = n
@@ -317,13 +317,13 @@ cdef class ConstraintTable:
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
-        cdef NodeView look
+        cdef NodeView view
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, gpus, NO_NODE
         if self.nodes.present[n]:
-            self.look(n, cls, &look)
-            choice.reason = self.lacking(&look, cls)
-            if choice.reason == 0 and gpus != 0 and not device_are(gpus, self.fitting(&look, cls), pod.num_gpu):
+            self.view(n, cls, &view)
+            choice.reason = self.lacking(&view, cls)
+            if choice.reason == 0 and gpus != 0 and not device_are(gpus, self.fitting(&view, cls), pod.num_gpu):
                 choice.reason = NO_GPU
             if choice.reason == 0:
                 choice.node = n
@@ -342,7 +342,7 @@ cdef class ConstraintTable:
         cdef int g
         self.masked[n] = 0
         for g in range(self.nodes.num_gpu[n]):
-            self.kept__ng[n, g] = self.nodes.gpu_left__ng[n, g]
+            self.unmasked__ng[n, g] = self.nodes.gpu_left__ng[n, g]
             if self.gpu_mem_left__ng[n, g] < wanted:
                 self.nodes.gpu_left__ng[n, g] = 0
                 self.masked[n] = 1
@@ -354,6 +354,6 @@ cdef class ConstraintTable:
         cdef int g
         if self.masked[n]:
             for g in range(self.nodes.num_gpu[n]):
-                self.nodes.gpu_left__ng[n, g] = self.kept__ng[n, g]
+                self.nodes.gpu_left__ng[n, g] = self.unmasked__ng[n, g]
             self.nodes.frag[n] = self.nodes.records[n].frag = NAN
             self.masked[n] = 0

@@ -1,7 +1,7 @@
 # The waiting line of pods in an order: a sort key for every entry.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.sorting cimport MOST_TERMS, Claim, OrderContext
+from fastsim_ext.sorting cimport MOST_TERMS, KeyInputs, OrderContext
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -15,14 +15,14 @@ cdef class OrderedQueue:
     # not saved: told, or made again from the pods that wait
     cdef NodeTable nodes
     cdef WorkTable work
-    cdef PodMembership roster
+    cdef PodMembership membership
     cdef int32_t terms, room
     cdef int32_t[MOST_TERMS] term
     cdef double[MOST_TERMS] sign
     cdef const double[::1] level_s
     cdef bint moving, known      # keys change with time; they were made once
     cdef int64_t[3] cap          # what the nodes had then: milli-CPU, MiB, milli-GPU
-    cdef OrderContext yard
+    cdef OrderContext context
     cdef double* keys            # by slot, MOST_TERMS each
     cdef int32_t* rows
     cdef int32_t* spare
@@ -30,5 +30,5 @@ cdef class OrderedQueue:
     cdef bint current(self, double now) noexcept nogil
     cdef int renew(self, double now) except -1 nogil
     cdef int join(self, int32_t slot, double now) except -1 nogil
-    cdef Claim claim(self, int32_t slot) noexcept nogil
+    cdef KeyInputs inputs(self, int32_t slot) noexcept nogil
     cdef void measure(self, int32_t slot) noexcept nogil

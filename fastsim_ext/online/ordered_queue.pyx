@@ -1,4 +1,4 @@
-"""The waiting line of pods in an order: who joins stands behind all that do not come after him.
+"""The waiting line of pods in an order: an entry joins behind all entries with a key that is not larger.
 
 Most keys hold as long as an entry waits, so the line is only sorted again when the nodes have changed, or where a key
 counts the time.
@@ -9,7 +9,7 @@ from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.sorting cimport FINISH_RATIO, MOST_TERMS, Claim, claim_term, merge_after, merge_sorted
+from fastsim_ext.sorting cimport FINISH_RATIO, MOST_TERMS, KeyInputs, key_term, merge_after, merge_sorted
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -20,11 +20,11 @@ from fastsim_ext.types cimport Pod
 cdef class OrderedQueue:
     """Keeps the line of ``work`` sorted; ``terms`` are (term, sign), ``level_s`` the steps of the term LEVEL."""
 
-    def __init__(self, NodeTable nodes, WorkTable work, PodMembership roster, terms, level_s):
+    def __init__(self, NodeTable nodes, WorkTable work, PodMembership membership, terms, level_s):
         cdef int i
         if not 1 <= len(terms) <= MOST_TERMS:
             raise ValueError(f"{len(terms)} terms, expected 1 to {MOST_TERMS}")
-        self.nodes, self.work, self.roster, self.terms, self.level_s = nodes, work, roster, len(terms), level_s
+        self.nodes, self.work, self.membership, self.terms, self.level_s = nodes, work, membership, len(terms), level_s
         for i in range(self.terms):
             self.term[i], self.sign[i] = terms[i]
             self.moving |= self.term[i] == FINISH_RATIO
@@ -48,7 +48,7 @@ cdef class OrderedQueue:
     cdef bint current(self, double now) noexcept nogil:
         """Whether all keys are those of now."""
         cdef const Totals* total = &self.nodes.total
-        return (self.known and (not self.moving or self.yard.now_s == now) and self.cap[0] == total.cpu_cap
+        return (self.known and (not self.moving or self.context.now_s == now) and self.cap[0] == total.cpu_cap
                 and self.cap[1] == total.mem_cap and self.cap[2] == total.gpu_cap)
 
     cdef int renew(self, double now) except -1 nogil:
@@ -60,8 +60,8 @@ cdef class OrderedQueue:
         self.reserve()
         self.cap[0], self.cap[1] = self.nodes.total.cpu_cap, self.nodes.total.mem_cap
         self.cap[2] = self.nodes.total.gpu_cap
-        self.yard.now_s, self.yard.gpus = now, self.cap[2] / 1000.0
-        self.yard.cpu_milli, self.yard.memory_mib, self.known = self.cap[0], self.cap[1], True
+        self.context.now_s, self.context.gpus = now, self.cap[2] / 1000.0
+        self.context.cpu_milli, self.context.memory_mib, self.known = self.cap[0], self.cap[1], True
         at = self.work.head
         while at >= 0:
             self.measure(at)
@@ -84,31 +84,31 @@ cdef class OrderedQueue:
         self.work.queue_behind(slot, at)
         return 0
 
-    cdef Claim claim(self, int32_t slot) noexcept nogil:
-        """What an entry claims: a gang as much as all its pods, for as long as the longest of them."""
-        cdef Claim claim
-        cdef const Member* m = &self.roster.members[slot]
+    cdef KeyInputs inputs(self, int32_t slot) noexcept nogil:
+        """Quantities for the sort key of an entry: a gang sums its pods and takes the longest duration."""
+        cdef KeyInputs inputs
+        cdef const Member* m = &self.membership.members[slot]
         cdef const Pod* pod
-        cdef int32_t at = self.roster.first(slot)
-        claim.submit_s, claim.attained_s = self.work.slots[slot].submit, m.attained
-        claim.last_s, claim.weight, claim.priority = 0.0, 1.0, 0
-        claim.left_s = claim.total_s = claim.gpus = claim.cpu_milli = claim.memory_mib = 0.0
+        cdef int32_t at = self.membership.first(slot)
+        inputs.submit_s, inputs.attained_s = self.work.slots[slot].submit, m.attained
+        inputs.last_s, inputs.weight, inputs.priority = 0.0, 1.0, 0
+        inputs.left_s = inputs.total_s = inputs.gpus = inputs.cpu_milli = inputs.memory_mib = 0.0
         while at >= 0:
-            m = &self.roster.members[at]
+            m = &self.membership.members[at]
             pod = &self.work.classes[self.work.slots[at].cls]
-            claim.left_s = max(claim.left_s, INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart))
-            claim.total_s = max(claim.total_s, INFINITY if isnan(m.est) else m.est)
-            claim.gpus += pod.num_gpu * pod.milli + pod.mig
-            claim.cpu_milli += pod.cpu
-            claim.memory_mib += pod.mem
-            at = self.roster.next(at)
-        claim.gpus /= 1000.0
-        return claim
+            inputs.left_s = max(inputs.left_s, INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart))
+            inputs.total_s = max(inputs.total_s, INFINITY if isnan(m.est) else m.est)
+            inputs.gpus += pod.num_gpu * pod.milli + pod.mig
+            inputs.cpu_milli += pod.cpu
+            inputs.memory_mib += pod.mem
+            at = self.membership.next(at)
+        inputs.gpus /= 1000.0
+        return inputs
 
     cdef void measure(self, int32_t slot) noexcept nogil:
         """Make the key of an entry."""
-        cdef Claim claim = self.claim(slot)
+        cdef KeyInputs inputs = self.inputs(slot)
         cdef double* key = &self.keys[slot * <Py_ssize_t> MOST_TERMS]
         cdef int32_t k
         for k in range(self.terms):
-            key[k] = self.sign[k] * claim_term(self.term[k], &claim, &self.yard, self.level_s)
+            key[k] = self.sign[k] * key_term(self.term[k], &inputs, &self.context, self.level_s)

@@ -1,4 +1,4 @@
-# Which running pods a more important one may stop.
+# Preemption: the pods of lower priority to stop.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
 from fastsim_ext.state.pod_membership cimport PodMembership
@@ -14,19 +14,19 @@ cdef struct Failure:     # the last time that nothing helped a class
 
 cdef class PreemptionPlan:
     # not saved: what is found is found again
-    cdef ConstraintTable demand
+    cdef ConstraintTable constraints
     cdef WorkTable work
-    cdef PodMembership roster
+    cdef PodMembership membership
     cdef int32_t* lower  # scratch: pods of less priority on one node
     cdef int32_t* victims                # of the best node so far, in the order in which they would have come back
     cdef Failure* failures               # by class
     cdef int32_t n_lower, n_victims, room, class_room
     cdef int node        # the best one, or -1
-    cdef int look(self, int32_t slot) except -1 nogil
-    cdef int remember(self, int cls, int32_t priority) except -1 nogil
-    cdef int gather(self, int n, int32_t priority) except -1 nogil
+    cdef int find(self, int32_t slot) except -1 nogil
+    cdef int record_failure(self, int cls, int32_t priority) except -1 nogil
+    cdef int list_lower(self, int n, int32_t priority) except -1 nogil
     cdef int widen(self) except -1 nogil
-    cdef void move(self, NodeView* look, int32_t slot, int cls, int sign) noexcept nogil
-    cdef void spare(self, NodeView* look, int cls) noexcept nogil
-    cdef int keep(self, Cost* cost) noexcept nogil
-    cdef bint sooner(self, int32_t a, int32_t b) noexcept nogil
+    cdef void shift(self, NodeView* view, int32_t slot, int cls, int sign) noexcept nogil
+    cdef void let_return(self, NodeView* view, int cls) noexcept nogil
+    cdef int total_cost(self, Cost* cost) noexcept nogil
+    cdef bint returns_before(self, int32_t a, int32_t b) noexcept nogil

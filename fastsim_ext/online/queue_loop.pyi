@@ -1,4 +1,4 @@
-"""Who may try when: the rules of the waiting line."""
+"""The rules of the waiting line: the order in which entries are tried, and which may overtake."""
 
 from fastsim_ext.online.rules_loop import RulesLoop
 

@@ -1,4 +1,4 @@
-"""Who may try when: the rules of the waiting line.
+"""The rules of the waiting line: the order in which entries are tried, and which may overtake.
 
 Quotas hold back only their tenant's entries. Entries that join the line during a walk are looked at in the next one.
 """
@@ -18,31 +18,31 @@ cdef class QueueLoop(RulesLoop):
 
     def __init__(self, nodes, work, select, options):
         RulesLoop.__init__(self, nodes, work, select, options)
-        self.backfill = Backfill(self.demand, work, self.roster)
+        self.backfill = Backfill(self.constraints, work, self.membership)
         self.ordered = self.queue_rule >= ORDERED
         if self.ordered:
-            self.lineup = OrderedQueue(nodes, work, self.roster, options["terms"], options["level_s"])
+            self.ordered_queue = OrderedQueue(nodes, work, self.membership, options["terms"], options["level_s"])
 
     cdef bint skips(self) noexcept nogil:
         """Whether the rule lets entries pass one that fits nowhere."""
         return self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP or (
             self.ordered and (self.queue_rule - ORDERED) % 2 == 1)
 
-    cdef int stand(self, int32_t slot) except -1 nogil:
+    cdef int enqueue(self, int32_t slot) except -1 nogil:
         """Find the place of an entry."""
         if self.ordered:
-            return self.lineup.join(slot, self.now)
-        return RulesLoop.stand(self, slot)
+            return self.ordered_queue.join(slot, self.now)
+        return RulesLoop.enqueue(self, slot)
 
     cdef int queued(self, int32_t slot) except -1 nogil:
         """An entry that has just joined tries at once if the rule lets it."""
         cdef Reservation promise
         cdef int32_t head
         if self.queue_rule == CONSERVATIVE:
-            self.conservative(slot if self.backfill.same(self.now) and not self.limited else -1)
+            self.conservative(slot if self.backfill.holds_unchanged(self.now) and not self.limited else -1)
         elif self.queue_rule == DRF:
             head = self.work.head
-            while self.roster.members[head].tenant != self.roster.members[slot].tenant:
+            while self.membership.members[head].tenant != self.membership.members[slot].tenant:
                 head = self.work.slots[head].after
             if head == slot:
                 self.start(slot)
@@ -56,7 +56,7 @@ cdef class QueueLoop(RulesLoop):
                 return 0
             if head < 0:
                 self.start(slot)
-            elif self.queue_rule == EASY and self.excess(slot) < 0:
+            elif self.queue_rule == EASY and self.over_quota(slot) < 0:
                 self.backfill.head(head, self.now, &promise)
                 self.overtake(slot, &promise)
         return 0
@@ -74,16 +74,16 @@ cdef class QueueLoop(RulesLoop):
 
     cdef bint barred(self, int32_t slot) noexcept nogil:
         """Whether a tenant of the entry is held back in this walk."""
-        cdef int32_t at = self.roster.first(slot) if self.limited else -1
+        cdef int32_t at = self.membership.first(slot) if self.limited else -1
         while at >= 0:
-            if self.tenants.tenants[self.roster.members[at].tenant].barred == self.walks:
+            if self.tenants.tenants[self.membership.members[at].tenant].barred == self.walks:
                 return True
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return False
 
     cdef void bar(self, int32_t over) noexcept nogil:
         """Hold back the tenant of a pod for the rest of the walk."""
-        self.tenants.tenants[self.roster.members[over].tenant].barred = self.walks
+        self.tenants.tenants[self.membership.members[over].tenant].barred = self.walks
 
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
         """An entry is not tried, because its pod ``over`` would be above a quota."""
@@ -100,7 +100,7 @@ cdef class QueueLoop(RulesLoop):
             return at if at != until else -1
         while at != until:
             if not self.barred(at):
-                over = self.excess(at)
+                over = self.over_quota(at)
                 if over >= 0:
                     self.bar(over)
                 elif head < 0:
@@ -108,24 +108,24 @@ cdef class QueueLoop(RulesLoop):
             at = self.work.slots[at].after
         return head
 
-    cdef bint fresh(self, int32_t slot, int64_t upto) noexcept nogil:
+    cdef bint joined_later(self, int32_t slot, int64_t upto) noexcept nogil:
         """Whether an entry has joined since the walk began."""
-        return self.roster.members[slot].joined > upto
+        return self.membership.members[slot].joined > upto
 
     cdef bint in_order(self) except -1 nogil:
         """One after another until one fits nowhere, or past it if the rule skips."""
         cdef bint skips = self.skips()
         cdef bint started = False
-        cdef int64_t upto = self.roster.joins
+        cdef int64_t upto = self.membership.joins
         cdef int32_t at, after
         cdef int reason
         if self.ordered:
-            self.lineup.renew(self.now)
+            self.ordered_queue.renew(self.now)
         at = self.work.head
         self.walks += 1
         while at >= 0:
             after = self.work.slots[at].after
-            if not self.fresh(at, upto) and not self.barred(at):
+            if not self.joined_later(at, upto) and not self.barred(at):
                 reason = self.start(at)
                 if reason == 0:
                     started = True
@@ -139,8 +139,8 @@ cdef class QueueLoop(RulesLoop):
     cdef int32_t following(self, int32_t slot, int64_t upto) noexcept nogil:
         """The next entry of the same tenant, or -1."""
         cdef int32_t at = self.work.slots[slot].after
-        while at >= 0 and (self.fresh(at, upto)
-                           or self.roster.members[at].tenant != self.roster.members[slot].tenant):
+        while at >= 0 and (self.joined_later(at, upto)
+                           or self.membership.members[at].tenant != self.membership.members[slot].tenant):
             at = self.work.slots[at].after
         return at
 
@@ -154,22 +154,22 @@ cdef class QueueLoop(RulesLoop):
             if at >= 0:
                 share = self.tenants.share(t, &self.nodes.total)
                 if best < 0 or share < least or (
-                        share == least and self.roster.members[at].place < self.roster.members[best].place):
+                        share == least and self.membership.members[at].place < self.membership.members[best].place):
                     best, least = at, share
         return best
 
     cdef bint by_share(self) except -1 nogil:
-        """Always the oldest entry of the tenant with the smallest dominant share; who fits nowhere is passed over."""
+        """Try the oldest entry of the tenant with the smallest dominant share; entries that do not fit are skipped."""
         cdef bint started = False
-        cdef int64_t upto = self.roster.joins
+        cdef int64_t upto = self.membership.joins
         cdef int64_t place = 0
         cdef int32_t at = self.work.head
         cdef int32_t t, after
         for t in range(self.tenants.count):
             self.tenants.tenants[t].oldest = -1
         while at >= 0:
-            t, place = self.roster.members[at].tenant, place + 1
-            self.roster.members[at].place = place
+            t, place = self.membership.members[at].tenant, place + 1
+            self.membership.members[at].place = place
             if self.tenants.tenants[t].oldest < 0:
                 self.tenants.tenants[t].oldest = at
             at = self.work.slots[at].after
@@ -177,7 +177,7 @@ cdef class QueueLoop(RulesLoop):
             at = self.oldest()
             if at < 0:
                 return started
-            t, after = self.roster.members[at].tenant, self.following(at, upto)
+            t, after = self.membership.members[at].tenant, self.following(at, upto)
             if self.start(at) == 0:
                 started = True
                 self.tenants.tenants[t].oldest = after
@@ -188,15 +188,15 @@ cdef class QueueLoop(RulesLoop):
         """In order until one fits nowhere; later ones may start if they do not delay that one."""
         cdef bint started = False
         cdef bint blocked = False
-        cdef int64_t upto = self.roster.joins
+        cdef int64_t upto = self.membership.joins
         cdef int32_t at = self.work.head
         cdef int32_t after, over
         cdef Reservation promise
         self.walks += 1
         while at >= 0:
             after = self.work.slots[at].after
-            if not self.fresh(at, upto) and not self.barred(at):
-                over = self.excess(at)
+            if not self.joined_later(at, upto) and not self.barred(at):
+                over = self.over_quota(at)
                 if over >= 0:
                     self.hold_back(at, over)
                 elif blocked:
@@ -216,8 +216,8 @@ cdef class QueueLoop(RulesLoop):
         self.decide(cls, &choice)
         if choice.node < 0:
             return False
-        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.told(slot)):
-            self.demand.choose(cls, &choice, choice.node, -1)
+        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.believed_s(slot)):
+            self.constraints.choose(cls, &choice, choice.node, -1)
             if choice.node < 0:
                 return False
         self.begin(slot, &choice)
@@ -238,34 +238,34 @@ cdef class QueueLoop(RulesLoop):
             self.backfill.renew(self.now)
         while at >= 0:
             after = self.work.slots[at].after
-            over = -1 if self.barred(at) else self.excess(at)
+            over = -1 if self.barred(at) else self.over_quota(at)
             if over >= 0:
                 self.hold_back(at, over)
             if self.barred(at):
-                self.backfill.remember(at, NULL)
+                self.backfill.record_place(at, NULL)
             else:
-                started = self.by_promise(at) or started
+                started = self.by_reservation(at) or started
             at = after
         return started
 
-    cdef bint by_promise(self, int32_t slot) except -1 nogil:
+    cdef bint by_reservation(self, int32_t slot) except -1 nogil:
         """Find the entry's earliest place and start it if that is now; True if it was."""
         cdef Reservation place
         self.backfill.earliest(slot, self.now, &place)
         if place.node < 0 or place.waits:
             self.backfill.promise(&place)
             return False
-        self.settle_promised(slot, &place)
+        self.settle_reserved(slot, &place)
         return True
 
-    cdef int settle_promised(self, int32_t slot, Reservation* place) except -1 nogil:
-        """Start where the policy says if no reservation needs that, else at the pod's own place."""
+    cdef int settle_reserved(self, int32_t slot, Reservation* place) except -1 nogil:
+        """Start at the policy's choice if no reservation needs it, else at the pod's own reservation."""
         cdef Choice choice
         self.decide(self.work.slots[slot].cls, &choice)
         if self.backfill.allowed(slot, &choice, self.now):
             place.node, place.gpus = choice.node, choice.gpus
         choice.node, choice.gpus = place.node, place.gpus
-        self.backfill.remember(slot, place)
+        self.backfill.record_place(slot, place)
         self.begin(slot, &choice)
         self.plan_end(slot)
         self.leave_line(slot)

@@ -12,10 +12,10 @@ cdef class RulesLoop(OnlineLoop):
     cdef int64_t passed  # node changes before those at hand
     cdef int64_t planned, failed         # planned changes to come; nodes that have failed
     # not saved: tables of their own, options, columns that belong to the caller, what is at hand
-    cdef readonly ConstraintTable demand
+    cdef readonly ConstraintTable constraints
     cdef readonly TenantUsage tenants
-    cdef readonly PodMembership roster
-    cdef PreemptionPlan evictions
+    cdef readonly PodMembership membership
+    cdef PreemptionPlan preemption
     cdef bint preempts, requeues, limited        # limited: there are quotas
     cdef double checkpoint, restart              # seconds; checkpoint NaN = none, 0 = always
     cdef int32_t failing                         # the pod because of which an entry did not start
@@ -29,22 +29,22 @@ cdef class RulesLoop(OnlineLoop):
     cdef void hold(self, int32_t slot) noexcept nogil
     cdef void let_go(self, int32_t slot) noexcept nogil
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
-    cdef int hopeless(self, int32_t slot) except -1 nogil
+    cdef int never_starts(self, int32_t slot) except -1 nogil
     cdef int never(self, int32_t slot, int reason) except -1 nogil
-    cdef int32_t beyond(self, int32_t slot) noexcept nogil
-    cdef bint crowded(self, int32_t slot) noexcept nogil
+    cdef int32_t above_whole_quota(self, int32_t slot) noexcept nogil
+    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil
-    cdef int stand(self, int32_t slot) except -1 nogil
+    cdef int enqueue(self, int32_t slot) except -1 nogil
     cdef int leave_line(self, int32_t slot) except -1 nogil
-    cdef int32_t excess(self, int32_t slot) noexcept nogil
-    cdef int offer(self, int32_t slot) except -1 nogil
-    cdef int offer_gang(self, int32_t slot) except -1 nogil
+    cdef int32_t over_quota(self, int32_t slot) noexcept nogil
+    cdef int try_start(self, int32_t slot) except -1 nogil
+    cdef int try_start_gang(self, int32_t slot) except -1 nogil
     cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil
     cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil
     cdef int start(self, int32_t slot) except -1 nogil
     cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil
-    cdef int lose(self, int n) except -1 nogil
+    cdef int fail_node(self, int n) except -1 nogil
     cdef int queued(self, int32_t slot) except -1 nogil
     cdef int plan_end(self, int32_t slot) except -1 nogil
-    cdef void take_back(self, int32_t slot) noexcept nogil
+    cdef void undo_begin(self, int32_t slot) noexcept nogil

@@ -10,17 +10,17 @@ from fastsim_ext.state.pod_membership import PodMembership, TenantUsage
 class RulesLoop(OnlineLoop):
     """An Online that keeps the rules of a regime."""
 
-    demand: ConstraintTable
+    constraints: ConstraintTable
     tenants: TenantUsage
-    roster: PodMembership
+    membership: PodMembership
     def snapshot(self) -> dict[str, Any]:
         """As Online.snapshot, with the node changes that are behind; the roster has its own."""
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
 
         The next change that is fed must be the first one that was not behind.
         """
-    def recall(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
+    def restore_members(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
         """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""

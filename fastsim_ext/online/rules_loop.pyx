@@ -22,10 +22,10 @@ cdef class RulesLoop(OnlineLoop):
 
     def __init__(self, nodes, work, select, options):
         OnlineLoop.__init__(self, nodes, work, select, options)
-        self.roster = PodMembership(options["first"], options["moved"])
-        self.demand = ConstraintTable(nodes, work, select, self.roster, options)
+        self.membership = PodMembership(options["first"], options["moved"])
+        self.constraints = ConstraintTable(nodes, work, select, self.membership, options)
         self.tenants = TenantUsage()
-        self.evictions = PreemptionPlan(self.demand, work, self.roster)
+        self.preemption = PreemptionPlan(self.constraints, work, self.membership)
         self.preempts, self.requeues = options["preempts"], options["requeues"]
         self.checkpoint, self.restart = options["checkpoint_s"], options["restart_s"]
         self.away__n, self.spared__n = options["away"], options["spared"]
@@ -52,27 +52,27 @@ cdef class RulesLoop(OnlineLoop):
             "failed": self.failed,
         }
 
-    def restore(self, kept):
+    def restore(self, state):
         """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
 
         The next change that is fed must be the first one that was not behind.
         """
         cdef int32_t s
-        OnlineLoop.restore(self, kept)
-        self.passed, self.change_next = kept["change_next"], 0
-        self.endless = not kept.get("ended", False)
-        self.planned, self.failed = kept.get("planned", self.planned - self.passed), kept.get("failed", 0)
+        OnlineLoop.restore(self, state)
+        self.passed, self.change_next = state["change_next"], 0
+        self.endless = not state.get("ended", False)
+        self.planned, self.failed = state.get("planned", self.planned - self.passed), state.get("failed", 0)
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0 and self.work.slots[s].node >= 0:
                 self.hold(s)
         self.verify()
 
-    def recall(self, members):
+    def restore_members(self, members):
         """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
         cdef int32_t s
         for s in range(self.work.n_slots):
             tenant, group, preemptible, est = members.get(self.work.slots[s].seq, (-1, -1, False, NAN))
-            self.roster.enter(s, tenant, group, preemptible, est)
+            self.membership.enter(s, tenant, group, preemptible, est)
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
@@ -90,16 +90,17 @@ cdef class RulesLoop(OnlineLoop):
         """As Online.verify, and: device memory and further resources are within their bounds."""
         cdef int n, g
         cdef int32_t s
-        cdef int64_t pending = 0
-        cdef int64_t waiting = self.work.waiting
+        cdef int64_t left, pending = 0, waiting = self.work.waiting
         for s in range(self.work.n_slots):
             pending += self.work.slots[s].seq >= 0 and self.work.slots[s].node < 0
         assert self.counts.pending == pending, f"{self.counts.pending} pending, {pending} without a node"
         for n in range(self.nodes.count):
             for g in range(self.nodes.num_gpu[n]):
-                assert 0 <= self.demand.gpu_mem_left__ng[n, g] <= self.demand.gpu_mem_cap[n], f"node {n}: GPU {g}"
-            for g in range(self.demand.n_extra):
-                assert 0 <= self.demand.extra_left__nr[n, g] <= self.demand.extra_cap__nr[n, g], f"node {n}: extra {g}"
+                left = self.constraints.gpu_mem_left__ng[n, g]
+                assert 0 <= left <= self.constraints.gpu_mem_cap[n], f"node {n}: GPU {g}"
+            for g in range(self.constraints.n_extra):
+                left = self.constraints.extra_left__nr[n, g]
+                assert 0 <= left <= self.constraints.extra_cap__nr[n, g], f"node {n}: extra {g}"
         self.counts.pending = waiting    # a gang is one entry of the line
         try:
             OnlineLoop.verify(self)
@@ -107,8 +108,8 @@ cdef class RulesLoop(OnlineLoop):
             self.counts.pending = pending
         return 0
 
-    cdef bint wants_changes(self) noexcept nogil:
-        """Leave out failures that nobody could notice; whether the next change is not known yet."""
+    cdef bint wants_node_changes(self) noexcept nogil:
+        """Skip failures without effect; whether the next node change has to be fed."""
         cdef int n
         if self.a_next == self.a_count and not self.last_batch:
             return False
@@ -137,7 +138,7 @@ cdef class RulesLoop(OnlineLoop):
         cdef bint random = self.change_random[self.change_next]
         cdef int by = -1 if self.change_adds[self.change_next] else 1
         self.change_next += 1
-        self.roster.moves += 1
+        self.membership.moves += 1
         self.away__n[n] = self.away__n[n] + by
         if random:
             self.failed += by
@@ -147,20 +148,20 @@ cdef class RulesLoop(OnlineLoop):
             self.nodes.bring(n)
             self.freed = self.work.waiting > 0
         elif by > 0 and self.away__n[n] == 1:
-            self.lose(n)
+            self.fail_node(n)
         return 0
 
-    cdef int lose(self, int n) except -1 nogil:
+    cdef int fail_node(self, int n) except -1 nogil:
         """The pods of a node stop, the earliest to arrive first, and whole gangs with them."""
         cdef bint shaken = False
         cdef int32_t at, first
         while self.nodes.pods[n] > 0:
-            first = at = self.roster.first__n[n]
+            first = at = self.membership.first__n[n]
             while at >= 0:
                 if self.work.slots[at].seq < self.work.slots[first].seq:
                     first = at
-                at = self.roster.members[at].following
-            shaken = shaken or self.requeues or self.roster.members[first].gang >= 0
+                at = self.membership.members[at].following
+            shaken = shaken or self.requeues or self.membership.members[first].gang >= 0
             self.stop(first, NODE_LOST, self.requeues)
         self.nodes.withdraw(n)
         if shaken:
@@ -168,9 +169,9 @@ cdef class RulesLoop(OnlineLoop):
         return 0
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where a pod of class ``cls`` goes, or why nowhere."""
-        if self.demand.rule(cls) != NULL:
-            return self.demand.choose(cls, choice, -1, -1)
+        """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
+        if self.constraints.rule(cls) != NULL:
+            return self.constraints.choose(cls, choice, -1, -1)
         return self.select.choose(cls, choice)
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
@@ -181,35 +182,35 @@ cdef class RulesLoop(OnlineLoop):
     cdef void hold(self, int32_t slot) noexcept nogil:
         """Account for what a running pod holds besides CPU, memory and devices."""
         cdef const Slot* s = &self.work.slots[slot]
-        if s.seq < 0:        # a trial is nobody's pod
-            self.roster.enter(slot, -1, -1, False, NAN)
-        self.roster.link(slot, s.node)
-        self.demand.hold(s.node, s.cls, s.gpus, -1)
-        if self.roster.members[slot].tenant >= 0:
-            self.tenants.add(self.roster.members[slot].tenant, &self.work.classes[s.cls], 1)
+        if s.seq < 0:        # a trial belongs to no tenant
+            self.membership.enter(slot, -1, -1, False, NAN)
+        self.membership.link(slot, s.node)
+        self.constraints.hold(s.node, s.cls, s.gpus, -1)
+        if self.membership.members[slot].tenant >= 0:
+            self.tenants.add(self.membership.members[slot].tenant, &self.work.classes[s.cls], 1)
 
     cdef void let_go(self, int32_t slot) noexcept nogil:
         """Undo hold()."""
         cdef const Slot* s = &self.work.slots[slot]
-        self.roster.unlink(slot, s.node)
-        self.demand.hold(s.node, s.cls, s.gpus, 1)
-        if self.roster.members[slot].tenant >= 0:
-            self.tenants.add(self.roster.members[slot].tenant, &self.work.classes[s.cls], -1)
+        self.membership.unlink(slot, s.node)
+        self.constraints.hold(s.node, s.cls, s.gpus, 1)
+        if self.membership.members[slot].tenant >= 0:
+            self.tenants.add(self.membership.members[slot].tenant, &self.work.classes[s.cls], -1)
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """A running pod leaves its node and the system."""
         self.let_go(slot)
-        self.roster.leave(slot)
+        self.membership.leave(slot)
         return OnlineLoop.release(self, slot, reason)
 
     cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""
         cdef int64_t i = self.a_next
         cdef Choice choice
-        self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
-        self.demand.stay(self.work.slots[slot].cls, n, gpus, &choice)
+        self.membership.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.constraints.stay(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
-            self.roster.leave(slot)
+            self.membership.leave(slot)
             return self.refuse(slot, choice.reason)
         self.begin(slot, &choice)
         return self.plan_end(slot)
@@ -218,16 +219,16 @@ cdef class RulesLoop(OnlineLoop):
         """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
         cdef int64_t i = self.a_next
         cdef int reason
-        self.roster.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.membership.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
         if self.a_gang[i] > 1:
-            if not self.roster.gathered(slot, self.a_job[i], self.a_gang[i]):
+            if not self.membership.gathered(slot, self.a_job[i], self.a_gang[i]):
                 self.counts.pending += 1
                 return 0
             self.counts.pending -= self.a_gang[i] - 1
-        if self.hopeless(slot):
+        if self.never_starts(slot):
             return 0
         if self.queue_rule == DROP:
-            reason = self.offer(slot)
+            reason = self.try_start(slot)
             if reason:
                 self.refuse_entry(slot, reason, self.failing)
         else:
@@ -241,36 +242,36 @@ cdef class RulesLoop(OnlineLoop):
 
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil:
         """An entry leaves without ever being placed, because of one of its pods."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         cdef int32_t after
         while at >= 0:
-            after = self.roster.next(at)
-            self.roster.leave(at)
+            after = self.membership.next(at)
+            self.membership.leave(at)
             self.refuse(at, reason if at == because else GANG)
             at = after
         return 0
 
-    cdef int hopeless(self, int32_t slot) except -1 nogil:
+    cdef int never_starts(self, int32_t slot) except -1 nogil:
         """Whether an entry could not even start on an empty cluster, whose nodes are all there; it leaves if so."""
-        cdef int32_t at = self.roster.first(slot), after, over
+        cdef int32_t at = self.membership.first(slot), after, over
         cdef int reason
         cdef bint large = False
         while at >= 0 and not large:
-            large = self.demand.hindrance(self.work.slots[at].cls) != 0
-            at = self.roster.next(at)
-        over = -1 if large else self.beyond(slot)
-        if not large and over < 0 and not self.crowded(slot):
+            large = self.constraints.lasting_obstacle(self.work.slots[at].cls) != 0
+            at = self.membership.next(at)
+        over = -1 if large else self.above_whole_quota(slot)
+        if not large and over < 0 and not self.above_all_nodes(slot):
             return 0
-        at = self.roster.first(slot)
+        at = self.membership.first(slot)
         while at >= 0:
             if large:
-                reason = self.demand.hindrance(self.work.slots[at].cls) or GANG
+                reason = self.constraints.lasting_obstacle(self.work.slots[at].cls) or GANG
             elif over >= 0:
                 reason = OVER_QUOTA if at == over else GANG
             else:
                 reason = GANG_TOO_LARGE
-            after = self.roster.next(at)
-            self.roster.leave(at)
+            after = self.membership.next(at)
+            self.membership.leave(at)
             self.never(at, reason)
             at = after
         return 1
@@ -279,63 +280,64 @@ cdef class RulesLoop(OnlineLoop):
         """A pod leaves because it could not start on an empty cluster either."""
         return self.refuse(slot, reason)
 
-    cdef int32_t beyond(self, int32_t slot) noexcept nogil:
+    cdef int32_t above_whole_quota(self, int32_t slot) noexcept nogil:
         """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
-        cdef int32_t first = self.roster.first(slot)
+        cdef int32_t first = self.membership.first(slot)
         cdef int32_t at, tenant
         cdef int64_t cpu, mem, gpu
         cdef const Pod* pod
         if not self.limited:
             return -1
         while first >= 0:
-            tenant, at, cpu, mem, gpu = self.roster.members[first].tenant, self.roster.first(slot), 0, 0, 0
+            tenant, at, cpu, mem, gpu = self.membership.members[first].tenant, self.membership.first(slot), 0, 0, 0
             while True:
-                if self.roster.members[at].tenant == tenant:
+                if self.membership.members[at].tenant == tenant:
                     pod = &self.work.classes[self.work.slots[at].cls]
                     cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
                 if at == first:
                     break
-                at = self.roster.next(at)
+                at = self.membership.next(at)
             if self.tenants.exceeded(tenant, cpu, mem, gpu):
                 return first
-            first = self.roster.next(first)
+            first = self.membership.next(first)
         return -1
 
-    cdef bint crowded(self, int32_t slot) noexcept nogil:
+    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil:
         """Whether more pods of one class are in an entry than all nodes together host."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         cdef int32_t other
         cdef int64_t count
         cdef int cls, n, last = -1
-        while at >= 0 and self.roster.members[slot].gang >= 0:
+        while at >= 0 and self.membership.members[slot].gang >= 0:
             cls = self.work.slots[at].cls
             if cls != last:
-                count, other, last = 0, self.roster.first(slot), cls
+                count, other, last = 0, self.membership.first(slot), cls
                 while other >= 0:
                     count += self.work.slots[other].cls == cls
-                    other = self.roster.next(other)
+                    other = self.membership.next(other)
                 n = 0
                 while count > 0 and n < self.nodes.count:
-                    count -= self.demand.seats(n, cls)
+                    count -= self.constraints.capacity(n, cls)
                     n += 1
                 if count > 0:
                     return True
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return False
 
     cdef int64_t size(self, int32_t slot) noexcept nogil:
         """Pods of an entry."""
-        return self.roster.gangs[self.roster.members[slot].gang].count if self.roster.members[slot].gang >= 0 else 1
+        cdef int32_t gang = self.membership.members[slot].gang
+        return self.membership.gangs[gang].count if gang >= 0 else 1
 
     cdef int join(self, int32_t slot) except -1 nogil:
         """An entry takes its place in the line."""
-        self.stand(slot)
+        self.enqueue(slot)
         self.counts.pending += self.size(slot)
-        self.roster.joins += 1
-        self.roster.members[slot].joined = self.roster.joins
+        self.membership.joins += 1
+        self.membership.members[slot].joined = self.membership.joins
         return 0
 
-    cdef int stand(self, int32_t slot) except -1 nogil:
+    cdef int enqueue(self, int32_t slot) except -1 nogil:
         """Find the place of an entry."""
         self.work.queue(slot, self.queue_rule == PRIORITY or self.queue_rule == PRIORITY_SKIP)
         return 0
@@ -346,33 +348,33 @@ cdef class RulesLoop(OnlineLoop):
         self.counts.pending -= self.size(slot)
         return 0
 
-    cdef int32_t excess(self, int32_t slot) noexcept nogil:
+    cdef int32_t over_quota(self, int32_t slot) noexcept nogil:
         """The first pod of an entry with which its tenant would be over its quota, or -1."""
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         cdef int32_t over = -1
         cdef int32_t last = at
         if not self.limited:
             return -1
         while at >= 0 and over < 0:
-            self.tenants.add(self.roster.members[at].tenant, &self.work.classes[self.work.slots[at].cls], 1)
-            if self.tenants.over(self.roster.members[at].tenant):
+            self.tenants.add(self.membership.members[at].tenant, &self.work.classes[self.work.slots[at].cls], 1)
+            if self.tenants.over(self.membership.members[at].tenant):
                 over = at
-            last, at = at, self.roster.next(at)
-        at = self.roster.first(slot)
+            last, at = at, self.membership.next(at)
+        at = self.membership.first(slot)
         while True:
-            self.tenants.add(self.roster.members[at].tenant, &self.work.classes[self.work.slots[at].cls], -1)
+            self.tenants.add(self.membership.members[at].tenant, &self.work.classes[self.work.slots[at].cls], -1)
             if at == last:
                 return over
-            at = self.roster.next(at)
+            at = self.membership.next(at)
 
-    cdef int offer(self, int32_t slot) except -1 nogil:
+    cdef int try_start(self, int32_t slot) except -1 nogil:
         """Start an entry if it fits now; 0, or the Reason why ``failing`` does not."""
         cdef Choice choice
-        self.failing = self.excess(slot)
+        self.failing = self.over_quota(slot)
         if self.failing >= 0:
             return OVER_QUOTA
-        if self.roster.members[slot].gang >= 0:
-            return self.offer_gang(slot)
+        if self.membership.members[slot].gang >= 0:
+            return self.try_start_gang(slot)
         self.decide(self.work.slots[slot].cls, &choice)
         if choice.node < 0 and self.preempts:
             self.make_room(slot, &choice)
@@ -383,10 +385,10 @@ cdef class RulesLoop(OnlineLoop):
         self.plan_end(slot)
         return 0
 
-    cdef int offer_gang(self, int32_t slot) except -1 nogil:
-        """All members find a place one after another, or none of them does. A gang stops nobody."""
+    cdef int try_start_gang(self, int32_t slot) except -1 nogil:
+        """All members start one after another, or none does. A gang preempts no pod."""
         cdef Choice choice
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t at = self.membership.first(slot)
         cdef int32_t upto
         cdef int reason = 0
         while at >= 0:
@@ -395,47 +397,46 @@ cdef class RulesLoop(OnlineLoop):
                 self.failing, reason = at, choice.reason
                 break
             self.begin(at, &choice)
-            at = self.roster.next(at)
-        upto, at = at, self.roster.first(slot)
+            at = self.membership.next(at)
+        upto, at = at, self.membership.first(slot)
         while reason and at != upto:
-            self.take_back(at)
-            at = self.roster.next(at)
+            self.undo_begin(at)
+            at = self.membership.next(at)
         while not reason and at >= 0:
             self.plan_end(at)
-            at = self.roster.next(at)
+            at = self.membership.next(at)
         return reason
 
     cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil:
         """Stop less important pods where that costs least, and choose devices on their node."""
         cdef int32_t k, at
-        self.evictions.look(slot)
-        if self.evictions.node < 0:
+        self.preemption.find(slot)
+        if self.preemption.node < 0:
             return 0
-        for k in range(self.evictions.n_victims):
-            # Who stopped with its gang has no node any more, or, if it is lost, no number.
-            at = self.evictions.victims[k]
-            if self.work.slots[at].seq >= 0 and self.work.slots[at].node >= 0:
+        for k in range(self.preemption.n_victims):
+            at = self.preemption.victims[k]
+            if self.work.slots[at].seq >= 0 and self.work.slots[at].node >= 0:    # not stopped with its gang
                 self.stop(at, PREEMPTED, self.queue_rule != DROP)
         self.freed = self.work.waiting > 0
-        return self.demand.choose(self.work.slots[slot].cls, choice, -1, self.evictions.node)
+        return self.constraints.choose(self.work.slots[slot].cls, choice, -1, self.preemption.node)
 
     cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil:
         """A pod starts to work."""
         self.settle(slot, choice)
         self.work.slots[slot].began = self.now
-        self.work.accounts[slot].delay = self.roster.members[slot].restart
+        self.work.accounts[slot].delay = self.membership.members[slot].restart
         return 0
 
     cdef int plan_end(self, int32_t slot) except -1 nogil:
         """The departure of a pod that has just begun."""
         cdef Slot* s = &self.work.slots[slot]
         if not isnan(s.duration):
-            self.departures.push(self.now + (s.duration + self.roster.members[slot].restart), slot, s.turn)
-        if self.told:
+            self.departures.push(self.now + (s.duration + self.membership.members[slot].restart), slot, s.turn)
+        if self.starts_recorded:
             self.work.note(slot, RUNNING, self.now, START)
         return 0
 
-    cdef void take_back(self, int32_t slot) noexcept nogil:
+    cdef void undo_begin(self, int32_t slot) noexcept nogil:
         """Undo begin()."""
         cdef Slot* s = &self.work.slots[slot]
         self.let_go(slot)
@@ -447,19 +448,19 @@ cdef class RulesLoop(OnlineLoop):
 
     cdef int start(self, int32_t slot) except -1 nogil:
         """An entry leaves the line if it can start; 0, or the Reason why it cannot."""
-        cdef int reason = self.offer(slot)
+        cdef int reason = self.try_start(slot)
         if reason == 0:
             self.leave_line(slot)
         return reason
 
     cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil:
         """A running pod stops, and all that runs of its gang with it; they wait again or are lost."""
-        cdef int32_t lead = self.roster.lead(slot)
-        cdef int32_t at = self.roster.first(slot)
+        cdef int32_t lead = self.membership.lead(slot)
+        cdef int32_t at = self.membership.first(slot)
         cdef int32_t after
         cdef Slot* s
         while at >= 0:
-            s, after = &self.work.slots[at], self.roster.next(at)
+            s, after = &self.work.slots[at], self.membership.next(at)
             self.account(at)
             if reason == PREEMPTED:
                 s.preemptions += 1
@@ -471,10 +472,10 @@ cdef class RulesLoop(OnlineLoop):
                 s.turn += 1
                 s.attempt += 1
                 s.node, s.gpus, s.start = -1, 0, NAN
-                self.roster.members[at].restart = self.restart
+                self.membership.members[at].restart = self.restart
             else:
                 self.counts.lost += 1
-                self.roster.leave(at)
+                self.membership.leave(at)
                 self.work.leave(at)
             at = after
         if waits:
@@ -484,16 +485,16 @@ cdef class RulesLoop(OnlineLoop):
     cdef void account(self, int32_t slot) noexcept nogil:
         """Work since the last checkpoint is lost, the rest need not be done again."""
         cdef Slot* s = &self.work.slots[slot]
-        cdef Member* m = &self.roster.members[slot]
+        cdef Member* m = &self.membership.members[slot]
         cdef double worked = max(0.0, (self.now - s.began) - m.restart)
-        cdef double kept = 0.0
+        cdef double saved_s = 0.0
         if self.checkpoint == 0.0:
-            kept = worked
+            saved_s = worked
         elif not isnan(self.checkpoint):
-            kept = floor(worked / self.checkpoint) * self.checkpoint
-        s.lost = s.lost + (worked - kept)
+            saved_s = floor(worked / self.checkpoint) * self.checkpoint
+        s.lost = s.lost + (worked - saved_s)
         m.attained += self.now - s.began
         if not isnan(s.duration):
-            s.duration = max(0.0, s.duration - kept)
+            s.duration = max(0.0, s.duration - saved_s)
         if not isnan(m.est_left):
-            m.est_left = m.est_left - kept
+            m.est_left = m.est_left - saved_s

@@ -11,9 +11,9 @@ cdef class SteppedLoop(OnlineLoop):
     cdef const double[::1] reward__t     # weights of placed, allocated GPUs, fragmented GPUs, kW
     cdef unsigned char[::1] stale__n     # nodes that changed since they were looked at
     cdef int64_t most_cpu, most_mem      # of any node
-    cdef int64_t kept                    # typical count that fragmentation is measured in
-    cdef int halt(self) except -1 nogil
+    cdef int64_t typical_count                    # typical count that fragmentation is measured in
+    cdef int next_decision(self) except -1 nogil
     cdef int act(self, int node, double* reward) except -1 nogil
     cdef double value(self) noexcept nogil
     cdef double worth(self, int term) noexcept nogil
-    cdef void look(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil
+    cdef void observe(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil

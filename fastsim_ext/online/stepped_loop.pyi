@@ -26,7 +26,7 @@ class SteppedLoop(OnlineLoop):
         options: Mapping[str, Any],
         reward__t: Any,
         stale__n: Any,
-        kept: int,
+        typical_count: int,
     ) -> None: ...
     def begin(self, node__nf: Any, pod__f: Any, fits__n: Any) -> bool:
         """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""

@@ -15,7 +15,7 @@ from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport FULL, PICK_FGD, Node, Pod
 
 cdef enum:  # what stands for no node: leave it to the plan
-    ASK = -1
+    PLAN_CHOICE = -1
 
 NODE_FEATURES = ("cpu_free", "memory_free", "gpu_free", "largest_gpu_free", "whole_gpus_free", "gpus")
 POD_FEATURES = ("cpu", "memory", "num_gpu", "gpu", "arrived")
@@ -25,13 +25,13 @@ cdef class SteppedLoop(OnlineLoop):
     """One episode: feed() all arrivals, then begin(), and step() until it is over."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options, const double[::1] reward__t,
-                 unsigned char[::1] stale__n, int64_t kept):
+                 unsigned char[::1] stale__n, int64_t typical_count):
         OnlineLoop.__init__(self, nodes, work, select, options)
         if self.queue_rule != DROP:
             raise ValueError("decisions from outside are for pods that do not wait")
         if stale__n.shape[0] != nodes.count:
             raise ValueError(f"{stale__n.shape[0]} marks for {nodes.count} nodes")
-        self.reward__t, self.stale__n, self.kept = reward__t, stale__n, kept
+        self.reward__t, self.stale__n, self.typical_count = reward__t, stale__n, typical_count
         self.most_cpu = max(1, *[nodes.cpu_cap[n] for n in range(nodes.count)])
         self.most_mem = max(1, *[nodes.mem_cap[n] for n in range(nodes.count)])
         self.stale__n[:] = 1
@@ -39,9 +39,9 @@ cdef class SteppedLoop(OnlineLoop):
     def begin(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n):
         """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
         self.stale__n[:] = 1
-        if not self.halt():
+        if not self.next_decision():
             return False
-        self.look(node__nf, pod__f, fits__n)
+        self.observe(node__nf, pod__f, fits__n)
         return True
 
     def step(self, int node, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n):
@@ -50,9 +50,9 @@ cdef class SteppedLoop(OnlineLoop):
         if not -1 <= node < self.nodes.count:
             raise IndexError(f"node {node} of {self.nodes.count}")
         self.act(node, &reward)
-        more = self.halt() == 1
+        more = self.next_decision() == 1
         if more:
-            self.look(node__nf, pod__f, fits__n)
+            self.observe(node__nf, pod__f, fits__n)
         return reward, more
 
     def advice(self):
@@ -91,12 +91,12 @@ cdef class SteppedLoop(OnlineLoop):
         if self.checked:
             self.verify()
 
-    cdef int halt(self) except -1 nogil:
+    cdef int next_decision(self) except -1 nogil:
         """Let everything happen that comes before the next decision; 1 if there is one, 0 if the episode is over."""
         cdef double t
         cdef int stage
         cdef const Pod* pod
-        self.action = ASK
+        self.action = PLAN_CHOICE
         while self.a_next < self.a_count:
             self.skip_void_departures()
             t = self.a_submit[self.a_next]
@@ -112,10 +112,10 @@ cdef class SteppedLoop(OnlineLoop):
         return 0
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
-        """Where the pod goes: where the action says, or the plan's own choice."""
+        """Choose the node of the action, or the plan's own choice."""
         cdef int f
         cdef Node node
-        if self.action == ASK:
+        if self.action == PLAN_CHOICE:
             return self.select.choose(cls, choice)
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
         for f in range(self.count):
@@ -142,18 +142,18 @@ cdef class SteppedLoop(OnlineLoop):
         cdef double before = self.value()
         self.action = node
         self.loop(1)
-        self.action = ASK
+        self.action = PLAN_CHOICE
         reward[0] = self.value() - before
         return 0
 
     cdef double value(self) noexcept nogil:
-        """What the present state is worth, by the weights of the reward."""
+        """Value of the present state by the weights of the reward."""
         cdef int term
-        cdef double found = 0
+        cdef double total = 0
         for term in range(4):
             if self.reward__t[term] != 0:
-                found += self.reward__t[term] * self.worth(term)
-        return found
+                total += self.reward__t[term] * self.worth(term)
+        return total
 
     @cython.cdivision(True)
     cdef double worth(self, int term) noexcept nogil:
@@ -165,12 +165,12 @@ cdef class SteppedLoop(OnlineLoop):
             return total.gpu_alloc / 1000.0
         if term == FRAGMENTATION:
             return -(total.frag[0] + total.frag[1] + total.frag[3] + total.frag[4] + total.frag[5] + total.frag[6]) / (
-                1000.0 * self.kept)
+                1000.0 * self.typical_count)
         return -(total.cpu_mw + total.gpu_mw) / 1e6
 
     @cython.cdivision(True)
-    cdef void look(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil:
-        """What is seen: shares of capacity by node, the pod's request, and the nodes that can host it."""
+    cdef void observe(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil:
+        """The observation: shares of capacity by node, the pod's request, and the nodes that can host it."""
         cdef const Pod* pod = &self.work.classes[self.a_class[self.a_next]]
         cdef int n, g, whole, largest
         for n in range(self.nodes.count):
@@ -209,8 +209,8 @@ def stepped(list episodes, const int64_t[::1] node__e, float[:, :, ::1] nodes__e
         if not -1 <= node__e[e] < episode.nodes.count:
             raise IndexError(f"node {node__e[e]} of {episode.nodes.count}")
         episode.act(<int> node__e[e], &reward__e[e])
-        over__e[e] = episode.halt() == 0
+        over__e[e] = episode.next_decision() == 0
         if over__e[e]:
             episode.restart()
-            episode.halt()
-        episode.look(nodes__enf[e], pod__ef[e], fits__en[e])
+            episode.next_decision()
+        episode.observe(nodes__enf[e], pod__ef[e], fits__en[e])

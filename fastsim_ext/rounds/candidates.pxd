@@ -1,4 +1,4 @@
-# Who runs in a round, and on what.
+# Selection of the jobs that run in a round, and of their GPU models.
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from fastsim_ext.random cimport Mersenne
@@ -9,7 +9,7 @@ cdef struct Candidate:
     double priority, deficit, share
     int64_t order        # of equal ones the smallest comes first
     int32_t row, mate    # mate = -1: a job by itself
-    int32_t couple       # its row, if the pair has one
+    int32_t pair       # its row, if the pair has one
     int32_t model
     int32_t stream       # > 0: stands for all further pairs of this class
 
@@ -38,7 +38,7 @@ cdef class CandidateHeap:
 cdef class CandidateSelection:
     cdef JobTable table
     cdef Leases leases
-    cdef CandidateHeap ranking
+    cdef CandidateHeap heap
     cdef Mersenne shuffler
     cdef const double[:, ::1] alone            # by kind and model, steps/s
     cdef const double[:, :, ::1] shared        # by kind, kind of the partner, model, steps/s
@@ -49,10 +49,10 @@ cdef class CandidateSelection:
     cdef int reserve(self) except -1 nogil
     cdef void line(self, int32_t first, int32_t count) noexcept nogil
     cdef void enter_singles(self, int32_t model, int64_t before) noexcept nogil
-    cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil
+    cdef void enter_pairs(self, int32_t model, int64_t before) noexcept nogil
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil
     cdef bint next_pair(self, Candidate* entry) noexcept nogil
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil
     cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil
-    cdef double priority(self, const ShareAccount* claim, int32_t model) noexcept nogil
+    cdef double priority(self, const ShareAccount* account, int32_t model) noexcept nogil
     cdef void take(self, const Candidate* entry) noexcept nogil

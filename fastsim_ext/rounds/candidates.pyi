@@ -1,4 +1,4 @@
-"""Who runs in a round, and on what: candidates in order of priority, deficit and share, as long as GPUs are left."""
+"""Selection of the jobs of a round: candidates by priority, deficit and share, as long as GPUs are left."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who runs in a round, and on what: candidates in order of priority, deficit and share, as long as GPUs are left.
+"""Selection of the jobs of a round: candidates by priority, deficit and share, as long as GPUs are left.
 
 Pairs without a share that never ran stand all at the same place of a line, so they are drawn one by one from a
 stream instead of being listed: those that were there at the last settlement, and those with a younger member.
@@ -25,7 +25,7 @@ cdef class CandidateSelection:
                  bint shuffled, bint strict, bint one_line, bint reserves):
         import numpy as np
         cdef int i
-        self.table, self.leases, self.ranking = table, leases, CandidateHeap()
+        self.table, self.leases, self.heap = table, leases, CandidateHeap()
         self.alone, self.shared = alone, shared
         self.fastest = np.array(fastest, np.int32)
         self.visit = np.array(fastest, np.int32)
@@ -39,7 +39,7 @@ cdef class CandidateSelection:
     cdef int reserve(self) except -1 nogil:
         """Make room for all that a line can hold."""
         cdef int64_t lines = self.leases.width if self.one_line else 1
-        return self.ranking.reserve(lines * (<int64_t> self.table.n + self.table.n_couples + 2))
+        return self.heap.reserve(lines * (<int64_t> self.table.n + self.table.n_pairs + 2))
 
     cdef void choose(self) noexcept nogil:
         """Take candidates until GPUs or candidates run out."""
@@ -51,7 +51,7 @@ cdef class CandidateSelection:
         if self.shuffled:
             mersenne_shuffle(&self.shuffler, &self.visit[0], w)
         for i in range(self.table.n):
-            self.table.gangs[i].taken = False
+            self.table.jobs[i].taken = False
         self.unplaced = self.table.n
         self.leases.begin()
         if self.one_line:
@@ -65,76 +65,76 @@ cdef class CandidateSelection:
         cdef int64_t span = (<int64_t> self.table.n + 1) * (self.table.n + 1)
         cdef int32_t i, model
         cdef Candidate* best
-        self.ranking.n = 0
+        self.heap.n = 0
         for i in range(count):
             model = self.visit[first + i]
             self.enter_singles(model, i * span)
             if self.pairs:
-                self.enter_couples(model, i * span)
-        self.ranking.arrange()
+                self.enter_pairs(model, i * span)
+        self.heap.arrange()
         if self.pairs and not self.strict:
             for i in range(count):
                 self.enter_stream(self.visit[first + i], i * span, SETTLED)
                 self.enter_stream(self.visit[first + i], i * span, FRESH)
-        while self.ranking.n_heap and self.unplaced and (count > 1 or self.free[self.visit[first]]):
-            i = self.ranking.best()
-            best = &self.ranking.items[i]
-            self.ranking.drop()
+        while self.heap.n_heap and self.unplaced and (count > 1 or self.free[self.visit[first]]):
+            i = self.heap.best()
+            best = &self.heap.items[i]
+            self.heap.drop()
             self.take(best)
             if best.stream != LISTED and self.next_pair(best):
-                self.ranking.put(i)
+                self.heap.put(i)
 
     cdef void enter_singles(self, int32_t model, int64_t before) noexcept nogil:
         cdef int32_t n = self.table.n
         cdef int32_t row
         cdef int32_t space = self.free[model]
-        cdef const Job* gang
-        cdef const ShareAccount* claim
+        cdef const Job* job
+        cdef const ShareAccount* account
         cdef Candidate* entry
         for row in range(n):
-            gang = &self.table.gangs[row]
-            if gang.taken or gang.num_gpu > space or not self.alone[gang.kind, model] > 0:
+            job = &self.table.jobs[row]
+            if job.taken or job.num_gpu > space or not self.alone[job.kind, model] > 0:
                 continue
-            claim = &self.table.claims[row * self.table.width + model]
-            entry = &self.ranking.items[self.ranking.n]
-            entry.priority = self.priority(claim, model)
+            account = &self.table.accounts[row * self.table.width + model]
+            entry = &self.heap.items[self.heap.n]
+            entry.priority = self.priority(account, model)
             if self.strict and entry.priority <= 0:
                 continue
-            entry.deficit, entry.share = claim.deficit, claim.share
+            entry.deficit, entry.share = account.deficit, account.share
             entry.order = before + row * (<int64_t> n + 1)
-            entry.row, entry.mate, entry.couple, entry.model, entry.stream = row, -1, -1, model, LISTED
-            self.ranking.n += 1
+            entry.row, entry.mate, entry.pair, entry.model, entry.stream = row, -1, -1, model, LISTED
+            self.heap.n += 1
 
-    cdef void enter_couples(self, int32_t model, int64_t before) noexcept nogil:
+    cdef void enter_pairs(self, int32_t model, int64_t before) noexcept nogil:
         cdef int32_t i
-        cdef const Pair* couple
-        cdef const ShareAccount* claim
+        cdef const Pair* pair
+        cdef const ShareAccount* account
         cdef Candidate* entry
-        for i in range(self.table.n_couples):
-            couple = &self.table.couples[i]
-            claim = &self.table.shared[i * self.table.width + model]
-            if not self.can_share(couple.row, couple.mate, model, claim.ran != NEVER):
+        for i in range(self.table.n_pairs):
+            pair = &self.table.pairs[i]
+            account = &self.table.shared[i * self.table.width + model]
+            if not self.can_share(pair.row, pair.mate, model, account.ran != NEVER):
                 continue
-            entry = &self.ranking.items[self.ranking.n]
-            entry.priority = self.priority(claim, model)
+            entry = &self.heap.items[self.heap.n]
+            entry.priority = self.priority(account, model)
             if self.strict and entry.priority <= 0:
                 continue
-            entry.deficit, entry.share = claim.deficit, claim.share
-            entry.order = before + couple.mate * (<int64_t> self.table.n + 1) + couple.row + 1
-            entry.row, entry.mate, entry.couple = couple.row, couple.mate, i
+            entry.deficit, entry.share = account.deficit, account.share
+            entry.order = before + pair.mate * (<int64_t> self.table.n + 1) + pair.row + 1
+            entry.row, entry.mate, entry.pair = pair.row, pair.mate, i
             entry.model, entry.stream = model, LISTED
-            self.ranking.n += 1
+            self.heap.n += 1
 
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil:
         """The first pair of a stream stands for all of it."""
-        cdef Candidate* entry = &self.ranking.items[self.ranking.n]
+        cdef Candidate* entry = &self.heap.items[self.heap.n]
         entry.priority, entry.share = 0.0, 0.0
         entry.deficit = self.table.half if stream == SETTLED else 0.0
-        entry.order, entry.row, entry.mate, entry.couple = before, -1, 1, -1
+        entry.order, entry.row, entry.mate, entry.pair = before, -1, 1, -1
         entry.model, entry.stream = model, stream
         if self.next_pair(entry):
-            self.ranking.put(self.ranking.n)
-            self.ranking.n += 1
+            self.heap.put(self.heap.n)
+            self.heap.n += 1
 
     cdef bint next_pair(self, Candidate* entry) noexcept nogil:
         """Move a stream on to its next pair that can run."""
@@ -142,13 +142,13 @@ cdef class CandidateSelection:
         cdef int32_t row = entry.row + 1
         cdef int32_t mate = entry.mate
         cdef int64_t span = (<int64_t> n + 1) * (n + 1)
-        cdef const Job* gang
+        cdef const Job* job
         while mate < n:
-            gang = &self.table.gangs[mate]
-            if not gang.taken and gang.num_gpu <= self.free[entry.model]:
+            job = &self.table.jobs[mate]
+            if not job.taken and job.num_gpu <= self.free[entry.model]:
                 while row < mate:
-                    if ((self.table.gangs[row].settled and gang.settled) == (entry.stream == SETTLED)
-                            and self.can_share(row, mate, entry.model, False) and self.table.found(row, mate) < 0):
+                    if ((self.table.jobs[row].settled and job.settled) == (entry.stream == SETTLED)
+                            and self.can_share(row, mate, entry.model, False) and self.table.find(row, mate) < 0):
                         entry.order = entry.order // span * span + mate * (<int64_t> n + 1) + row + 1
                         entry.row, entry.mate = row, mate
                         return True
@@ -159,50 +159,50 @@ cdef class CandidateSelection:
 
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
         """Whether both jobs fit and are believed to get on with each other; who ``ran`` together, is known."""
-        cdef const Job* a = &self.table.gangs[row]
-        cdef const Job* b = &self.table.gangs[mate]
+        cdef const Job* a = &self.table.jobs[row]
+        cdef const Job* b = &self.table.jobs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
         if ran:
             return self.mix(a.kind, b.kind, model)
         # What is believed is a part of the rate alone, so nothing is believed of who cannot run alone.
-        return (self.mix(a.guise, b.guise, model)
-                and (a.guise == a.kind or self.alone[a.kind, model] > 0)
-                and (b.guise == b.kind or self.alone[b.kind, model] > 0))
+        return (self.mix(a.believed_kind, b.believed_kind, model)
+                and (a.believed_kind == a.kind or self.alone[a.kind, model] > 0)
+                and (b.believed_kind == b.kind or self.alone[b.kind, model] > 0))
 
     cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil:
         """Whether jobs of these kinds both make progress while they share GPUs."""
         return self.shared[kind, other, model] > 0 and self.shared[other, kind, model] > 0
 
-    cdef double priority(self, const ShareAccount* claim, int32_t model) noexcept nogil:
+    cdef double priority(self, const ShareAccount* account, int32_t model) noexcept nogil:
         """The share over the part of the time it got so far."""
         cdef double part
-        if claim.share == 0:
+        if account.share == 0:
             return 0.0
-        part = claim.received / self.table.type_time[model] if self.table.type_time[model] != 0 else 0.0
-        return claim.share / part if part > 0 else claim.share * LARGE
+        part = account.received / self.table.type_time[model] if self.table.type_time[model] != 0 else 0.0
+        return account.share / part if part > 0 else account.share * LARGE
 
     cdef void take(self, const Candidate* entry) noexcept nogil:
         """Reserve the GPUs of a candidate that still fits; unless it must wait for an allocation, it will run."""
-        cdef Job* gang = &self.table.gangs[entry.row]
-        cdef Job* mate = NULL if entry.mate < 0 else &self.table.gangs[entry.mate]
+        cdef Job* job = &self.table.jobs[entry.row]
+        cdef Job* mate = NULL if entry.mate < 0 else &self.table.jobs[entry.mate]
         cdef Task* task
-        if gang.taken or (mate != NULL and mate.taken) or gang.num_gpu > self.free[entry.model]:
+        if job.taken or (mate != NULL and mate.taken) or job.num_gpu > self.free[entry.model]:
             return
-        self.free[entry.model] -= gang.num_gpu
-        gang.taken = True
+        self.free[entry.model] -= job.num_gpu
+        job.taken = True
         self.unplaced -= 1
         if mate != NULL:
             mate.taken = True
             self.unplaced -= 1
-        if self.reserves and not (gang.known and (mate == NULL or mate.known)):
+        if self.reserves and not (job.known and (mate == NULL or mate.known)):
             return
         task = &self.leases.tasks[self.leases.n]
         self.leases.n += 1
-        task.id, task.row, task.num_gpu, task.model = gang.id, entry.row, gang.num_gpu, entry.model
+        task.id, task.row, task.num_gpu, task.model = job.id, entry.row, job.num_gpu, entry.model
         task.mate, task.mate_id = entry.mate, -1 if mate == NULL else mate.id
         task.priority, task.deficit = entry.priority, entry.deficit
-        task.before = gang.task
+        task.before = job.task
         if task.before >= 0:
             if self.leases.last[task.before].id != task.id or self.leases.last[task.before].mate_id != task.mate_id:
                 task.before = -1
@@ -273,7 +273,7 @@ cdef class CandidateHeap:
         self.heap[i] = moving
 
     cdef int32_t best(self) noexcept nogil:
-        """Where the best entry stands."""
+        """Index of the best entry."""
         return self.heap[0].item
 
     cdef void put(self, int32_t item) noexcept nogil:

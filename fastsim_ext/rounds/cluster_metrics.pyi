@@ -1,4 +1,4 @@
-"""What rounds look like to the metrics: allocation, fragmentation and power of the cluster."""
+"""Metrics of the cluster in rounds: allocation, fragmentation and power."""
 
 from typing import Any
 

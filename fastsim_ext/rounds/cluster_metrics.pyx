@@ -1,4 +1,4 @@
-"""What rounds look like to the metrics: allocation, fragmentation and power of the cluster.
+"""Metrics of the cluster in rounds: allocation, fragmentation and power.
 
 A job in rounds holds whole GPUs, so all that counts of a node is its shape and how many of its GPUs are in use; what
 that means for each quantity is looked up in a table. Sums are integers and stay exact.
@@ -40,8 +40,8 @@ cdef enum:               # places in fastsim.engine.tables.TOTALS
     GPU_MW = 17
 
 
-cdef int gauge_compare(const void* first, const void* second) noexcept nogil:
-    """Changes by time, those who go before those who come, then as they were told."""
+cdef int compare_changes(const void* first, const void* second) noexcept nogil:
+    """Order changes by time, departures before arrivals, then as they were recorded."""
     cdef const Change* a = <const Change*> first
     cdef const Change* b = <const Change*> second
     if a.t != b.t:
@@ -76,30 +76,30 @@ cdef class ClusterMetrics:
     def __dealloc__(self):
         free(self.rows)
         free(self.changes)
-        free(self.given)
+        free(self.freed)
 
-    cdef void see(self, Leases leases) noexcept nogil:
+    cdef void count_gpus(self, Leases leases) noexcept nogil:
         """Bring the totals up to this round's tasks."""
         cdef int32_t i, node
         cdef int32_t n_old = self.n_touched
-        self.turn += 1
+        self.round_number += 1
         for i in range(n_old):
             self.fresh[self.touched[i]] = 0
         for i in range(leases.n_held):
             node = self.node_of_gpu[leases.gpu[i]]
-            if self.mark[node] != self.turn:
-                if self.mark[node] != self.turn - 1:
+            if self.mark[node] != self.round_number:
+                if self.mark[node] != self.round_number - 1:
                     self.fresh[node] = 0
                     self.touched[self.n_touched] = node
                     self.n_touched += 1
-                self.mark[node] = self.turn
+                self.mark[node] = self.round_number
             self.fresh[node] += 1
         i = 0
         while i < self.n_touched:
             node = self.touched[i]
             if self.fresh[node] != self.used[node]:
                 self.change(node, self.fresh[node])
-            if self.mark[node] == self.turn:
+            if self.mark[node] == self.round_number:
                 i += 1
             else:
                 self.n_touched -= 1
@@ -123,7 +123,7 @@ cdef class ClusterMetrics:
         if at == self.change_room:
             self.changes = <Change*> memory_grown(self.changes, 2 * at + 64, sizeof(Change))
             self.change_room = 2 * at + 64
-        self.changes[at] = Change(t, job, at, 0, 0, self.n_given, ARRIVAL, num_gpu, False)
+        self.changes[at] = Change(t, job, at, 0, 0, self.n_freed, ARRIVAL, num_gpu, False)
         self.n_changes += 1
         return 0
 
@@ -135,28 +135,28 @@ cdef class ClusterMetrics:
         change = &self.changes[self.n_changes - 1]
         change.kind, change.finished = DEPARTURE, finished
         change.cpu_milli, change.memory_mib = cpu_milli, memory_mib
-        if self.n_given + num_gpu > self.given_room:
-            self.given_room = 2 * (self.given_room + num_gpu)
-            self.given = <int32_t*> memory_grown(self.given, self.given_room, sizeof(int32_t))
+        if self.n_freed + num_gpu > self.freed_room:
+            self.freed_room = 2 * (self.freed_room + num_gpu)
+            self.freed = <int32_t*> memory_grown(self.freed, self.freed_room, sizeof(int32_t))
         if num_gpu:
-            memcpy(&self.given[self.n_given], gpu, num_gpu * sizeof(int32_t))
-        self.n_given += num_gpu
+            memcpy(&self.freed[self.n_freed], gpu, num_gpu * sizeof(int32_t))
+        self.n_freed += num_gpu
         return 0
 
-    cdef int follow(self, double t) except -1 nogil:
-        """All that was told happens in its order, then time goes on to second ``t``."""
+    cdef int apply_changes(self, double t) except -1 nogil:
+        """Apply the recorded changes in order, then advance time to second ``t``."""
         cdef int64_t i
-        qsort(self.changes, self.n_changes, sizeof(Change), gauge_compare)
+        qsort(self.changes, self.n_changes, sizeof(Change), compare_changes)
         for i in range(self.n_changes):
-            self.apply(&self.changes[i])
+            self.apply_change(&self.changes[i])
             if self.recorded and not self.sample_s > 0:
-                self.keep_row()
-        self.n_changes = self.n_given = 0
+                self.append_row()
+        self.n_changes = self.n_freed = 0
         self.pass_time(t)
         self.now.kind, self.now.pod = SAMPLE, -1
         return 0
 
-    cdef void apply(self, const Change* change) noexcept nogil:
+    cdef void apply_change(self, const Change* change) noexcept nogil:
         """A job comes or goes."""
         cdef int64_t i
         cdef int32_t node
@@ -170,7 +170,7 @@ cdef class ClusterMetrics:
         if change.kind == ARRIVAL:
             self.arrived += 1
             self.arrived_gpu += 1000 * change.num_gpu
-            self.news = True
+            self.arrivals_seen = True
         else:
             self.finished += change.finished
             self.dropped += not change.finished
@@ -178,9 +178,9 @@ cdef class ClusterMetrics:
             self.now.totals[CPU_ALLOC] -= change.cpu_milli
             self.now.totals[MEM_ALLOC] -= change.memory_mib
             for i in range(change.at, change.at + change.num_gpu):
-                node = self.node_of_gpu[self.given[i]]
+                node = self.node_of_gpu[self.freed[i]]
                 self.change(node, self.used[node] - 1)
-        self.count()
+        self.update_counts()
 
     cdef void pass_time(self, double t) noexcept nogil:
         """Everything was as it is until ``t``, seconds; before the first arrival nothing counts."""
@@ -201,28 +201,28 @@ cdef class ClusterMetrics:
         self.area[6] += span * (self.now.totals[CPU_MW] + self.now.totals[GPU_MW])
         self.now.t = t
 
-    cdef void count(self) noexcept nogil:
-        """Bring the counts of jobs up to date; who has come, is not gone and does not run waits."""
+    cdef void update_counts(self) noexcept nogil:
+        """Update the counts of jobs; arrived jobs that neither ended nor run are pending."""
         self.now.counts[FINISHED], self.now.counts[UNPLACED] = self.finished, self.dropped
         self.now.counts[PENDING] = self.arrived - self.finished - self.dropped - self.now.counts[RUNNING]
         self.now.counts[ARRIVED_GPU] = self.arrived_gpu
 
-    cdef int note(self, int64_t turn, int64_t running) except -1 nogil:
-        """A round begins with so many jobs at work."""
+    cdef int begin_round(self, int64_t number, int64_t running) except -1 nogil:
+        """Begin a round with so many running jobs."""
         if isnan(self.began_s):
             return 0
-        self.now.seq, self.now.counts[RUNNING] = turn, running
-        self.count()
-        if self.news and self.arrived_gpu <= self.now.totals[GPU_CAP]:
+        self.now.seq, self.now.counts[RUNNING] = number, running
+        self.update_counts()
+        if self.arrivals_seen and self.arrived_gpu <= self.now.totals[GPU_CAP]:
             self.at_capacity = self.now
-        self.news = False
+        self.arrivals_seen = False
         if self.recorded and self.now.t >= self.next_s:
             if self.sample_s > 0:
                 self.next_s = self.now.t + self.sample_s
-            self.keep_row()
+            self.append_row()
         return 0
 
-    cdef int keep_row(self) except -1 nogil:
+    cdef int append_row(self) except -1 nogil:
         if self.n_rows == self.row_room:
             self.rows = <Row*> memory_grown(self.rows, 2 * self.row_room + 64, sizeof(Row))
             self.row_room = 2 * self.row_room + 64
@@ -238,10 +238,10 @@ cdef class ClusterMetrics:
 
     def close(self, double t):
         """The run is over at ``t`` seconds."""
-        self.follow(t)
+        self.apply_changes(t)
         self.now.kind = END
         if self.recorded and not isnan(self.began_s):
-            self.keep_row()
+            self.append_row()
 
     def state(self):
         """(the row of now, the last one with arrived demand within the capacity, quantities over time)."""

@@ -6,5 +6,5 @@ cdef struct Completion:
     double finish_s
     int32_t task
 
-cdef void completions_sorted(const Task* tasks, Completion* dues, Completion* spare, int32_t n,
+cdef void completions_sorted(const Task* tasks, Completion* completions, Completion* spare, int32_t n,
                              bint mixed) noexcept nogil

@@ -24,42 +24,42 @@ cdef inline bint earlier(const Task* tasks, const Completion* a, const Completio
     return x.mate_id < y.mate_id
 
 
-cdef void completions_sorted(const Task* tasks, Completion* dues, Completion* spare, int32_t n,
+cdef void completions_sorted(const Task* tasks, Completion* completions, Completion* spare, int32_t n,
                              bint mixed) noexcept nogil:
     """Fill ``dues``; unless tasks of all models are ``mixed``, those of one model stand together."""
     cdef int32_t low = 0
     cdef int32_t high, i
     for i in range(n):
-        dues[i].finish_s, dues[i].task = tasks[i].finish_s, i
+        completions[i].finish_s, completions[i].task = tasks[i].finish_s, i
     while low < n:
         high = n if mixed else low + 1
         while high < n and tasks[high].model == tasks[low].model:
             high += 1
-        dues_of_one(tasks, &dues[low], &spare[low], high - low)
+        completions_of_model(tasks, &completions[low], &spare[low], high - low)
         low = high
 
 
-cdef void dues_of_one(const Task* tasks, Completion* dues, Completion* spare, int32_t n) noexcept nogil:
+cdef void completions_of_model(const Task* tasks, Completion* completions, Completion* spare, int32_t n) noexcept nogil:
     """Sort them all: short runs by insertion, then merges of ever longer runs."""
-    cdef Completion* source = dues
+    cdef Completion* source = completions
     cdef Completion* target = spare
     cdef int32_t width = SHORT
     cdef int32_t low = 0
     while low < n:
-        dues_inserted(tasks, source, low, min(low + width, n))
+        completions_inserted(tasks, source, low, min(low + width, n))
         low += width
     while width < n:
         low = 0
         while low < n:
-            dues_merged(tasks, source, target, low, min(low + width, n), min(low + 2 * width, n))
+            completions_merged(tasks, source, target, low, min(low + width, n), min(low + 2 * width, n))
             low += 2 * width
         source, target = target, source
         width *= 2
-    if source != dues:
-        memcpy(dues, source, n * sizeof(Completion))
+    if source != completions:
+        memcpy(completions, source, n * sizeof(Completion))
 
 
-cdef inline void dues_inserted(const Task* tasks, Completion* items, int32_t low, int32_t high) noexcept nogil:
+cdef inline void completions_inserted(const Task* tasks, Completion* items, int32_t low, int32_t high) noexcept nogil:
     cdef int32_t i, j
     cdef Completion moving
     for i in range(low + 1, high):
@@ -70,9 +70,9 @@ cdef inline void dues_inserted(const Task* tasks, Completion* items, int32_t low
         items[j] = moving
 
 
-cdef inline void dues_merged(const Task* tasks, const Completion* source, Completion* target, int32_t low,
-                             int32_t middle,
-                             int32_t high) noexcept nogil:
+cdef inline void completions_merged(const Task* tasks, const Completion* source, Completion* target, int32_t low,
+                                    int32_t middle,
+                                    int32_t high) noexcept nogil:
     cdef int32_t i = low
     cdef int32_t j = middle
     cdef int32_t k

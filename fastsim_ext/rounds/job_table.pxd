@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum:  # Ran
-    NEVER, UNTOLD, TOLD
+    NEVER, UNREPORTED, REPORTED
 
 cdef struct ShareAccount:       # one candidate on one GPU model
     double received      # seconds since the last allocation, and half a round
@@ -19,7 +19,7 @@ cdef struct Job:        # a job that runs on num_gpu GPUs at once
     int64_t rounds       # it ran in
     int32_t kind, num_gpu, failures, tenant
     int32_t restarts, preemptions      # stays begun after the first one; stays that a time without GPUs followed
-    int32_t guise        # kind that it is believed to be when it shares GPUs
+    int32_t believed_kind        # kind that it is believed to be when it shares GPUs
     int32_t place        # where it goes when others have left
     int32_t task         # what it does in this round, or did in the last one; -1 = nothing
     uint8_t known, settled             # the allocation has a row for it; it was there when shares were settled
@@ -27,33 +27,33 @@ cdef struct Job:        # a job that runs on num_gpu GPUs at once
 
 cdef struct Pair:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate
-    int32_t gang_size
+    int32_t num_gpu
 
-cdef void job_begin(Job* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
+cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                     double total, double weight, double deadline_s) noexcept nogil
-cdef void gang_stays(Job* gang, double now_s, bint kept) noexcept nogil
-cdef void gang_waits(Job* gang, double now_s) noexcept nogil
+cdef void job_stays(Job* job, double now_s, bint kept) noexcept nogil
+cdef void job_waits(Job* job, double now_s) noexcept nogil
 
 
 @cython.final
 cdef class JobTable:
-    cdef Job* gangs
-    cdef ShareAccount* claims             # width for each gang
-    cdef Pair* couples           # in order of (mate, row)
+    cdef Job* jobs
+    cdef ShareAccount* accounts             # width for each gang
+    cdef Pair* pairs           # in order of (mate, row)
     cdef ShareAccount* shared             # width for each couple
-    cdef readonly int32_t n, n_couples
-    cdef int32_t width, room, couple_room
+    cdef readonly int32_t n, n_pairs
+    cdef int32_t width, room, pair_room
     cdef double half               # half a round, seconds
     cdef readonly int64_t added
     cdef double* type_time         # by model
     cdef int enter(self, const Job* new) except -1 nogil
-    cdef int32_t couple(self, int32_t row, int32_t mate) except -1 nogil
-    cdef int32_t found(self, int32_t row, int32_t mate) noexcept nogil
-    cdef void settle(self, double elapsed, bint pairs) noexcept nogil
-    cdef int64_t possible_couples(self) noexcept nogil
-    cdef void forget(self) noexcept nogil
-    cdef bint remembers(self, int64_t couple) noexcept nogil
-    cdef void move_couple(self, int64_t source, int64_t target) noexcept nogil
+    cdef int32_t pair(self, int32_t row, int32_t mate) except -1 nogil
+    cdef int32_t find(self, int32_t row, int32_t mate) noexcept nogil
+    cdef void settle(self, double elapsed, bint with_pairs) noexcept nogil
+    cdef int64_t possible_pairs(self) noexcept nogil
+    cdef void forget_shares(self) noexcept nogil
+    cdef bint drop_shares(self, int64_t pair) noexcept nogil
+    cdef void move_pair(self, int64_t source, int64_t target) noexcept nogil
     cdef void compact(self) noexcept nogil
     cdef int32_t row_of(self, int64_t id) noexcept nogil
     cpdef int verify(self) except -1

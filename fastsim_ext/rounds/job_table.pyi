@@ -4,12 +4,12 @@ class JobTable:
     """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     n: int
-    n_couples: int
+    n_pairs: int
     added: int
     def __init__(self, width: int, half: float) -> None: ...
     def rows(self) -> bytes:
         """The active jobs as the bytes of their records."""
     def observed(self) -> list[tuple[int, int, int]]:
-        """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
+        """(job, job, model) for each pair that first ran on a model since the last call."""
     def verify(self) -> int:
         """Jobs rise by id, couples by their members."""

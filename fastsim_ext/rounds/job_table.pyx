@@ -13,32 +13,32 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 
 
-cdef void job_begin(Job* gang, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
+cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                     double total, double weight, double deadline_s) noexcept nogil:
     """A job that has done nothing yet, and is believed to be what it is."""
-    gang.id, gang.kind, gang.guise, gang.num_gpu, gang.tenant = id, kind, kind, num_gpu, tenant
-    gang.submit_s, gang.total, gang.weight, gang.deadline_s = submit_s, total, weight, deadline_s
-    gang.run, gang.cost, gang.first_s, gang.finish_s = 0.0, 0.0, NAN, NAN
-    gang.rounds, gang.failures, gang.place, gang.task = 0, 0, 0, -1
-    gang.gpu_s, gang.paused_s, gang.left_s, gang.restarts, gang.preemptions = 0.0, 0.0, 0.0, 0, 0
-    gang.known = gang.settled = gang.taken = gang.holds = gang.ended = False
+    job.id, job.kind, job.believed_kind, job.num_gpu, job.tenant = id, kind, kind, num_gpu, tenant
+    job.submit_s, job.total, job.weight, job.deadline_s = submit_s, total, weight, deadline_s
+    job.run, job.cost, job.first_s, job.finish_s = 0.0, 0.0, NAN, NAN
+    job.rounds, job.failures, job.place, job.task = 0, 0, 0, -1
+    job.gpu_s, job.paused_s, job.left_s, job.restarts, job.preemptions = 0.0, 0.0, 0.0, 0, 0
+    job.known = job.settled = job.taken = job.holds = job.ended = False
 
 
-cdef void gang_stays(Job* gang, double now_s, bint kept) noexcept nogil:
+cdef void job_stays(Job* job, double now_s, bint kept) noexcept nogil:
     """It has GPUs in the round that begins now; ``kept``: those of the last round, with the same mate."""
-    if not gang.holds and not isnan(gang.first_s):
-        gang.paused_s += now_s - gang.left_s
-        gang.preemptions -= gang.left_s == now_s  # other GPUs at once
-        gang.restarts += 1
-    elif gang.holds and not kept:
-        gang.restarts += 1
-    gang.holds = True
+    if not job.holds and not isnan(job.first_s):
+        job.paused_s += now_s - job.left_s
+        job.preemptions -= job.left_s == now_s  # other GPUs at once
+        job.restarts += 1
+    elif job.holds and not kept:
+        job.restarts += 1
+    job.holds = True
 
 
-cdef void gang_waits(Job* gang, double now_s) noexcept nogil:
+cdef void job_waits(Job* job, double now_s) noexcept nogil:
     """It had GPUs and has none in the round that begins now."""
-    gang.holds, gang.left_s = False, now_s
-    gang.preemptions += 1
+    job.holds, job.left_s = False, now_s
+    job.preemptions += 1
 
 
 @cython.final
@@ -52,9 +52,9 @@ cdef class JobTable:
             raise MemoryError()
 
     def __dealloc__(self):
-        free(self.gangs)
-        free(self.claims)
-        free(self.couples)
+        free(self.jobs)
+        free(self.accounts)
+        free(self.pairs)
         free(self.shared)
         free(self.type_time)
 
@@ -62,75 +62,75 @@ cdef class JobTable:
         """Append a job; its id is above all others."""
         cdef int g
         if self.n == self.room:
-            self.gangs = <Job*> memory_grown(self.gangs, 2 * self.room + 64, sizeof(Job))
-            self.claims = <ShareAccount*> memory_grown(self.claims, (2 * self.room + 64) * <int64_t> self.width,
-                                                       sizeof(ShareAccount))
+            self.jobs = <Job*> memory_grown(self.jobs, 2 * self.room + 64, sizeof(Job))
+            self.accounts = <ShareAccount*> memory_grown(self.accounts, (2 * self.room + 64) * <int64_t> self.width,
+                                                         sizeof(ShareAccount))
             self.room = 2 * self.room + 64
-        self.gangs[self.n] = new[0]
+        self.jobs[self.n] = new[0]
         for g in range(self.width):
-            self.claims[self.n * self.width + g] = ShareAccount(self.half, 0.0, 0.0, NEVER)
+            self.accounts[self.n * self.width + g] = ShareAccount(self.half, 0.0, 0.0, NEVER)
         self.n += 1
         self.added += 1
         return 0
 
-    cdef int32_t found(self, int32_t row, int32_t mate) noexcept nogil:
-        """Where the couple stands, or should be put: -1 - place."""
+    cdef int32_t find(self, int32_t row, int32_t mate) noexcept nogil:
+        """Index of the pair, or -1 - the index at which to insert it."""
         cdef int32_t low = 0
-        cdef int32_t high = self.n_couples
+        cdef int32_t high = self.n_pairs
         cdef int32_t middle
         cdef const Pair* c
         while low < high:
             middle = (low + high) // 2
-            c = &self.couples[middle]
+            c = &self.pairs[middle]
             if c.mate < mate or (c.mate == mate and c.row < row):
                 low = middle + 1
             else:
                 high = middle
-        if low < self.n_couples and self.couples[low].mate == mate and self.couples[low].row == row:
+        if low < self.n_pairs and self.pairs[low].mate == mate and self.pairs[low].row == row:
             return low
         return -1 - low
 
-    cdef int32_t couple(self, int32_t row, int32_t mate) except -1 nogil:
-        """The couple of these rows, with all that it would remember had it been there from the start."""
-        cdef int32_t at = self.found(row, mate)
+    cdef int32_t pair(self, int32_t row, int32_t mate) except -1 nogil:
+        """Index of the pair of these rows; a new pair gets the accounts it would have had from the start."""
+        cdef int32_t at = self.find(row, mate)
         cdef int32_t w = self.width
         cdef int32_t g
         cdef double past
         if at >= 0:
             return at
         at = -1 - at
-        if self.n_couples == self.couple_room:
-            self.couples = <Pair*> memory_grown(self.couples, 2 * self.couple_room + 64, sizeof(Pair))
-            self.shared = <ShareAccount*> memory_grown(self.shared, (2 * self.couple_room + 64) * <int64_t> w,
+        if self.n_pairs == self.pair_room:
+            self.pairs = <Pair*> memory_grown(self.pairs, 2 * self.pair_room + 64, sizeof(Pair))
+            self.shared = <ShareAccount*> memory_grown(self.shared, (2 * self.pair_room + 64) * <int64_t> w,
                                                        sizeof(ShareAccount))
-            self.couple_room = 2 * self.couple_room + 64
-        memmove(&self.couples[at + 1], &self.couples[at], (self.n_couples - at) * sizeof(Pair))
-        memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_couples - at) * w * sizeof(ShareAccount))
-        self.couples[at] = Pair(row, mate, self.gangs[row].num_gpu)
+            self.pair_room = 2 * self.pair_room + 64
+        memmove(&self.pairs[at + 1], &self.pairs[at], (self.n_pairs - at) * sizeof(Pair))
+        memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_pairs - at) * w * sizeof(ShareAccount))
+        self.pairs[at] = Pair(row, mate, self.jobs[row].num_gpu)
         # A pair begins with nothing received; the first settlement counts that as half a round owed.
-        past = self.half if self.gangs[row].settled and self.gangs[mate].settled else 0.0
+        past = self.half if self.jobs[row].settled and self.jobs[mate].settled else 0.0
         for g in range(w):
             self.shared[at * w + g] = ShareAccount(past, past, 0.0, NEVER)
-        self.n_couples += 1
+        self.n_pairs += 1
         return at
 
-    cdef void settle(self, double elapsed, bint pairs) noexcept nogil:
+    cdef void settle(self, double elapsed, bint with_pairs) noexcept nogil:
         """Turn what was promised and not received into deficits; everything starts again from half a round."""
         cdef int64_t i
         cdef int64_t singles = <int64_t> self.n * self.width
         cdef int64_t candidates = self.n
         for i in range(singles):
-            owed(&self.claims[i], elapsed, self.half)
-        for i in range(<int64_t> self.n_couples * self.width):
-            owed(&self.shared[i], elapsed, self.half)
+            settle_account(&self.accounts[i], elapsed, self.half)
+        for i in range(<int64_t> self.n_pairs * self.width):
+            settle_account(&self.shared[i], elapsed, self.half)
         for i in range(self.n):
-            self.gangs[i].settled = True
-        if pairs:
-            candidates += self.possible_couples()
+            self.jobs[i].settled = True
+        if with_pairs:
+            candidates += self.possible_pairs()
         for i in range(self.width):
             self.type_time[i] = self.half * candidates
 
-    cdef int64_t possible_couples(self) noexcept nogil:
+    cdef int64_t possible_pairs(self) noexcept nogil:
         """Pairs of jobs with as many GPUs."""
         cdef int64_t total = 0
         cdef int64_t alike
@@ -140,7 +140,7 @@ cdef class JobTable:
             size = 0
             alike = 0
             for i in range(self.n):
-                j = self.gangs[i].num_gpu
+                j = self.jobs[i].num_gpu
                 if j > last and (size == 0 or j < size):
                     size, alike = j, 0
                 alike += j == size
@@ -149,24 +149,24 @@ cdef class JobTable:
             total += alike * (alike - 1) // 2
             last = size
 
-    cdef void forget(self) noexcept nogil:
-        """Drop the shares of the last allocation, and couples that have nothing else to remember."""
+    cdef void forget_shares(self) noexcept nogil:
+        """Drop the shares of the last allocation, and pairs without any history."""
         cdef int64_t i
         cdef int32_t kept = 0
         cdef int32_t w = self.width
         for i in range(<int64_t> self.n * w):
-            self.claims[i].share = 0
+            self.accounts[i].share = 0
         for i in range(self.n):
-            self.gangs[i].known = False
-        for i in range(self.n_couples):
-            if self.remembers(i):
-                self.move_couple(i, kept)
+            self.jobs[i].known = False
+        for i in range(self.n_pairs):
+            if self.drop_shares(i):
+                self.move_pair(i, kept)
                 kept += 1
-        self.n_couples = kept
+        self.n_pairs = kept
 
-    cdef bint remembers(self, int64_t couple) noexcept nogil:
-        """Forget its shares; whether it differs from a pair that never ran."""
-        cdef ShareAccount* c = &self.shared[couple * self.width]
+    cdef bint drop_shares(self, int64_t pair) noexcept nogil:
+        """Clear the shares of a pair; whether it differs from a pair that never ran."""
+        cdef ShareAccount* c = &self.shared[pair * self.width]
         cdef bint differs = False
         cdef int g
         for g in range(self.width):
@@ -174,10 +174,10 @@ cdef class JobTable:
             differs |= c[g].received != self.half or c[g].deficit != self.half or c[g].ran != NEVER
         return differs
 
-    cdef void move_couple(self, int64_t source, int64_t target) noexcept nogil:
+    cdef void move_pair(self, int64_t source, int64_t target) noexcept nogil:
         cdef int32_t w = self.width
         if source != target:
-            self.couples[target] = self.couples[source]
+            self.pairs[target] = self.pairs[source]
             memmove(&self.shared[target * w], &self.shared[source * w], w * sizeof(ShareAccount))
 
     cdef void compact(self) noexcept nogil:
@@ -187,23 +187,23 @@ cdef class JobTable:
         cdef int32_t w = self.width
         cdef Pair* c
         for i in range(self.n):
-            self.gangs[i].place = kept
-            kept += not self.gangs[i].ended
+            self.jobs[i].place = kept
+            kept += not self.jobs[i].ended
         kept = 0
-        for i in range(self.n_couples):
-            c = &self.couples[i]
-            if not self.gangs[c.row].ended and not self.gangs[c.mate].ended:
-                c.row, c.mate = self.gangs[c.row].place, self.gangs[c.mate].place
-                self.move_couple(i, kept)
+        for i in range(self.n_pairs):
+            c = &self.pairs[i]
+            if not self.jobs[c.row].ended and not self.jobs[c.mate].ended:
+                c.row, c.mate = self.jobs[c.row].place, self.jobs[c.mate].place
+                self.move_pair(i, kept)
                 kept += 1
-        self.n_couples = kept
+        self.n_pairs = kept
         kept = 0
         for i in range(self.n):
-            if self.gangs[i].ended:
+            if self.jobs[i].ended:
                 continue
             if kept != i:
-                self.gangs[kept] = self.gangs[i]
-                memmove(&self.claims[kept * w], &self.claims[i * w], w * sizeof(ShareAccount))
+                self.jobs[kept] = self.jobs[i]
+                memmove(&self.accounts[kept * w], &self.accounts[i * w], w * sizeof(ShareAccount))
             kept += 1
         self.n = kept
 
@@ -214,42 +214,42 @@ cdef class JobTable:
         cdef int32_t middle
         while low < high:
             middle = (low + high) // 2
-            if self.gangs[middle].id < id:
+            if self.jobs[middle].id < id:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < self.n and self.gangs[low].id == id else -1
+        return low if low < self.n and self.jobs[low].id == id else -1
 
     def rows(self):
         """The active jobs as the bytes of their records."""
-        return PyBytes_FromStringAndSize(<char*> self.gangs, self.n * sizeof(Job))
+        return PyBytes_FromStringAndSize(<char*> self.jobs, self.n * sizeof(Job))
 
     def observed(self):
-        """(job, job, model) for each pair that ran on a model for the first time and has not been told of yet."""
+        """(job, job, model) for each pair that first ran on a model since the last call."""
         cdef int64_t i
         cdef int64_t w = self.width
         cdef const Pair* c
-        found = []
-        for i in range(self.n_couples * w):
-            if self.shared[i].ran == UNTOLD:
-                self.shared[i].ran = TOLD
-                c = &self.couples[i // w]
-                found.append((self.gangs[c.row].id, self.gangs[c.mate].id, i % w))
-        return found
+        pairs = []
+        for i in range(self.n_pairs * w):
+            if self.shared[i].ran == UNREPORTED:
+                self.shared[i].ran = REPORTED
+                c = &self.pairs[i // w]
+                pairs.append((self.jobs[c.row].id, self.jobs[c.mate].id, i % w))
+        return pairs
 
     cpdef int verify(self) except -1:
         """Jobs rise by id, couples by their members."""
         cdef int32_t i
         for i in range(1, self.n):
-            assert self.gangs[i - 1].id < self.gangs[i].id, f"jobs out of order at row {i}"
-        for i in range(self.n_couples):
-            c = self.couples[i]
+            assert self.jobs[i - 1].id < self.jobs[i].id, f"jobs out of order at row {i}"
+        for i in range(self.n_pairs):
+            c = self.pairs[i]
             assert 0 <= c.row < c.mate < self.n, f"couple {i} of rows {c.row} and {c.mate}"
-            assert self.found(c.row, c.mate) == i, f"couple {i} stands in the wrong place"
-            assert self.gangs[c.row].num_gpu == self.gangs[c.mate].num_gpu == c.gang_size, f"couple {i}: sizes differ"
+            assert self.find(c.row, c.mate) == i, f"couple {i} stands in the wrong place"
+            assert self.jobs[c.row].num_gpu == self.jobs[c.mate].num_gpu == c.num_gpu, f"couple {i}: sizes differ"
         return 0
 
 
-cdef inline void owed(ShareAccount* claim, double elapsed, double half) noexcept nogil:
-    claim.deficit += claim.share * elapsed - (claim.received - half)
-    claim.received = half
+cdef inline void settle_account(ShareAccount* account, double elapsed, double half) noexcept nogil:
+    account.deficit += account.share * elapsed - (account.received - half)
+    account.received = half

@@ -1,11 +1,11 @@
-# Who holds which GPUs in a round, and who keeps them for the next one.
+# The GPUs of each task in a round, and whether it keeps those of the last round.
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef struct Task:        # one candidate in one round
     int64_t id, mate_id  # jobs; mate_id = -1: one by itself
     int32_t row, mate    # their rows when the round is planned, mate = -1: none
-    int32_t couple       # row of the pair, or -1
+    int32_t pair       # row of the pair, or -1
     int32_t model, num_gpu
     int32_t before       # the same candidate among the last round's tasks, or -1
     int32_t held         # where its GPUs begin in the list of GPUs held
@@ -33,7 +33,7 @@ cdef class Leases:
     cdef void begin(self) noexcept nogil
     cdef void place(self) noexcept nogil
     cdef void place_model(self, int32_t model) noexcept nogil
-    cdef bint keep(self, Task* task) noexcept nogil
+    cdef bint take_again(self, Task* task) noexcept nogil
     cdef int32_t take(self, Task* task, int32_t position) noexcept nogil
     cdef void count(self) noexcept nogil
     cpdef int verify(self) except -1

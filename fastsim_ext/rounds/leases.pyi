@@ -1,4 +1,4 @@
-"""Who holds which GPUs in a round, and who keeps them for the next one."""
+"""The GPUs of each task in a round, and whether it keeps those of the last round."""
 
 from collections.abc import Sequence
 
@@ -13,6 +13,6 @@ class Leases:
     opportunities: int
     def __init__(self, gpus_by_model: Sequence[int]) -> None: ...
     def busy(self) -> list[float]:
-        """Seconds that each GPU was at work."""
+        """Busy seconds of each GPU."""
     def verify(self) -> int:
         """Every GPU has one holder at most, of its own model."""

@@ -1,4 +1,4 @@
-"""Who holds which GPUs in a round, and who keeps them for the next one.
+"""The GPUs of each task in a round, and whether it keeps those of the last round.
 
 GPUs of a model have consecutive numbers. Largest gangs choose first; among equal ones, those that can keep the GPUs
 of the last round come before those that take the next free ones.
@@ -12,10 +12,10 @@ from fastsim_ext.memory cimport memory_grown
 
 
 cdef void* zeros(int64_t count, int64_t size) except NULL:
-    cdef void* made = calloc(max(count, 1), size)
-    if made == NULL:
+    cdef void* block = calloc(max(count, 1), size)
+    if block == NULL:
         raise MemoryError()
-    return made
+    return block
 
 
 @cython.final
@@ -82,14 +82,14 @@ cdef class Leases:
             for i in range(self.n):
                 task = &self.tasks[i]
                 if task.model == model and task.num_gpu == size:
-                    task.kept = self.keep(task)
+                    task.kept = self.take_again(task)
             for i in range(self.n):
                 task = &self.tasks[i]
                 if task.model == model and task.num_gpu == size and not task.kept:
                     position = self.take(task, position)
             below = size
 
-    cdef bint keep(self, Task* task) noexcept nogil:
+    cdef bint take_again(self, Task* task) noexcept nogil:
         """The GPUs of the last round, if they are of this model and all free."""
         cdef const int32_t* old
         cdef int32_t i
@@ -132,7 +132,7 @@ cdef class Leases:
             self.extensions += self.tasks[i].kept
 
     def busy(self):
-        """Seconds that each GPU was at work."""
+        """Busy seconds of each GPU."""
         return [self.busy_s[i] for i in range(self.gpus)]
 
     cpdef int verify(self) except -1:

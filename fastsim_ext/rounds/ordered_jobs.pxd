@@ -1,4 +1,4 @@
-# What a job of an ordered run asks for, holds and remembers, row by row beside the table of gangs.
+# Demand, allocation and service of jobs in ordered rounds, row by row beside the job table.
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
 from fastsim_ext.rounds.job_table cimport Job, JobTable
@@ -9,19 +9,19 @@ cdef enum:
 
 cdef struct OrderedJob:
     double[RESOURCES] need       # of the whole gang, for which it runs at its own speedup
-    double[RESOURCES] given      # in this round
+    double[RESOURCES] share      # in this round
     double step_s                # of one step at the fair share, on the best GPU model
     double own_speedup, speedup  # over the fair share: with what it needs; now
     double attained_s            # at work so far, not times GPUs
     double last_s                # end of the last round it ran in; its arrival before that
     int32_t priority             # 1: it has waited for too long
-    int32_t model, seat, seats   # GPU model; its first seat, or -1; how many it has
+    int32_t model, first_part, n_parts   # GPU model; its first seat, or -1; how many it has
     uint8_t plain                # it progresses as with its fair share in this round
 
 
 @cython.final
 cdef class OrderedJobTable:
-    cdef OrderedJob* stakes
+    cdef OrderedJob* entries
     cdef int32_t* order          # rows in the order of the last round, newcomers at the end
     cdef int32_t* spare
     cdef double* keys            # terms for each row
@@ -32,6 +32,6 @@ cdef class OrderedJobTable:
     cdef int reserve(self, int32_t n) except -1 nogil
     cdef int enter(self, const OrderedJob* new) except -1 nogil
     cdef void compact(self, JobTable table) noexcept nogil
-    cdef void arrange(self, JobTable table, const OrderContext* yard) noexcept nogil
-    cdef void measure(self, const Job* gang, const OrderedJob* stake, const OrderContext* yard,
+    cdef void arrange(self, JobTable table, const OrderContext* context) noexcept nogil
+    cdef void measure(self, const Job* job, const OrderedJob* entry, const OrderContext* context,
                       double* key) noexcept nogil

@@ -1,4 +1,4 @@
-"""What a job of an ordered run asks for, holds and remembers, and the order in which jobs are served."""
+"""Demand, allocation and service of jobs in ordered rounds, and the order in which they are served."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,6 @@ class OrderedJobTable:
 
     def __init__(self, terms: Sequence[tuple[int, float]], level_s: Any) -> None: ...
     def speedups(self) -> list[float]:
-        """What each row gains at present over its fair share."""
+        """Present speedup of each row over its fair share."""
     def ordered(self) -> list[int]:
         """Rows in the order of the last round."""

@@ -12,15 +12,15 @@ from fastsim_ext.rounds.round_log import RoundLog
 from fastsim_ext.rounds.server_allocation import ServerAllocation
 
 class OrderedLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.orders.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.orders.run``."""
 
     table: JobTable
     stakes: OrderedJobTable
     seats: ServerAllocation
-    portions: ResourceShares
+    shares: ResourceShares
     leases: Leases
-    ledger: RoundLog
-    gauge: ClusterMetrics | None
+    log: RoundLog
+    metrics: ClusterMetrics | None
     now_s: float
     end_s: float
     done_s: float
@@ -58,18 +58,18 @@ class OrderedLoop:
         last: int,
         recorded: bool,
         quirks: Sequence[bool],
-        gauge: ClusterMetrics | None = None,
+        metrics: ClusterMetrics | None = None,
     ) -> None: ...
     def feed(
         self, submit: Any, kind: Any, num_gpu: Any, total: Any, weight: Any, deadline: Any, tenant: Any, closed: bool
     ) -> None:
-        """Further jobs in order of arrival; ``closed`` says that there are no more."""
+        """Further jobs in order of arrival; ``closed``: these are the last ones."""
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
-    def asked(self) -> list[int]:
-        """Rows of the jobs that run in this round, in their order, if somebody outside says what they get."""
-    def tell(self, need__jr: Any, speedup__j: Any) -> None:
-        """What each of those jobs gets, and how fast it is with that."""
+    def chosen_rows(self) -> list[int]:
+        """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
+    def set_shares(self, need__jr: Any, speedup__j: Any) -> None:
+        """Set the resources and the speedup of each of these jobs."""
     def advance(self, budget: int) -> int:
         """Play on, at most ``budget`` rounds; returns why it stopped."""
     def drained(self) -> bytes:

@@ -1,4 +1,4 @@
-"""How much of a server a job gets beside its GPUs."""
+"""CPU, memory and storage of a server that a job gets beside its GPUs."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
 from fastsim_ext.rounds.server_allocation import ServerAllocation
 
 class ResourceShares:
-    """Fills ``seats``, one job after the other."""
+    """Fills ``allocation``, one job after the other."""
 
     reclaims: int
     demotions: int

@@ -1,4 +1,4 @@
-# What a run in rounds leaves behind until somebody takes it away.
+# Records of a run in rounds that have not been drained.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.rounds.job_table cimport Job
@@ -14,10 +14,10 @@ cdef struct TaskRecord:      # one candidate in one round
 @cython.final
 cdef class RoundLog:
     cdef Job* gone                    # jobs that have ended
-    cdef TaskRecord* moments
+    cdef TaskRecord* tasks
     cdef int32_t* gpu                  # held by the moments, each time they change
-    cdef int64_t n_gone, gone_room, n_moments, moment_room, n_gpu, gpu_room, gpu_drained
-    cdef int close(self, const Job* gang) except -1 nogil
+    cdef int64_t n_gone, gone_room, n_tasks, task_room, n_gpu, gpu_room, gpu_drained
+    cdef int close(self, const Job* job) except -1 nogil
     cdef int note(self, Leases leases, int32_t task, int64_t turn, double now_s) except -1 nogil
     cdef int64_t hold(self, const int32_t* gpu, int32_t count) except -2 nogil
-    cdef int64_t waiting(self) noexcept nogil
+    cdef int64_t undrained(self) noexcept nogil

@@ -1,4 +1,4 @@
-"""What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
+"""Records of a run in rounds that have not been drained: jobs that have ended, tasks of rounds."""
 
 class RoundLog:
     """Two growing lists of records."""

@@ -1,4 +1,4 @@
-"""What a run in rounds leaves behind until somebody takes it away: jobs that have ended, tasks of rounds."""
+"""Records of a run in rounds that have not been drained: jobs that have ended, tasks of rounds."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -15,15 +15,15 @@ cdef class RoundLog:
 
     def __dealloc__(self):
         free(self.gone)
-        free(self.moments)
+        free(self.tasks)
         free(self.gpu)
 
-    cdef int close(self, const Job* gang) except -1 nogil:
+    cdef int close(self, const Job* job) except -1 nogil:
         """Note a job that has ended."""
         if self.n_gone == self.gone_room:
             self.gone = <Job*> memory_grown(self.gone, 2 * self.gone_room + 64, sizeof(Job))
             self.gone_room = 2 * self.gone_room + 64
-        self.gone[self.n_gone] = gang[0]
+        self.gone[self.n_gone] = job[0]
         self.n_gone += 1
         return 0
 
@@ -31,13 +31,13 @@ cdef class RoundLog:
         """Note what a candidate does in a round, and its GPUs if it did not have them before."""
         cdef const Task* t = &leases.tasks[task]
         cdef int64_t held = -1 if t.kept else self.hold(&leases.gpu[t.held], t.num_gpu)
-        if self.n_moments == self.moment_room:
-            self.moments = <TaskRecord*> memory_grown(self.moments, 2 * self.moment_room + 64, sizeof(TaskRecord))
-            self.moment_room = 2 * self.moment_room + 64
-        self.moments[self.n_moments] = TaskRecord(
+        if self.n_tasks == self.task_room:
+            self.tasks = <TaskRecord*> memory_grown(self.tasks, 2 * self.task_room + 64, sizeof(TaskRecord))
+            self.task_room = 2 * self.task_room + 64
+        self.tasks[self.n_tasks] = TaskRecord(
             turn, t.id, t.mate_id, now_s, t.finish_s, t.priority, t.deficit, t.model, t.num_gpu, held
         )
-        self.n_moments += 1
+        self.n_tasks += 1
         return 0
 
     cdef int64_t hold(self, const int32_t* gpu, int32_t count) except -2 nogil:
@@ -50,15 +50,15 @@ cdef class RoundLog:
         self.n_gpu += count
         return self.gpu_drained + before
 
-    cdef int64_t waiting(self) noexcept nogil:
-        """Records that nobody has taken yet."""
-        return self.n_gone + self.n_moments
+    cdef int64_t undrained(self) noexcept nogil:
+        """Number of records that have not been drained."""
+        return self.n_gone + self.n_tasks
 
     def drained(self):
         """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""
         parts = (PyBytes_FromStringAndSize(<char*> self.gone, self.n_gone * sizeof(Job)),
-                 PyBytes_FromStringAndSize(<char*> self.moments, self.n_moments * sizeof(TaskRecord)),
+                 PyBytes_FromStringAndSize(<char*> self.tasks, self.n_tasks * sizeof(TaskRecord)),
                  PyBytes_FromStringAndSize(<char*> self.gpu, self.n_gpu * sizeof(int32_t)))
         self.gpu_drained += self.n_gpu
-        self.n_gone = self.n_moments = self.n_gpu = 0
+        self.n_gone = self.n_tasks = self.n_gpu = 0
         return parts

@@ -1,4 +1,4 @@
-"""Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs."""
+"""The servers of one round: what they have left, and the GPUs and shares of every running job."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who sits where in one round: what servers have left, and the GPUs and shares of every job that runs.
+"""The servers of one round: what they have left, and the GPUs and shares of every running job.
 
 Every round begins with empty servers. GPUs are numbered server by server, servers GPU model by GPU model; a job sits
 on servers of one model.
@@ -12,10 +12,10 @@ from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 
 
 cdef void* zeros(long long count, size_t size) except NULL:
-    cdef void* made = calloc(max(count, 1), size)
-    if made == NULL:
+    cdef void* block = calloc(max(count, 1), size)
+    if block == NULL:
         raise MemoryError()
-    return made
+    return block
 
 
 @cython.final
@@ -51,7 +51,7 @@ cdef class ServerAllocation:
 
     def __dealloc__(self):
         free(self.servers)
-        free(self.seats)
+        free(self.parts)
         free(self.listed)
         free(self.picks)
         free(self.base)
@@ -62,12 +62,12 @@ cdef class ServerAllocation:
         """Room for the seats of a round: one for every GPU, and one for every job without."""
         cdef int32_t most = self.gpus + jobs
         if most > self.room:
-            self.seats = <ServerPart*> memory_grown(self.seats, 2 * most, sizeof(ServerPart))
+            self.parts = <ServerPart*> memory_grown(self.parts, 2 * most, sizeof(ServerPart))
             self.room = 2 * most
         return 0
 
     cdef void clear(self) noexcept nogil:
-        """Everybody leaves."""
+        """Empty all servers."""
         cdef int32_t m, s, r
         cdef Server* server
         self.n = 0
@@ -75,7 +75,7 @@ cdef class ServerAllocation:
             self.n_free[m] = 0
             for s in range(self.base[m], self.base[m + 1]):
                 server = &self.servers[s]
-                server.seats, server.n_free = 0, server.num_gpu
+                server.n_parts, server.n_free = 0, server.num_gpu
                 server.free = <uint64_t> -1 >> (64 - server.num_gpu) if server.num_gpu else 0
                 self.n_free[m] += server.num_gpu
                 for r in range(RESOURCES):
@@ -83,18 +83,18 @@ cdef class ServerAllocation:
 
     # ------------------------------------------------------------------ proposals
 
-    cdef void retake(self, const int32_t* gpus, int32_t num_gpu) noexcept nogil:
+    cdef void take_again(self, const int32_t* gpus, int32_t num_gpu) noexcept nogil:
         """Pick these very GPUs, listed server by server."""
         cdef int32_t i, server
-        cdef ServerPart* seat = self.picks
+        cdef ServerPart* part = self.picks
         self.n_picks = 0
         for i in range(num_gpu):
             server = self.server_of[gpus[i]]
-            if self.n_picks == 0 or seat.server != server:
-                seat = &self.picks[self.n_picks]
+            if self.n_picks == 0 or part.server != server:
+                part = &self.picks[self.n_picks]
                 self.pick(server, 0, 0)
-            seat.gpus |= <uint64_t> 1 << (gpus[i] - self.servers[server].first)
-            seat.num_gpu += 1
+            part.gpus |= <uint64_t> 1 << (gpus[i] - self.servers[server].first)
+            part.num_gpu += 1
 
     cdef bint holds(self, int32_t num_gpu, const double* need) noexcept nogil:
         """Whether the servers that are picked have enough for a gang that needs so much in all."""
@@ -194,73 +194,73 @@ cdef class ServerAllocation:
         return False
 
     cdef void pick(self, int32_t server, uint64_t gpus, int32_t num_gpu) noexcept nogil:
-        cdef ServerPart* seat = &self.picks[self.n_picks]
-        seat.server, seat.gpus, seat.num_gpu = server, gpus, num_gpu
+        cdef ServerPart* part = &self.picks[self.n_picks]
+        part.server, part.gpus, part.num_gpu = server, gpus, num_gpu
         self.n_picks += 1
 
     # ------------------------------------------------------------------ seats
 
     cdef void commit(
-        self, OrderedJob* stake, int32_t row, int32_t model, int32_t num_gpu, const double* need
+        self, OrderedJob* entry, int32_t row, int32_t model, int32_t num_gpu, const double* need
     ) noexcept nogil:
         """Take what was proposed; without a need, each GPU brings its fair share."""
         cdef int32_t i, r
-        cdef ServerPart* seat
+        cdef ServerPart* part
         cdef Server* server
-        stake.model, stake.seat, stake.seats = model, -1, self.n_picks
+        entry.model, entry.first_part, entry.n_parts = model, -1, self.n_picks
         for r in range(RESOURCES):
-            stake.given[r] = 0.0
+            entry.share[r] = 0.0
         for i in range(self.n_picks - 1, -1, -1):
-            seat = &self.seats[self.n + i]
-            seat[0] = self.picks[i]
-            seat.row, seat.next = row, stake.seat
-            stake.seat = self.n + i
+            part = &self.parts[self.n + i]
+            part[0] = self.picks[i]
+            part.row, part.next = row, entry.first_part
+            entry.first_part = self.n + i
         for i in range(self.n, self.n + self.n_picks):
-            seat = &self.seats[i]
-            server = &self.servers[seat.server]
+            part = &self.parts[i]
+            server = &self.servers[part.server]
             for r in range(RESOURCES):
                 if need == NULL:
-                    seat.share[r] = server.fair[r] * seat.num_gpu
+                    part.share[r] = server.fair[r] * part.num_gpu
                 else:
-                    seat.share[r] = need[r] / num_gpu * seat.num_gpu if num_gpu else need[r]
-                server.left[r] -= seat.share[r]
-                stake.given[r] += seat.share[r]
-            server.free &= ~seat.gpus
-            server.n_free -= seat.num_gpu
-            if seat.num_gpu:
-                self.listed[seat.server * self.width + server.seats] = i
-                server.seats += 1
+                    part.share[r] = need[r] / num_gpu * part.num_gpu if num_gpu else need[r]
+                server.left[r] -= part.share[r]
+                entry.share[r] += part.share[r]
+            server.free &= ~part.gpus
+            server.n_free -= part.num_gpu
+            if part.num_gpu:
+                self.listed[part.server * self.width + server.n_parts] = i
+                server.n_parts += 1
         self.n += self.n_picks
         self.n_free[model] -= num_gpu
 
-    cdef void reshare(self, OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef void reshare(self, OrderedJob* entry, int32_t num_gpu, const double* need) noexcept nogil:
         """Another need on the same GPUs."""
         cdef int32_t r
-        cdef int32_t at = stake.seat
+        cdef int32_t at = entry.first_part
         cdef double share
-        cdef ServerPart* seat
+        cdef ServerPart* part
         for r in range(RESOURCES):
-            stake.given[r] = 0.0
+            entry.share[r] = 0.0
         while at >= 0:
-            seat = &self.seats[at]
+            part = &self.parts[at]
             for r in range(RESOURCES):
-                share = need[r] / num_gpu * seat.num_gpu
-                self.servers[seat.server].left[r] += seat.share[r] - share
-                seat.share[r] = share
-                stake.given[r] += share
-            at = seat.next
+                share = need[r] / num_gpu * part.num_gpu
+                self.servers[part.server].left[r] += part.share[r] - share
+                part.share[r] = share
+                entry.share[r] += share
+            at = part.next
 
-    cdef bint room_to_reshare(self, const OrderedJob* stake, int32_t num_gpu, const double* need) noexcept nogil:
+    cdef bint room_to_reshare(self, const OrderedJob* entry, int32_t num_gpu, const double* need) noexcept nogil:
         """Whether its servers have enough for another need on the same GPUs."""
         cdef int32_t r
-        cdef int32_t at = stake.seat
-        cdef const ServerPart* seat
+        cdef int32_t at = entry.first_part
+        cdef const ServerPart* part
         while at >= 0:
-            seat = &self.seats[at]
+            part = &self.parts[at]
             for r in range(RESOURCES):
-                if not enough(self.servers[seat.server].left[r] + seat.share[r], need[r] / num_gpu * seat.num_gpu):
+                if not enough(self.servers[part.server].left[r] + part.share[r], need[r] / num_gpu * part.num_gpu):
                     return False
-            at = seat.next
+            at = part.next
         return True
 
     cdef int32_t room_for(self, int32_t num_gpu, const double* need) noexcept nogil:
@@ -291,8 +291,8 @@ cdef class ServerAllocation:
 
     def taken(self):
         """(row, server, GPUs as bits, shares) of every seat."""
-        return [(self.seats[i].row, self.seats[i].server, self.seats[i].gpus,
-                 tuple([self.seats[i].share[r] for r in range(RESOURCES)])) for i in range(self.n)]
+        return [(self.parts[i].row, self.parts[i].server, self.parts[i].gpus,
+                 tuple([self.parts[i].share[r] for r in range(RESOURCES)])) for i in range(self.n)]
 
     cpdef int verify(self) except -1:
         """Seats and what is left make up every server."""
@@ -303,10 +303,10 @@ cdef class ServerAllocation:
             total = [server.left[r] for r in range(RESOURCES)]
             gpus = server.free
             for i in range(self.n):
-                if self.seats[i].server == s:
-                    assert gpus & self.seats[i].gpus == 0, f"a GPU of server {s} has two holders"
-                    gpus |= self.seats[i].gpus
-                    total = [total[r] + self.seats[i].share[r] for r in range(RESOURCES)]
+                if self.parts[i].server == s:
+                    assert gpus & self.parts[i].gpus == 0, f"a GPU of server {s} has two holders"
+                    gpus |= self.parts[i].gpus
+                    total = [total[r] + self.parts[i].share[r] for r in range(RESOURCES)]
             assert gpus == (<uint64_t> -1 >> (64 - server.num_gpu) if server.num_gpu else 0), f"server {s} lost a GPU"
             for r in range(RESOURCES):  # sums of shares that are no whole numbers are rounded
                 assert abs(total[r] - server.cap[r]) <= 1e-6, f"server {s} has {total[r]} of {server.cap[r]}"
@@ -315,14 +315,14 @@ cdef class ServerAllocation:
 
 
 cdef inline uint64_t lowest(uint64_t bits, int32_t n) noexcept nogil:
-    cdef uint64_t kept = 0
+    cdef uint64_t chosen = 0
     cdef uint64_t bit
     while n:
         bit = bits & (~bits + 1)
-        kept |= bit
+        chosen |= bit
         bits &= ~bit
         n -= 1
-    return kept
+    return chosen
 
 
 cdef inline uint64_t highest(uint64_t bits, int32_t n) noexcept nogil:

@@ -10,13 +10,13 @@ from fastsim_ext.rounds.leases import Leases
 from fastsim_ext.rounds.round_log import RoundLog
 
 class ShareLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.shares.run``."""
 
     table: JobTable
     leases: Leases
-    ledger: RoundLog
-    draft: CandidateSelection
-    gauge: ClusterMetrics | None
+    log: RoundLog
+    selection: CandidateSelection
+    metrics: ClusterMetrics | None
     now_s: float
     start_s: float
     end_s: float
@@ -46,8 +46,8 @@ class ShareLoop:
         recorded: bool,
         endless: bool,
         quirks: Sequence[bool],
-        gauge: ClusterMetrics | None = None,
-        guessed: bool = False,
+        metrics: ClusterMetrics | None = None,
+        estimated: bool = False,
         pairs: bool,
         shuffled: bool,
         strict: bool,
@@ -63,9 +63,9 @@ class ShareLoop:
         deadline: Any,
         tenant: Any,
         closed: bool,
-        guise: Any = None,
+        believed_kind: Any = None,
     ) -> None:
-        """Further jobs in order of arrival; ``closed`` says that there are no more.
+        """Further jobs in order of arrival; ``closed``: these are the last ones.
 
         ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
         """

@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 from fastsim_ext.rounds.completion_order cimport Completion, completions_sorted
-from fastsim_ext.rounds.job_table cimport NEVER, UNTOLD, Job, ShareAccount, gang_stays, gang_waits, job_begin
+from fastsim_ext.rounds.job_table cimport NEVER, UNREPORTED, Job, ShareAccount, job_stays, job_waits, job_begin
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
@@ -17,49 +17,49 @@ cdef enum:
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
-cdef bint round_completes(const Task* task, const Job* gangs) noexcept nogil:
+cdef bint round_completes(const Task* task, const Job* jobs) noexcept nogil:
     """Whether a task does all that is left of a job, which may be less than time can tell."""
-    cdef const Job* gang = &gangs[task.row]
-    cdef const Job* mate = gang if task.mate < 0 else &gangs[task.mate]
-    return task.steps >= gang.total - gang.run or (task.mate >= 0 and task.mate_steps >= mate.total - mate.run)
+    cdef const Job* job = &jobs[task.row]
+    cdef const Job* mate = job if task.mate < 0 else &jobs[task.mate]
+    return task.steps >= job.total - job.run or (task.mate >= 0 and task.mate_steps >= mate.total - mate.run)
 
 
 @cython.final
 cdef class ShareLoop:
-    """A run; ``advance`` goes on until somebody outside has to do something, see ``fastsim.engine.shares.run``."""
+    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.shares.run``."""
 
     def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 ClusterMetrics gauge=None, bint guessed=False, **draft):
+                 ClusterMetrics metrics=None, bint estimated=False, **selection):
         import numpy as np
-        self.table, self.leases, self.ledger = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
+        self.table, self.leases, self.log = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale,
          self.lease_cost) = quirks
-        self.draft = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
-                                        reserves=reserves, **draft)
+        self.selection = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
+                                            reserves=reserves, **selection)
         self.alone, self.shared = alone, shared
-        self.gauge, self.gauged, self.guessed = gauge, gauge is not None, guessed
-        self.dues = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
+        self.metrics, self.measured, self.estimated = metrics, metrics is not None, estimated
+        self.completions = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
         self.spare = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
-        if self.dues == NULL or self.spare == NULL:
+        if self.completions == NULL or self.spare == NULL:
             raise MemoryError()
         self.price = np.zeros(len(gpus))
         self.round_s, self.realloc_s, self.restart_s, self.until_s = round_s, realloc_s, restart_s, until_s
         self.first, self.last, self.recorded, self.endless = first, last, recorded, endless
         self.end_s, self.next_price_s = NAN, INFINITY
-        self.wanted = True
+        self.allocation_wanted = True
 
     def __dealloc__(self):
         free(self.pending)
-        free(self.dues)
+        free(self.completions)
         free(self.spare)
 
     # ------------------------------------------------------------------ outside
 
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed, const int32_t[::1] guise=None):
-        """Further jobs in order of arrival; ``closed`` says that there are no more.
+             const int32_t[::1] tenant, bint closed, const int32_t[::1] believed_kind=None):
+        """Further jobs in order of arrival; ``closed``: these are the last ones.
 
         ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
         """
@@ -73,15 +73,15 @@ cdef class ShareLoop:
         for i in range(n):
             job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
                       deadline[i])
-            if guise is not None:
-                self.pending[i].guise = guise[i]
+            if believed_kind is not None:
+                self.pending[i].believed_kind = believed_kind[i]
         self.n_pending, self.at_pending, self.closed = n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
         cdef int g
         for g in range(self.table.width):
-            self.wanted |= self.price[g] != price[g]
+            self.allocation_wanted |= self.price[g] != price[g]
             self.price[g] = price[g]
         self.next_price_s = next_change_s
 
@@ -90,58 +90,58 @@ cdef class ShareLoop:
         cdef int64_t i
         cdef int32_t row, mate, g, at
         cdef int32_t w = self.table.width
-        cdef ShareAccount* claim
+        cdef ShareAccount* account
         for i in range(first.shape[0]):
             row = self.table.row_of(first[i])
             mate = -1 if second[i] < 0 else self.table.row_of(second[i])
             if row < 0 or (second[i] >= 0 and mate <= row) or share.shape[1] != w:
                 raise ValueError(f"row {i} of the allocation names no active job or pair")
             if mate < 0:
-                claim = &self.table.claims[row * w]
-                self.table.gangs[row].known = True
+                account = &self.table.accounts[row * w]
+                self.table.jobs[row].known = True
             else:
-                at = self.table.found(row, mate)
+                at = self.table.find(row, mate)
                 if at < 0:
                     for g in range(w):
-                        if share[i, g] > 0 and self.draft.pairs:
-                            at = self.table.couple(row, mate)
+                        if share[i, g] > 0 and self.selection.pairs:
+                            at = self.table.pair(row, mate)
                             break
                 if at < 0:
                     continue
-                claim = &self.table.shared[at * w]
+                account = &self.table.shared[at * w]
             for g in range(w):
-                claim[g].share = share[i, g]
+                account[g].share = share[i, g]
 
     def advance(self, int64_t budget):
         """Play on, at most ``budget`` rounds; returns why it stopped."""
         with nogil:
-            budget = self.play(budget)
+            budget = self.run_stages(budget)
         return budget
 
     # ------------------------------------------------------------------ time
 
-    cdef int play(self, int64_t budget) except -1 nogil:
-        """The stages of a round in their order; each one that needs help from outside is left by returning."""
+    cdef int run_stages(self, int64_t budget) except -1 nogil:
+        """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
         cdef double before_s
         while True:
             if self.stage == AT_TOP:
                 if self.at_pending == self.n_pending and not self.closed:
-                    return HUNGRY
+                    return WANT_ARRIVALS
                 if self.finished():
                     return DONE
-                if self.ledger.waiting() >= MOST_WAITING:
+                if self.log.undrained() >= MOST_WAITING:
                     return DRAIN
                 if self.quiet == PATIENCE or self.frozen == MOST_FROZEN:
-                    return STUCK
+                    return DEADLOCK
                 if budget == 0:
                     return PAUSE
                 budget -= 1
                 before_s = self.now_s
-                self.tick()
+                self.advance_time()
                 self.frozen = self.frozen + 1 if self.now_s <= before_s else 0
                 self.stage = AT_WORK
                 if self.now_s >= self.next_price_s:
-                    return PRICE
+                    return PRICE_CHANGE
             if self.stage == AT_WORK:
                 self.complete()
                 self.moved = False
@@ -149,14 +149,14 @@ cdef class ShareLoop:
             if self.stage == AT_ARRIVALS:
                 self.arrive()
                 if self.at_pending == self.n_pending and not self.closed:
-                    return HUNGRY
+                    return WANT_ARRIVALS
                 self.max_active = max(self.max_active, self.table.n)
                 self.rounds += 1
                 self.job_rounds += self.table.n
                 self.stage = AT_CHOICE
-                if self.wanted and self.reset_allowed():
+                if self.allocation_wanted and self.reset_allowed():
                     self.reset()
-                    return ASK
+                    return ASK_POLICY
             self.run_round()
             self.quiet = self.quiet + 1 if self.was_idle and self.leases.n == 0 and not self.moved else 0
             self.stage = AT_TOP
@@ -169,7 +169,7 @@ cdef class ShareLoop:
             last = self.table.added
         return last >= 0 and self.ended >= last - self.first
 
-    cdef void tick(self) noexcept nogil:
+    cdef void advance_time(self) noexcept nogil:
         """Time goes to the end of the round, or to the next thing that happens."""
         cdef double finish = -INFINITY
         cdef int32_t i
@@ -188,12 +188,12 @@ cdef class ShareLoop:
             self.ever_reset = False
 
     cdef double next_event_s(self) noexcept nogil:
-        """The next arrival, or the next allocation if somebody waits for it; without either, time stands still."""
+        """Time of the next arrival, or of the next allocation if one is wanted; else the present time."""
         cdef bint coming = self.at_pending < self.n_pending
         cdef double next_s = self.pending[self.at_pending].submit_s if coming else INFINITY
         if self.stale and not coming:
             return self.last_submit_s if self.endless else self.now_s
-        if not self.stale and self.wanted and self.table.n and self.ever_reset:
+        if not self.stale and self.allocation_wanted and self.table.n and self.ever_reset:
             next_s = min(next_s, self.reset_s + self.realloc_s)
         return max(self.now_s, next_s) if next_s < INFINITY else self.now_s
 
@@ -205,10 +205,10 @@ cdef class ShareLoop:
                 break
             self.table.enter(new)
             self.last_submit_s = new.submit_s
-            if self.gauged:
-                self.gauge.arrive(new.submit_s, new.id, new.num_gpu)
+            if self.measured:
+                self.metrics.arrive(new.submit_s, new.id, new.num_gpu)
             self.at_pending += 1
-            self.wanted = self.moved = True
+            self.allocation_wanted = self.moved = True
         return 0
 
     cdef bint reset_allowed(self) noexcept nogil:
@@ -219,10 +219,10 @@ cdef class ShareLoop:
         return self.now_s - self.reset_s >= self.realloc_s
 
     cdef void reset(self) noexcept nogil:
-        """Settle what the old shares promised; new ones are asked for."""
-        self.table.settle(self.now_s - (self.reset_s if self.ever_reset else 0.0), self.draft.pairs)
-        self.table.forget()
-        self.reset_s, self.ever_reset, self.wanted, self.moved = self.now_s, True, False, True
+        """Settle the accounts of the old shares before a new allocation."""
+        self.table.settle(self.now_s - (self.reset_s if self.ever_reset else 0.0), self.selection.pairs)
+        self.table.forget_shares()
+        self.reset_s, self.ever_reset, self.allocation_wanted, self.moved = self.now_s, True, False, True
         self.calls += 1
 
     # ------------------------------------------------------------------ progress
@@ -232,195 +232,195 @@ cdef class ShareLoop:
         cdef int32_t i
         cdef int32_t gone = 0
         cdef Task* task
-        completions_sorted(self.leases.tasks, self.dues, self.spare, self.leases.n, self.draft.one_line)
+        completions_sorted(self.leases.tasks, self.completions, self.spare, self.leases.n, self.selection.one_line)
         for i in range(self.leases.n):
-            self.credit(&self.leases.tasks[self.dues[i].task])
+            self.credit(&self.leases.tasks[self.completions[i].task])
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
-            self.hold(task)
-            gone += self.let_go(task, task.row)
+            self.charge_time(task)
+            gone += self.close_job(task, task.row)
             if task.mate >= 0:
-                gone += self.let_go(task, task.mate)
+                gone += self.close_job(task, task.mate)
         if gone:
             self.table.compact()
-            self.wanted = True
+            self.allocation_wanted = True
         return 0
 
-    cdef void hold(self, Task* task) noexcept nogil:
+    cdef void charge_time(self, Task* task) noexcept nogil:
         """A task's GPUs were held until it was done, or else until now; a pair has half of the time that both were
         there, the one that stays longer has the rest."""
-        cdef Job* gang = &self.table.gangs[task.row]
+        cdef Job* job = &self.table.jobs[task.row]
         cdef Job* mate
-        cdef double until_s = self.now_s if isnan(gang.finish_s) else task.finish_s
+        cdef double until_s = self.now_s if isnan(job.finish_s) else task.finish_s
         cdef double mate_until_s, both_s
-        task.alive = not gang.ended
+        task.alive = not job.ended
         if task.mate < 0:
-            self.bill(task, gang, until_s - self.began_s)
+            self.bill(task, job, until_s - self.began_s)
             self.spoilt_gpu_s += min(task.spoilt, (until_s - self.began_s) * task.num_gpu)
             return
-        mate = &self.table.gangs[task.mate]
+        mate = &self.table.jobs[task.mate]
         mate_until_s = self.now_s if isnan(mate.finish_s) else task.finish_s
         task.alive |= not mate.ended
         both_s = min(until_s, mate_until_s) - self.began_s
-        self.bill(task, gang, until_s - self.began_s - both_s / 2)
+        self.bill(task, job, until_s - self.began_s - both_s / 2)
         self.bill(task, mate, mate_until_s - self.began_s - both_s / 2)
         self.spoilt_gpu_s += min(task.spoilt, (max(until_s, mate_until_s) - self.began_s) * task.num_gpu)
 
-    cdef void bill(self, const Task* task, Job* gang, double seconds) noexcept nogil:
+    cdef void bill(self, const Task* task, Job* job, double seconds) noexcept nogil:
         """A job had a task's GPUs for so long."""
-        gang.gpu_s += seconds * task.num_gpu
+        job.gpu_s += seconds * task.num_gpu
         if not self.lease_cost:
-            gang.cost += task.price * seconds * task.num_gpu / 3600
+            job.cost += task.price * seconds * task.num_gpu / 3600
 
-    cdef int let_go(self, Task* task, int32_t row) except -1 nogil:
+    cdef int close_job(self, Task* task, int32_t row) except -1 nogil:
         """Hand a job that has ended to the ledger; answers whether it has. The last one of a task frees its GPUs."""
-        cdef const Job* gang = &self.table.gangs[row]
+        cdef const Job* job = &self.table.jobs[row]
         cdef bint frees = row == (task.row if task.mate < 0 else task.mate) and not task.alive
-        cdef bint done = not isnan(gang.finish_s)
-        if not gang.ended:
+        cdef bint done = not isnan(job.finish_s)
+        if not job.ended:
             return 0
-        self.ledger.close(gang)
-        if self.gauged:
-            self.gauge.depart(gang.finish_s if done else self.now_s, gang.id, done, &self.leases.gpu[task.held],
-                              task.num_gpu if frees else 0, 0, 0)
-        self.ended += gang.id >= self.first and (self.last < 0 or gang.id < self.last)
+        self.log.close(job)
+        if self.measured:
+            self.metrics.depart(job.finish_s if done else self.now_s, job.id, done, &self.leases.gpu[task.held],
+                                task.num_gpu if frees else 0, 0, 0)
+        self.ended += job.id >= self.first and (self.last < 0 or job.id < self.last)
         return 1
 
     cdef void credit(self, Task* task) noexcept nogil:
         """Add a task's time and steps, or count a failure."""
         cdef double spent = task.finish_s - self.start_s
         cdef int32_t i
-        cdef ShareAccount* claim
+        cdef ShareAccount* account
         cdef double* type_time = self.table.type_time
         cdef double* busy_s = self.leases.busy_s
-        cdef Job* gang = &self.table.gangs[task.row]
+        cdef Job* job = &self.table.jobs[task.row]
         if task.mate < 0:
-            claim = &self.table.claims[task.row * self.table.width]
+            account = &self.table.accounts[task.row * self.table.width]
         else:
-            claim = &self.table.shared[task.couple * self.table.width]
-            if self.guessed:
-                if claim[task.model].ran == NEVER:
-                    claim[task.model].ran = UNTOLD
-                if not self.draft.mix(gang.kind, self.table.gangs[task.mate].kind, task.model):
-                    self.wanted = True  # a wrong guess, for which neither job is to blame
+            account = &self.table.shared[task.pair * self.table.width]
+            if self.estimated:
+                if account[task.model].ran == NEVER:
+                    account[task.model].ran = UNREPORTED
+                if not self.selection.mix(job.kind, self.table.jobs[task.mate].kind, task.model):
+                    self.allocation_wanted = True  # a wrong guess, for which neither job is to blame
                     return
-        if (spent <= 0 and not round_completes(task, self.table.gangs)) or self.starved(gang, task.steps) or (
-            task.mate >= 0 and self.starved(&self.table.gangs[task.mate], task.mate_steps)
+        if (spent <= 0 and not round_completes(task, self.table.jobs)) or self.starved(job, task.steps) or (
+                task.mate >= 0 and self.starved(&self.table.jobs[task.mate], task.mate_steps)
         ):
-            self.wanted = True
+            self.allocation_wanted = True
             if task.mate < 0 or not self.last_chunk:
-                self.fail(gang)
+                self.fail(job)
             if task.mate >= 0 and not self.last_chunk:
-                self.fail(&self.table.gangs[task.mate])
+                self.fail(&self.table.jobs[task.mate])
             return
-        claim[task.model].received += spent
+        account[task.model].received += spent
         type_time[task.model] += spent
         for i in range(task.held, task.held + task.num_gpu):
             busy_s[self.leases.gpu[i]] += spent
-        self.gain(gang, task, task.steps, spent)
+        self.gain(job, task, task.steps, spent)
         if task.mate >= 0:
-            self.gain(&self.table.gangs[task.mate], task, task.mate_steps, spent)
+            self.gain(&self.table.jobs[task.mate], task, task.mate_steps, spent)
 
-    cdef void fail(self, Job* gang) noexcept nogil:
-        gang.failures += 1
-        gang.ended = gang.failures == MOST_FAILURES
+    cdef void fail(self, Job* job) noexcept nogil:
+        job.failures += 1
+        job.ended = job.failures == MOST_FAILURES
 
-    cdef bint starved(self, const Job* gang, double steps) noexcept nogil:
+    cdef bint starved(self, const Job* job, double steps) noexcept nogil:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""
         # Who has nothing to do at all is done as soon as it starts.
-        return gang.total > 0 and (steps <= 0 or (self.last_chunk and gang.num_gpu > 1 and steps < gang.num_gpu))
+        return job.total > 0 and (steps <= 0 or (self.last_chunk and job.num_gpu > 1 and steps < job.num_gpu))
 
-    cdef void gain(self, Job* gang, const Task* task, double steps, double spent) noexcept nogil:
-        gang.failures = 0
-        gang.run += steps
+    cdef void gain(self, Job* job, const Task* task, double steps, double spent) noexcept nogil:
+        job.failures = 0
+        job.run += steps
         if self.lease_cost:
-            gang.cost += self.price[task.model] * spent / 3600 * gang.num_gpu
-        if gang.total - gang.run <= 0:
-            gang.finish_s, gang.ended = task.finish_s, True
+            job.cost += self.price[task.model] * spent / 3600 * job.num_gpu
+        if job.total - job.run <= 0:
+            job.finish_s, job.ended = task.finish_s, True
 
     # ------------------------------------------------------------------ a round
 
     cdef int run_round(self) except -1 nogil:
-        """Choose who runs, give them GPUs, set them to work."""
+        """Select the jobs of the round, place them and compute their steps."""
         cdef int32_t i
         cdef Task* task
-        self.draft.reserve()
-        self.draft.choose()
+        self.selection.reserve()
+        self.selection.choose()
         self.began_s = self.now_s
         for i in range(self.table.n):
-            self.table.gangs[i].task = -1
+            self.table.jobs[i].task = -1
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
-            self.table.gangs[task.row].task = i
+            self.table.jobs[task.row].task = i
             if task.mate >= 0:
-                self.table.gangs[task.mate].task = i
-                self.table.couple(task.row, task.mate)
+                self.table.jobs[task.mate].task = i
+                self.table.pair(task.row, task.mate)
         for i in range(self.table.n):
-            if self.table.gangs[i].task < 0 and self.table.gangs[i].holds:
-                gang_waits(&self.table.gangs[i], self.now_s)
+            if self.table.jobs[i].task < 0 and self.table.jobs[i].holds:
+                job_waits(&self.table.jobs[i], self.now_s)
         self.leases.place()
         self.leases.count()
         for i in range(self.leases.n):
             self.dispatch(&self.leases.tasks[i])
             if self.recorded:
-                self.ledger.note(self.leases, i, self.rounds - 1, self.now_s)
-        return self.measure() if self.gauged else 0
+                self.log.note(self.leases, i, self.rounds - 1, self.now_s)
+        return self.measure() if self.measured else 0
 
     cdef int measure(self) except -1 nogil:
-        """Tell the metrics what this round looks like."""
+        """Update the metrics with the tasks of this round."""
         cdef int32_t i
         cdef int32_t running = 0
         for i in range(self.leases.n):
             running += 1 + (self.leases.tasks[i].mate >= 0)
-        self.gauge.follow(self.now_s)
-        self.gauge.see(self.leases)
-        self.gauge.note(self.rounds - 1, running)
+        self.metrics.apply_changes(self.now_s)
+        self.metrics.count_gpus(self.leases)
+        self.metrics.begin_round(self.rounds - 1, running)
         return 0
 
     cdef void dispatch(self, Task* task) noexcept nogil:
-        """What the candidate will have done at the end of the round, and when that is."""
+        """Steps of the candidate in this round, and its finish time."""
         cdef double finish_s = 0.0
-        cdef Job* gang = &self.table.gangs[task.row]
+        cdef Job* job = &self.table.jobs[task.row]
         cdef Job* mate
         task.spoilt, task.price = 0.0, self.price[task.model]
         if task.mate < 0:
-            task.couple = -1
-            task.steps = self.steps_of(gang, self.alone[gang.kind, task.model], task, &task.finish_s)
+            task.pair = -1
+            task.steps = self.steps_of(job, self.alone[job.kind, task.model], task, &task.finish_s)
             return
-        mate = &self.table.gangs[task.mate]
-        task.couple = self.table.found(task.row, task.mate)
-        task.steps = self.steps_of(gang, self.shared[gang.kind, mate.kind, task.model], task, &task.finish_s)
-        task.mate_steps = self.steps_of(mate, self.shared[mate.kind, gang.kind, task.model], task, &finish_s)
+        mate = &self.table.jobs[task.mate]
+        task.pair = self.table.find(task.row, task.mate)
+        task.steps = self.steps_of(job, self.shared[job.kind, mate.kind, task.model], task, &task.finish_s)
+        task.mate_steps = self.steps_of(mate, self.shared[mate.kind, job.kind, task.model], task, &finish_s)
         task.finish_s = max(task.finish_s, finish_s)
 
-    cdef double steps_of(self, Job* gang, double rate, Task* task, double* finish_s) noexcept nogil:
+    cdef double steps_of(self, Job* job, double rate, Task* task, double* finish_s) noexcept nogil:
         """Steps of one job until the round ends or it is complete; ``finish_s`` says which comes first.
 
         A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them.
         """
         cdef double steps
-        cdef double delay_s = 0.0 if task.kept or isnan(gang.first_s) else self.restart_s
+        cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
         task.spoilt += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
-        gang_stays(gang, self.now_s, task.kept)
+        job_stays(job, self.now_s, task.kept)
         steps = rate * (self.round_s - delay_s)
         if self.whole:
             steps = <double> <int64_t> steps
-        steps = min(steps, gang.total - gang.run)
+        steps = min(steps, job.total - job.run)
         if not rate > 0:  # a guess that was wrong costs a round
             steps, finish_s[0] = 0.0, self.now_s + self.round_s
         elif delay_s > 0:
             finish_s[0] = self.now_s + delay_s + steps / rate
         else:
             finish_s[0] = self.now_s + steps / rate
-        gang.rounds += 1
-        if isnan(gang.first_s):
-            gang.first_s = self.now_s
+        job.rounds += 1
+        if isnan(job.first_s):
+            job.first_s = self.now_s
         return steps
 
     cpdef int verify(self) except -1:
         """Table, leases and totals are sound."""
         self.table.verify()
         self.leases.verify()
-        if self.gauged:
-            self.gauge.verify()
+        if self.measured:
+            self.metrics.verify()
         return 0

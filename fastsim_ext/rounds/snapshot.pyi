@@ -1,4 +1,4 @@
-"""All that a run in rounds is between two of them, as numbers and bytes, and the way back."""
+"""State of a run in rounds between two rounds as numbers and bytes: snapshot and restore."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ def snapshot(run: ShareLoop) -> tuple[dict[str, float], dict[str, bytes]]:
 def restore(run: ShareLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
 
-def doubt(run: ShareLoop) -> None:
-    """The next round asks for shares as soon as it may: another policy is at work."""
+def request_allocation(run: ShareLoop) -> None:
+    """Ask for a new allocation at the next round that ``realloc_s`` allows; used when a fork changes the policy."""
 
 def ordered_snapshot(run: OrderedLoop) -> tuple[dict[str, float], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``ordered_restore`` needs. Everything noted must have been drained."""

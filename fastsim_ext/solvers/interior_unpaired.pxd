@@ -1,7 +1,7 @@
-# Programs of shares in which nobody shares a GPU; the slow twin is fastsim/policies/programs/interior_unpaired.py.
+# Programs of shares without shared GPUs; the slow twin is fastsim/policies/programs/interior_unpaired.py.
 from libc.stdint cimport int64_t
 
-cdef struct Lone:
+cdef struct Unpaired:
     int classes
     int models
     int held

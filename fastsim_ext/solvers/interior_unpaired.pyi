@@ -1,4 +1,4 @@
-"""Programs of shares in which nobody shares a GPU: every class by itself, then the GPU models.
+"""Programs of shares without shared GPUs: every class by itself, then the GPU models.
 
 The equations of ``fastsim/policies/programs/interior_unpaired.py``, without numpy. Rows: time of every class, rate of
 those that a rate is promised to, GPUs of every model.

@@ -1,4 +1,4 @@
-"""Programs of shares in which nobody shares a GPU: every class by itself, then the GPU models.
+"""Programs of shares without shared GPUs: every class by itself, then the GPU models.
 
 The equations of ``fastsim/policies/programs/interior_unpaired.py``, without numpy. Rows: time of every class, rate of
 those that a rate is promised to, GPUs of every model.
@@ -12,9 +12,9 @@ from fastsim_ext.solvers.self_dual_embedding cimport (
 )
 
 
-cdef void lone_used(const void* of, const double* x, double level, double* rows) noexcept nogil:
+cdef void unpaired_used(const void* of, const double* x, double level, double* rows) noexcept nogil:
     """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
-    cdef const Lone* p = <const Lone*> of
+    cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, c, g, h
     cdef double* rate = rows + p.classes
     cdef double* gpus = rate + p.held
@@ -34,9 +34,9 @@ cdef void lone_used(const void* of, const double* x, double level, double* rows)
             rate[h] -= p.rate__hg[h * models + g] * share[g]
 
 
-cdef double lone_pull(const void* of, const double* z, double* x) noexcept nogil:
+cdef double unpaired_pull(const void* of, const double* z, double* x) noexcept nogil:
     """What the multipliers ask for each column; returns what they ask for the level."""
-    cdef const Lone* p = <const Lone*> of
+    cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, c, g, h
     cdef const double* time = z + p.classes * models
     cdef const double* rate = time + p.classes
@@ -54,10 +54,10 @@ cdef double lone_pull(const void* of, const double* z, double* x) noexcept nogil
 
 
 @cython.cdivision(True)
-cdef double lone_largest(const void* of, const double* column, double level, const double* row,
-                         double* by_column, double* by_row) noexcept nogil:
+cdef double unpaired_largest(const void* of, const double* column, double level, const double* row,
+                             double* by_column, double* by_row) noexcept nogil:
     """Largest entry of each column, of each row and (returned) of the level if these are divided by that."""
-    cdef const Lone* p = <const Lone*> of
+    cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, n = p.classes * p.models, c, g, h
     cdef const double* time = row + n
     cdef const double* rate = time + p.classes
@@ -89,9 +89,9 @@ cdef double lone_largest(const void* of, const double* column, double level, con
 
 
 @cython.cdivision(True)
-cdef void lone_weigh(void* of, const double* weight, const double* damping, double level_damping) noexcept nogil:
+cdef void unpaired_weigh(void* of, const double* weight, const double* damping, double level_damping) noexcept nogil:
     """Eliminate time and rate, and factor the small matrix of the models and the level."""
-    cdef Lone* p = <Lone*> of
+    cdef Unpaired* p = <Unpaired*> of
     cdef int models = p.models, n = p.classes * p.models, c, g, k, h
     cdef const double* time = weight + n
     cdef const double* own
@@ -118,7 +118,7 @@ cdef void lone_weigh(void* of, const double* weight, const double* damping, doub
                     others += own[k] / p.total__c[c]
             p.matrix__gg[g * models + g] += scale * own[g] * others
     for h in range(p.held):
-        lone_hold(p, h)
+        unpaired_hold(p, h)
     if p.gain:
         for g in range(models):
             for k in range(g, models):
@@ -127,7 +127,7 @@ cdef void lone_weigh(void* of, const double* weight, const double* damping, doub
 
 
 @cython.cdivision(True)
-cdef void lone_hold(Lone* p, int h) noexcept nogil:
+cdef void unpaired_hold(Unpaired* p, int h) noexcept nogil:
     """Eliminate the rate of one held class: weighted mean of its rates, and what is left of them beside it."""
     cdef int models = p.models, c = p.holds[h], g, k
     cdef const double* own = p.own__cg + c * models
@@ -153,7 +153,7 @@ cdef void lone_hold(Lone* p, int h) noexcept nogil:
     p.rise += p.size__c[c] * p.climb__h[h] * p.climb__h[h] * share
 
 
-cdef void lone_free(const Lone* p, const double* x, double* free) noexcept nogil:
+cdef void unpaired_free(const Unpaired* p, const double* x, double* free) noexcept nogil:
     """What the columns give way if only time and rate pull at them."""
     cdef int models = p.models, c, g, h
     for c in range(p.classes):
@@ -168,10 +168,10 @@ cdef void lone_free(const Lone* p, const double* x, double* free) noexcept nogil
 
 
 @cython.cdivision(True)
-cdef double lone_solve(const void* of, const double* rise, double rise_level, const double* fall,
-                       double* x, double* z) noexcept nogil:
+cdef double unpaired_solve(const void* of, const double* rise, double rise_level, const double* fall,
+                           double* x, double* z) noexcept nogil:
     """The columns and the multipliers; returns the level."""
-    cdef const Lone* p = <const Lone*> of
+    cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, n = p.classes * p.models, c, g, h
     cdef const double* fall_time = fall + n
     cdef const double* fall_rate = fall_time + p.classes
@@ -194,7 +194,7 @@ cdef double lone_solve(const void* of, const double* rise, double rise_level, co
         gpus[g] = -fall_rate[p.held + g]
     for c in range(p.classes):
         p.time__c[c] /= p.total__c[c]
-    lone_free(p, x, z)
+    unpaired_free(p, x, z)
     for c in range(p.classes):
         for g in range(models):
             gpus[g] += p.size__c[c] * p.use__c[c] * z[c * models + g]
@@ -206,13 +206,13 @@ cdef double lone_solve(const void* of, const double* rise, double rise_level, co
         for g in range(models):
             miss -= p.lift__g[g] * gpus[g]
         level = miss / p.rise
-    lone_finish(p, level, gpus, fall, x, z)
+    unpaired_finish(p, level, gpus, fall, x, z)
     return level
 
 
 @cython.cdivision(True)
-cdef void lone_finish(const Lone* p, double level, const double* gpus, const double* fall,
-                      double* x, double* z) noexcept nogil:
+cdef void unpaired_finish(const Unpaired* p, double level, const double* gpus, const double* fall,
+                          double* x, double* z) noexcept nogil:
     """Time, rate, columns and their own multipliers once GPUs and level are known."""
     cdef int models = p.models, n = p.classes * p.models, c, g, h
     cdef double part
@@ -227,7 +227,7 @@ cdef void lone_finish(const Lone* p, double level, const double* gpus, const dou
         for g in range(models):
             part += p.own__cg[c * models + g] * gpus[g]
         p.time__c[c] -= p.use__c[c] * part / p.total__c[c]
-    lone_free(p, x, z)
+    unpaired_free(p, x, z)
     for c in range(p.classes):
         for g in range(models):
             x[c * models + g] = z[c * models + g] - p.own__cg[c * models + g] * (p.use__c[c] * gpus[g])
@@ -250,7 +250,7 @@ def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[:
             const double[::1] climb__h, double gain, const double[::1] cost, const double[::1] room,
             const double[::1] count, double[::1] work, double[::1] x):
     """The level where the method ends, and in ``x`` the columns; None if it does not get there."""
-    cdef Lone p
+    cdef Unpaired p
     cdef Program program
     cdef double level = 0.0
     cdef bint ended
@@ -275,8 +275,8 @@ def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[:
     p.lift__g = p.slope__hg + p.held * p.models
     p.matrix__gg = p.lift__g + p.models
     program.gain, program.cost, program.room, program.count, program.of = gain, &cost[0], &room[0], &count[0], &p
-    program.used, program.pull, program.largest = lone_used, lone_pull, lone_largest
-    program.weigh, program.solve = lone_weigh, lone_solve
+    program.used, program.pull, program.largest = unpaired_used, unpaired_pull, unpaired_largest
+    program.weigh, program.solve = unpaired_weigh, unpaired_solve
     with nogil:
         ended = embedding_optimum(&program, p.matrix__gg + p.models * p.models, &x[0], &level)
     return level if ended else None

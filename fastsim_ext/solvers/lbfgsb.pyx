@@ -57,19 +57,19 @@ cdef struct Walk:                # where a search has been
     bint dropped
 
 
-cdef double descent_cubic(double theta, double a, double b, bint real) noexcept nogil:
+cdef double lbfgsb_cubic(double theta, double a, double b, bint real) noexcept nogil:
     cdef double scale = max(fabs(theta), max(fabs(a), fabs(b)))
     cdef double square = (theta / scale) * (theta / scale) - (a / scale) * (b / scale)
     return scale * sqrt(max(0.0, square) if real else square)
 
 
-cdef double descent_theta(const Point* a, const Point* b) noexcept nogil:
+cdef double lbfgsb_theta(const Point* a, const Point* b) noexcept nogil:
     return 3.0 * (a.loss - b.loss) / (b.at - a.at) + a.slope + b.slope
 
 
-cdef double descent_higher(const Point* best, const Point* now) noexcept nogil:
+cdef double lbfgsb_higher(const Point* best, const Point* now) noexcept nogil:
     """A step between, as the loss is higher now."""
-    cdef double theta = descent_theta(best, now), root = descent_cubic(theta, best.slope, now.slope, False)
+    cdef double theta = lbfgsb_theta(best, now), root = lbfgsb_cubic(theta, best.slope, now.slope, False)
     cdef double length = now.at - best.at, cubic, square
     if now.at < best.at:
         root = -root
@@ -78,9 +78,9 @@ cdef double descent_higher(const Point* best, const Point* now) noexcept nogil:
     return cubic if fabs(cubic - best.at) < fabs(square - best.at) else cubic + (square - cubic) / 2.0
 
 
-cdef double descent_turned(const Point* best, const Point* now) noexcept nogil:
+cdef double lbfgsb_turned(const Point* best, const Point* now) noexcept nogil:
     """A step between, as the slope has turned."""
-    cdef double theta = descent_theta(best, now), root = descent_cubic(theta, best.slope, now.slope, False)
+    cdef double theta = lbfgsb_theta(best, now), root = lbfgsb_cubic(theta, best.slope, now.slope, False)
     cdef double cubic, secant
     if now.at > best.at:
         root = -root
@@ -89,10 +89,10 @@ cdef double descent_turned(const Point* best, const Point* now) noexcept nogil:
     return cubic if fabs(cubic - now.at) > fabs(secant - now.at) else secant
 
 
-cdef double descent_flatter(const Line* line, const Point* now) noexcept nogil:
+cdef double lbfgsb_flatter(const Line* line, const Point* now) noexcept nogil:
     """A step beyond or in the bracket, as the slope has become less."""
     cdef const Point* best = &line.best
-    cdef double theta = descent_theta(best, now), root = descent_cubic(theta, best.slope, now.slope, True)
+    cdef double theta = lbfgsb_theta(best, now), root = lbfgsb_cubic(theta, best.slope, now.slope, True)
     cdef double part, cubic, secant, limit
     if now.at > best.at:
         root = -root
@@ -110,46 +110,46 @@ cdef double descent_flatter(const Line* line, const Point* now) noexcept nogil:
     return min(limit, part) if now.at > best.at else max(limit, part)
 
 
-cdef double descent_steeper(const Line* line, const Point* now) noexcept nogil:
+cdef double lbfgsb_steeper(const Line* line, const Point* now) noexcept nogil:
     """A step beyond or in the bracket, as the slope has not become less."""
     cdef const Point* other = &line.other
     cdef double theta, root
     if not line.bracketed:
         return line.room[1] if now.at > line.best.at else line.room[0]
     theta = 3.0 * (now.loss - other.loss) / (other.at - now.at) + other.slope + now.slope
-    root = descent_cubic(theta, other.slope, now.slope, False)
+    root = lbfgsb_cubic(theta, other.slope, now.slope, False)
     if now.at > other.at:
         root = -root
     return now.at + (((root - now.slope) + theta) / (((root - now.slope) + root) + other.slope)) * (other.at - now.at)
 
 
-cdef double descent_bracket(Line* line, const Point* now) noexcept nogil:
+cdef double lbfgsb_bracket(Line* line, const Point* now) noexcept nogil:
     """The next step to try; the bracket becomes smaller by this one."""
     cdef double found
     cdef bint turned = now.slope * (line.best.slope / fabs(line.best.slope)) < 0
     if now.loss > line.best.loss:
-        found = descent_higher(&line.best, now)
+        found = lbfgsb_higher(&line.best, now)
         line.other, line.bracketed = now[0], True
         return found
     if turned:
-        found = descent_turned(&line.best, now)
+        found = lbfgsb_turned(&line.best, now)
         line.other, line.bracketed = line.best, True
     elif fabs(now.slope) < fabs(line.best.slope):
-        found = descent_flatter(line, now)
+        found = lbfgsb_flatter(line, now)
     else:
-        found = descent_steeper(line, now)
+        found = lbfgsb_steeper(line, now)
     line.best = now[0]
     return found
 
 
-cdef void descent_start(Line* line, const Point* start, double step, double longest) noexcept nogil:
+cdef void lbfgsb_start(Line* line, const Point* start, double step, double longest) noexcept nogil:
     line.start = line.best = line.other = start[0]
     line.bracketed = line.falls = False
     line.room[0], line.room[1] = 0.0, step + GROW[1] * step
     line.width[0], line.width[1] = longest, longest / 0.5
 
 
-cdef bint descent_arrived(Line* line, const Point* now, double longest) noexcept nogil:
+cdef bint lbfgsb_arrived(Line* line, const Point* now, double longest) noexcept nogil:
     """Whether the line search ends here."""
     cdef double least = FALL * line.start.slope, enough = line.start.loss + now.at * least
     if now.loss <= enough and now.slope >= 0:
@@ -165,24 +165,24 @@ cdef bint descent_arrived(Line* line, const Point* now, double longest) noexcept
     return now.loss <= enough and fabs(now.slope) <= FLATTER * -line.start.slope
 
 
-cdef void descent_tilt(Point* at, double slope) noexcept nogil:
+cdef void lbfgsb_tilt(Point* at, double slope) noexcept nogil:
     at.loss += at.at * slope
     at.slope += slope
 
 
-cdef double descent_next(Line* line, const Point* now, double longest) noexcept nogil:
+cdef double lbfgsb_next(Line* line, const Point* now, double longest) noexcept nogil:
     """The next step to try."""
     cdef double least = FALL * line.start.slope, step
     cdef Point tilted = now[0]
     if not line.falls and now.loss <= line.best.loss and now.loss > line.start.loss + now.at * least:
-        descent_tilt(&tilted, -least)    # lower, but not by enough: look at what is beyond enough
-        descent_tilt(&line.best, -least)
-        descent_tilt(&line.other, -least)
-        step = descent_bracket(line, &tilted)
-        descent_tilt(&line.best, least)
-        descent_tilt(&line.other, least)
+        lbfgsb_tilt(&tilted, -least)    # lower, but not by enough: look at what is beyond enough
+        lbfgsb_tilt(&line.best, -least)
+        lbfgsb_tilt(&line.other, -least)
+        step = lbfgsb_bracket(line, &tilted)
+        lbfgsb_tilt(&line.best, least)
+        lbfgsb_tilt(&line.other, least)
     else:
-        step = descent_bracket(line, now)
+        step = lbfgsb_bracket(line, now)
     if line.bracketed:
         if fabs(line.other.at - line.best.at) >= SHRINK * line.width[1]:
             step = line.best.at + 0.5 * (line.other.at - line.best.at)
@@ -199,7 +199,7 @@ cdef double descent_next(Line* line, const Point* now, double longest) noexcept 
     return step
 
 
-cdef double descent_steepest(const Box* box, int variables) noexcept nogil:
+cdef double lbfgsb_steepest(const Box* box, int variables) noexcept nogil:
     """The steepest slope that no bound is in the way of."""
     cdef double steepest = 0.0, slope
     cdef int i
@@ -210,7 +210,7 @@ cdef double descent_steepest(const Box* box, int variables) noexcept nogil:
     return steepest
 
 
-cdef double descent_longest(const Walk* walk, const Box* box, int variables) noexcept nogil:
+cdef double lbfgsb_longest(const Walk* walk, const Box* box, int variables) noexcept nogil:
     """How many times the way may be gone before a bound."""
     cdef double longest = LONGEST, rest
     cdef int i
@@ -223,10 +223,10 @@ cdef double descent_longest(const Walk* walk, const Box* box, int variables) noe
     return longest
 
 
-cdef bint descent_step(Slope loss, const void* of, Walk* walk, Box* box, int variables, bint first) noexcept nogil:
+cdef bint lbfgsb_step(Slope loss, const void* of, Walk* walk, Box* box, int variables, bint first) noexcept nogil:
     """Go along the way to a lower loss; False if there is none, and then the search is where it was."""
     cdef Line line
-    cdef double longest = 1.0 if first else descent_longest(walk, box, variables)
+    cdef double longest = 1.0 if first else lbfgsb_longest(walk, box, variables)
     cdef bint boxed = True
     cdef int i
     for i in range(variables):
@@ -239,7 +239,7 @@ cdef bint descent_step(Slope loss, const void* of, Walk* walk, Box* box, int var
     walk.last_looks = 0
     if not walk.before.slope < 0 or walk.step > longest:
         return False
-    descent_start(&line, &walk.before, walk.step, longest)
+    lbfgsb_start(&line, &walk.before, walk.step, longest)
     while walk.last_looks <= TRIALS:
         for i in range(variables):
             box.at[i] = walk.part.target[i]
@@ -249,9 +249,9 @@ cdef bint descent_step(Slope loss, const void* of, Walk* walk, Box* box, int var
         walk.after.at, walk.after.slope = walk.step, curvature_dot(box.slope, walk.way, variables)
         walk.last_looks += 1
         walk.looks += 1
-        if descent_arrived(&line, &walk.after, longest):
+        if lbfgsb_arrived(&line, &walk.after, longest):
             return True
-        walk.step = descent_next(&line, &walk.after, longest)
+        walk.step = lbfgsb_next(&line, &walk.after, longest)
         if walk.last_looks == TRIALS:
             break
     for i in range(variables):
@@ -260,12 +260,12 @@ cdef bint descent_step(Slope loss, const void* of, Walk* walk, Box* box, int var
     return False
 
 
-cdef void descent_forget(Walk* walk) noexcept nogil:
+cdef void lbfgsb_forget(Walk* walk) noexcept nogil:
     curvature_forget(&walk.known)
     walk.learnt = walk.dropped = False
 
 
-cdef bint descent_aimed(Walk* walk, const Box* box, bint compared) noexcept nogil:
+cdef bint lbfgsb_aimed(Walk* walk, const Box* box, bint compared) noexcept nogil:
     """Set the target; False if what is known leads to none."""
     cdef Subspace* part = &walk.part
     cdef bint changed
@@ -279,7 +279,7 @@ cdef bint descent_aimed(Walk* walk, const Box* box, bint compared) noexcept nogi
     return subspace_least(part, &walk.known, box)
 
 
-cdef void descent_learn(Walk* walk, const Box* box, int variables) noexcept nogil:
+cdef void lbfgsb_learn(Walk* walk, const Box* box, int variables) noexcept nogil:
     """Keep what the last step tells of the curvature, if it bends upwards."""
     cdef double[VARIABLES] turn
     cdef double across = walk.after.slope - walk.before.slope, promised = -walk.before.slope, along = walk.square
@@ -296,35 +296,35 @@ cdef void descent_learn(Walk* walk, const Box* box, int variables) noexcept nogi
     if not walk.learnt:
         return
     if not curvature_learn(&walk.known, walk.way, turn, across, along):
-        descent_forget(walk)
+        lbfgsb_forget(walk)
         return
     walk.dropped = known == walk.known.pairs
 
 
-cdef double descent_end(Slope loss, const void* of, Box* box, int variables, double stop) noexcept nogil:
+cdef double lbfgsb_end(Slope loss, const void* of, Box* box, int variables, double stop) noexcept nogil:
     """The loss where the search ends; the box holds where it begins, and then where it ended."""
     cdef Walk walk
     cdef double size
     cdef int i
     cdef bint moved = False
     walk.known.variables, walk.looks = variables, 1
-    descent_forget(&walk)
+    lbfgsb_forget(&walk)
     subspace_begin(&walk.part, box, variables)
     walk.after.loss = loss(of, box.at, box.slope)
-    while walk.looks < LOOKS and descent_steepest(box, variables) > stop:
-        if not descent_aimed(&walk, box, moved):
-            descent_forget(&walk)
+    while walk.looks < LOOKS and lbfgsb_steepest(box, variables) > stop:
+        if not lbfgsb_aimed(&walk, box, moved):
+            lbfgsb_forget(&walk)
             continue
         for i in range(variables):
             walk.way[i] = walk.part.target[i] - box.at[i]
-        if not descent_step(loss, of, &walk, box, variables, not moved):
+        if not lbfgsb_step(loss, of, &walk, box, variables, not moved):
             if not walk.known.pairs:
                 break
-            descent_forget(&walk)
+            lbfgsb_forget(&walk)
             continue
         moved = True
         size = max(1.0, max(fabs(walk.before.loss), fabs(walk.after.loss)))
         if walk.before.loss - walk.after.loss <= stop * size:
             break
-        descent_learn(&walk, box, variables)
+        lbfgsb_learn(&walk, box, variables)
     return walk.after.loss

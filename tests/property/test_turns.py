@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from fastsim.engine.orders.run import looped
-from fastsim.engine.rounds.driver import STOPS
+from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.outcome import GANG
 from tests.strategies import scenarios_per_run
@@ -24,10 +24,10 @@ def rounds(case: Case) -> Iterator[Any]:
     """The loop after each round; nobody tells it anything."""
     loop = looped(case.needs, case.plan, case.options)
     loop.feed(*JobBatch.of(case.jobs), True)
-    while STOPS[loop.advance(1)] == "pause":
+    while loop.advance(1) == Stop.PAUSE:
         yield loop
         loop.drained()
-        loop.ledger.drained()
+        loop.log.drained()
     yield loop
 
 
@@ -38,7 +38,7 @@ def test_no_server_gives_more_than_it_has(case: Case) -> None:
         loop.verify()
         used = np.zeros(case.needs.cap__sr.shape)
         gpus = [0] * len(case.needs.num_gpu__s)
-        for _, server, bits, share in loop.seats.taken():
+        for _, server, bits, share in loop.allocation.taken():
             assert bits & gpus[server] == 0 and bits < 1 << case.needs.num_gpu__s[server]
             gpus[server] |= bits
             used[server] += share
@@ -52,7 +52,7 @@ def test_tuning_gives_nobody_less_than_his_fair_share(case: Case) -> None:
     for loop in rounds(_endless(case)):
         kinds = np.frombuffer(loop.table.rows(), GANG)["kind"]
         given_to: dict[int, Any] = {}
-        for row, _, bits, share in loop.seats.taken():
+        for row, _, bits, share in loop.allocation.taken():
             has, count = given_to.get(row, (0.0, 0))
             given_to[row] = (has + np.array(share), count + bits.bit_count())
         for row, (has, count) in given_to.items():
@@ -84,7 +84,7 @@ def test_ties_stay_as_they_were(case: Case) -> None:
     case = dataclasses.replace(case, plan=dataclasses.replace(case.plan, order=("-gpus",), starving_s=1e12))
     for loop in rounds(case):
         ids = np.frombuffer(loop.table.rows(), GANG)[["id", "num_gpu"]]
-        listed = [(-int(ids["num_gpu"][row]), int(ids["id"][row])) for row in loop.stakes.ordered()]
+        listed = [(-int(ids["num_gpu"][row]), int(ids["id"][row])) for row in loop.ordered_jobs.ordered()]
         known = [entry for entry in listed if entry[1] < loop.table.added]
         assert known == sorted(known)
 

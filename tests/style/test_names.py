@@ -18,9 +18,9 @@ MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?
 PACKAGES = ("fastsim", "fastsim_ext")
 MATHS = {
     "adaptive/fitness": "fitness",
-    "adaptive/genetic_operators": "breed",
+    "adaptive/genetic_operators": "genetic",
     "adaptive/goodput": "goodput",
-    "adaptive/step_time_fit": "fitting",
+    "adaptive/step_time_fit": "fit",
     "scores/device": "device",
     "scores/dot": "dot",
     "scores/frag": "frag",
@@ -30,7 +30,7 @@ MATHS = {
     "scores/power": "power",
     "select/class_frequency": "habit",
     "select/max_tree": "tree",
-    "solvers/lbfgsb": "descent",
+    "solvers/lbfgsb": "lbfgsb",
     "solvers/lbfgsb_curvature": "curvature",
     "solvers/lbfgsb_subspace": "subspace",
 }

@@ -10,40 +10,43 @@ from tests.style.tree import ROOT
 
 FOLDER = ROOT / "fastsim_ext"
 HOMES = {
-    "adaptive": "adaptive/loop",
-    "adaptive_state": "adaptive/snapshot",
+    "adaptive_loop": "adaptive/loop",
+    "adaptive_snapshot": "adaptive/snapshot",
     "backfill": "online/backfill",
-    "demand": "online/node_constraints",
-    "draft": "rounds/candidates CandidateSelection",
-    "gangs": "rounds/job_table",
-    "gauge": "rounds/cluster_metrics",
-    "glance": "online/earliest_fit",
+    "candidates": "rounds/candidates CandidateSelection",
+    "cluster_metrics": "rounds/cluster_metrics",
+    "earliest_fit": "online/earliest_fit",
+    "free_forecast": "online/free_forecast",
+    "job_table": "rounds/job_table",
+    "learned_performance": "adaptive/training_job LearnedPerformance",
     "leases": "rounds/leases",
-    "ledger": "rounds/round_log",
-    "lessons": "adaptive/training_job LearnedPerformance",
-    "lineup": "online/ordered_queue",
-    "online": "online/loop",
-    "outlook": "online/free_forecast",
-    "portions": "rounds/resource_shares",
+    "node_constraints": "online/node_constraints",
+    "online_loop": "online/loop",
+    "ordered_jobs": "rounds/ordered_jobs",
+    "ordered_loop": "rounds/ordered_loop",
+    "ordered_queue": "online/ordered_queue",
+    "pod_membership": "state/pod_membership PodMembership",
     "preempt": "online/preempt",
-    "regulated": "online/rules_loop",
-    "roster": "state/pod_membership PodMembership",
-    "round_state": "rounds/snapshot",
-    "rounds": "rounds/share_loop",
-    "stakes": "rounds/ordered_jobs",
-    "tenants": "state/pod_membership TenantUsage",
-    "trainee": "adaptive/training_job TrainingJob",
-    "turn_state": "rounds/snapshot",
-    "turns": "rounds/ordered_loop",
-    "waiting": "online/queue_loop",
+    "queue_loop": "online/queue_loop",
+    "resource_shares": "rounds/resource_shares",
+    "round_log": "rounds/round_log",
+    "round_snapshot": "rounds/snapshot",
+    "rules_loop": "online/rules_loop",
+    "share_loop": "rounds/share_loop",
+    "tenant_usage": "state/pod_membership TenantUsage",
+    "training_job": "adaptive/training_job TrainingJob",
 }
-"""Where the modules stand that go by these names here, below the package; and which of their classes."""
-RULED = ("lineup", "roster", "regulated", "waiting", "tenants", "demand", "preempt", "backfill", "outlook", "glance")
-"""Modules whose one class says beside its fields what becomes of them."""
+"""Files of the modules below the package, and the class that is meant where a file has several."""
+RULED = (
+    "ordered_queue", "pod_membership", "rules_loop", "queue_loop", "tenant_usage", "node_constraints", "preempt",
+    "backfill", "free_forecast", "earliest_fit",
+)  # fmt: skip
+"""Modules whose one class lists its fields below the comments ``# saved`` and ``# not saved: why``."""
 FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, \w+)*) *(?:#.*)?$")
 NOT_SAVED_BY_ONLINE = {
     "nodes", "work", "select", "departures",  # tables of their own
-    "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "told", "look_s", "next_s",  # options
+    "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "starts_recorded",
+    "gpu_sample_s", "next_s",  # options
     "change_t", "change_node", "change_adds",  # the caller's columns
     "a_pod_id", "a_class", "a_priority", "a_payer", "a_submit", "a_duration",  # the batch, like the next
     "a_node", "a_gpus", "binds",
@@ -52,69 +55,75 @@ NOT_SAVED_BY_ONLINE = {
     "expected",  # a hint
 }  # fmt: skip
 
-ROUNDS = ("rounds", "gangs", "leases", "draft", "ledger", "gauge")
+ROUNDS = ("share_loop", "job_table", "leases", "candidates", "round_log", "cluster_metrics")
 """Modules whose one class is part of a run in rounds; ``rounds/snapshot`` writes and reads their fields."""
 NOT_SAVED_BY_ROUNDS = {
-    "rounds": {
-        "table", "leases", "ledger", "draft", "gauge",  # parts of their own
-        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "guessed",
+    "share_loop": {
+        "table", "leases", "log", "selection", "metrics",  # parts of their own
+        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "estimated",
         "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "lease_cost", "first",
-        "last",  # told
-        "dues", "spare", "was_idle", "moved",  # rewritten in every round
+        "last",  # arguments
+        "completions", "spare", "was_idle", "moved",  # rewritten in every round
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
     },
-    "gangs": {"width", "half"},  # told
+    "job_table": {"width", "half"},  # arguments
     "leases": {
-        "base", "gpus", "width",  # told
+        "base", "gpus", "width",  # arguments
         "room",  # for tasks
         "last", "last_gpu", "n_last",  # what is saved takes their place when the next round begins
         "stamp",  # any round but the next one
     },
-    "draft": {
-        "table", "leases", "alone", "shared", "fastest", "pairs", "shuffled", "strict", "one_line", "reserves",  # told
-        "ranking", "visit", "free", "unplaced",  # rewritten in every round
+    "candidates": {
+        "table", "leases", "alone", "shared", "fastest", "pairs", "shuffled", "strict", "one_line",
+        "reserves",  # arguments
+        "heap", "visit", "free", "unplaced",  # rewritten in every round
     },
-    "ledger": {"gone", "moments", "gpu", "n_gone", "gone_room", "n_moments", "moment_room", "n_gpu", "gpu_room"},
-    "gauge": {
-        "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # told
+    "round_log": {"gone", "tasks", "gpu", "n_gone", "gone_room", "n_tasks", "task_room", "n_gpu", "gpu_room"},
+    "cluster_metrics": {
+        "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # arguments
         "rows", "n_rows", "row_room",  # drained before, as the ledger is
-        "change_room", "given_room",  # as much as there is to keep
+        "change_room", "freed_room",  # as much as there is to keep
     },
 }  # fmt: skip
-TURNS = ("turns", "stakes", "portions")
-"""Modules whose one class is part of a run in ordered rounds and of no other; ``ordered_snapshot`` has their fields."""
+TURNS = ("ordered_loop", "ordered_jobs", "resource_shares")
+"""Modules whose one class is part of a run in ordered rounds and of no other; ``rounds/snapshot`` has their fields."""
 NOT_SAVED_BY_TURNS = {
-    "turns": {
-        "table", "stakes", "seats", "portions", "leases", "ledger", "gauge",  # parts of their own
+    "ordered_loop": {
+        "table", "ordered_jobs", "allocation", "shares", "leases", "log", "metrics",  # parts of their own
         "need__kr", "speedup__k", "step_s__kg", "round_s", "begin_s", "restart_s", "until_s", "starving_s",
         "admitted_gpus", "recorded", "whole", "lease_end", "gap_ends", "stale_speedup", "narrow", "sticky", "blocking",
-        "first", "last",  # told
-        "chosen", "n_chosen", "chosen_room", "yard",  # rewritten in every round
+        "first", "last",  # arguments
+        "chosen", "n_chosen", "chosen_room", "context",  # rewritten in every round
         "records", "n_records", "record_room",  # drained before
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
     },
-    "stakes": {"terms", "term", "sign", "level_s", "spare", "keys", "room"},  # told; rewritten in every round
-    "portions": {"table", "stakes", "seats", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping"},
+    "ordered_jobs": {
+        "terms", "term", "sign", "level_s", "room",  # arguments
+        "spare", "keys",  # rewritten in every round
+    },
+    "resource_shares": {
+        "table", "ordered_jobs", "allocation", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping",
+    },
 }  # fmt: skip
-ADAPTIVE = {"adaptive": "run", "trainee": "job", "lessons": "lessons"}
+ADAPTIVE = {"adaptive_loop": "run", "training_job": "job", "learned_performance": "learned"}
 """Modules whose one class is part of a run of adaptive jobs, as ``adaptive/snapshot`` calls it."""
 NOT_SAVED_BY_ADAPTIVE = {
-    "adaptive": {
-        "gauge",  # a part of its own
-        "active", "gone", "pending",  # jobs are parts of their own, and told again in the order of their ids
-        "owned", "used__n",  # follow from what is held
-        "base__n", "round_s", "recorded",  # told
-        "moments", "gpus",  # records
+    "adaptive_loop": {
+        "metrics",  # a part of its own
+        "active", "gone", "pending",  # jobs are parts of their own, given again in the order of their ids
+        "taken", "used__n",  # follow from what is held
+        "base__n", "round_s", "recorded",  # arguments
+        "tasks", "gpus",  # records
     },
-    "trainee": {
-        "course", "lessons", "batch", "gpus_asked", "tuned", "merged", "submit_s", "restart_s", "speed",  # told
+    "training_job": {
+        "curve", "learned", "batch", "gpus_asked", "tuned", "merged", "submit_s", "restart_s", "speed",  # arguments
         "site",  # follows from the job's place
     },
-    "lessons": {"fit", "known", "room"},  # told; made from the rows; how much fits
+    "learned_performance": {"fit", "known", "room"},  # arguments; made from the rows; how much fits
 }  # fmt: skip
-ROOM = {"gangs": {"room", "couple_room"}}
+ROOM = {"job_table": {"room", "pair_room"}}
 """Fields that say how much fits: set when they are restored."""
 
 
@@ -151,9 +160,9 @@ def functions(module: str, *names: str) -> list[str]:
 
 @pytest.mark.parametrize("module", RULED)
 def test_every_field_says_what_becomes_of_it(module: str) -> None:
-    said = fields(module)
-    assert said
-    for name, heading in said.items():
+    named = fields(module)
+    assert named
+    for name, heading in named.items():
         assert heading == "saved" or heading.startswith("not saved: "), f"{module}.pxd: {name}"
 
 
@@ -165,13 +174,13 @@ def test_what_is_saved_is_written_and_read(module: str) -> None:
 
 
 def test_the_plain_loop_forgets_nothing() -> None:
-    snapshot, restore = functions("online", "snapshot", "restore")
-    for name in fields("online").keys() - NOT_SAVED_BY_ONLINE:
+    snapshot, restore = functions("online_loop", "snapshot", "restore")
+    for name in fields("online_loop").keys() - NOT_SAVED_BY_ONLINE:
         assert f"self.{name}" in restore, name
         assert f"self.{name}" in snapshot or name == "at_capacity", name  # the last one by way of state()
 
 
-def state_functions(suffix: str, module: str = "round_state") -> str:
+def state_functions(suffix: str, module: str = "round_snapshot") -> str:
     """The texts of the functions of ``rounds/snapshot``, or of its like, whose names end so."""
     text = (FOLDER / f"{HOMES.get(module, module).split()[0]}.pyx").read_text(encoding="utf-8")
     return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
@@ -179,31 +188,37 @@ def state_functions(suffix: str, module: str = "round_state") -> str:
 
 @pytest.mark.parametrize("module", ROUNDS)
 def test_rounds_forget_nothing(module: str) -> None:
-    variable = {"rounds": "run", "gangs": "table"}.get(module, module)
-    said = fields(module).keys()
-    assert NOT_SAVED_BY_ROUNDS[module] <= said
-    for name in said - NOT_SAVED_BY_ROUNDS[module]:
+    variable = {
+        "share_loop": "run",
+        "job_table": "table",
+        "candidates": "selection",
+        "round_log": "log",
+        "cluster_metrics": "metrics",
+    }.get(module, module)
+    named = fields(module).keys()
+    assert NOT_SAVED_BY_ROUNDS[module] <= named
+    for name in named - NOT_SAVED_BY_ROUNDS[module]:
         written = rf"\b{variable}\.{name}\b"
         assert name in ROOM.get(module, ()) or re.search(written, state_functions("state")), f"{module}.{name}"
-        assert re.search(written, state_functions("back")), f"{module}.{name}"
+        assert re.search(written, state_functions("restore")), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("module", TURNS)
 def test_ordered_rounds_forget_nothing(module: str) -> None:
-    variable = {"turns": "run", "portions": "run.portions"}.get(module, module)
-    said = fields(module).keys()
-    assert NOT_SAVED_BY_TURNS[module] <= said
-    for name in said - NOT_SAVED_BY_TURNS[module]:
+    variable = {"ordered_loop": "run", "resource_shares": "run.shares"}.get(module, module)
+    named = fields(module).keys()
+    assert NOT_SAVED_BY_TURNS[module] <= named
+    for name in named - NOT_SAVED_BY_TURNS[module]:
         written = rf"\b{variable}\.{name}\b"
-        for suffix in ("state", "back"):
-            assert re.search(written, state_functions(suffix, "turn_state")), f"{module}.{name}"
+        for suffix in ("state", "restore"):
+            assert re.search(written, state_functions(suffix, "round_snapshot")), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("module", ADAPTIVE)
 def test_adaptive_rounds_forget_nothing(module: str) -> None:
-    said = fields(module).keys()
-    assert NOT_SAVED_BY_ADAPTIVE[module] <= said
-    for name in said - NOT_SAVED_BY_ADAPTIVE[module]:
-        for suffix in ("state", "back"):
+    named = fields(module).keys()
+    assert NOT_SAVED_BY_ADAPTIVE[module] <= named
+    for name in named - NOT_SAVED_BY_ADAPTIVE[module]:
+        for suffix in ("state", "restore"):
             written = rf"\b{ADAPTIVE[module]}\.{name}\b"
-            assert re.search(written, state_functions(suffix, "adaptive_state")), f"{module}.{name}"
+            assert re.search(written, state_functions(suffix, "adaptive_snapshot")), f"{module}.{name}"

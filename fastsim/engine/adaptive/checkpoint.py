@@ -52,11 +52,11 @@ def remembering(plan: AdaptivePlan) -> Remembering:
 def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
     """All that there is after a round."""
     loop = rounds.loop
-    rounds.drain()
+    rounds.collect_records()
     numbers, parts = snapshot(loop, rounds.lessons)
     here = {job.id for job in loop.active}
     parts |= {
-        "tasks": np.array([tuple(at) for at in loop.moments], MOMENT).tobytes(),
+        "tasks": np.array([tuple(at) for at in loop.tasks], MOMENT).tobytes(),
         "gpus": np.array(loop.gpus, np.int32).tobytes(),
         "rows": b"".join(rounds.rows),
     }
@@ -107,14 +107,14 @@ def _believe_otherwise(rounds: AdaptiveDriver) -> None:
     for job in rounds.loop.active:
         if rounds.plan.merged:  # of equal configurations the first model's one counts
             first: dict[Any, Any] = {}
-            for lesson in job.lesson__g:
+            for lesson in job.history__g:
                 for at in rounds.lessons.measurements(lesson):
                     first.setdefault(at[:3], at)
-            told = [rounds.lessons.in_turn([*first.values()]), *(0 for _ in job.lesson__g[1:])]
+            told = [rounds.lessons.fitted_each([*first.values()]), *(0 for _ in job.history__g[1:])]
         else:
-            told = [job.lesson__g[0] for _ in job.lesson__g]
+            told = [job.history__g[0] for _ in job.history__g]
         for group, lesson in enumerate(told):
-            job.lesson__g[group] = lesson
+            job.history__g[group] = lesson
 
 
 def _check(number: int, job: AdaptiveJob | None, told: list[Any]) -> None:

@@ -78,10 +78,10 @@ class AdaptiveDriver:
         """Jobs that have come."""
         return len(self.loop.active) + len(self.loop.gone)
 
-    def drain(self) -> None:
+    def collect_records(self) -> None:
         """Take what the metrics have noted."""
-        if self.loop.gauge is not None:
-            self.rows.append(self.loop.gauge.drained())
+        if self.loop.metrics is not None:
+            self.rows.append(self.loop.metrics.drained())
 
     def decide(self) -> None:
         """Ask the policy and do what it says."""
@@ -125,13 +125,13 @@ class AdaptiveDriver:
     def believed(self, job: TrainingJob) -> dict[int, Belief]:
         """What a job has learned, by group."""
         about = range(len(self.setting.groups))
-        lessons = {g: int(job.lesson__g[0 if self.plan.merged else g]) for g in about}
+        lessons = {g: int(job.history__g[0 if self.plan.merged else g]) for g in about}
         return {g: self.belief(lesson) for g, lesson in lessons.items() if lesson}
 
     def belief(self, lesson: int) -> Belief:
         """One lesson as the policy sees it."""
         if lesson not in self.beliefs:
-            perf, most = self.lessons.learned(lesson)
+            perf, most = self.lessons.parameters(lesson)
             self.beliefs[lesson] = Belief(Perf(*perf), most)
         return self.beliefs[lesson]
 
@@ -177,7 +177,7 @@ def _keeping(
     """What writes a checkpoint when it is due, or at the end; the run begins from one, if there is any."""
     if checkpoint is None and resume is None:
         return lambda end: None
-    decided, loop = decisions(rounds.setting, recorded, rounds.loop.gauge is not None), rounds.loop
+    decided, loop = decisions(rounds.setting, recorded, rounds.loop.metrics is not None), rounds.loop
     if resume is not None:
         take_over(rounds, resume, decided)
     if checkpoint is None:
@@ -245,7 +245,7 @@ def _taught(
     if plan.merged:  # of equal configurations the first one counts
         known = {at[:3]: at for part in reversed(measured) for at in part}
         measured = [list(known.values()), *([] for _ in groups[1:])]
-    return [lessons.taught(part) for part in measured]
+    return [lessons.fitted_once(part) for part in measured]
 
 
 def _fit(measured: list[tuple[int, int, int, float, float]]) -> Perf:
@@ -283,15 +283,15 @@ def _finished(told: Setting, rounds: AdaptiveDriver) -> AdaptiveRun:
     )
     ends = gangs["finish_s"]
     last = loop.now_s if loop.active or not len(ends) else float(ends.max())
-    if loop.gauge is not None:
-        loop.gauge.close(last)
-    rounds.drain()
+    if loop.metrics is not None:
+        loop.metrics.close(last)
+    rounds.collect_records()
     rows, trained = np.frombuffer(b"".join(rounds.rows), ROW), trained_records(jobs)
     return AdaptiveRun(
-        told, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.moments], MOMENT),
+        told, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.tasks], MOMENT),
         np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,
-        np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s, loop.gauge,
-        float(trained["wasted_gpu_s"].sum()), trained,
+        np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s,
+        loop.metrics, float(trained["wasted_gpu_s"].sum()), trained,
     )  # fmt: skip
 
 
@@ -331,6 +331,6 @@ def gang_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequen
     found["num_gpu"] = [job.gpus_asked for job in jobs]
     found["kind"], found["total"] = kind, total
     found["deadline_s"], found["weight"] = np.inf, 1.0
-    for name in ("tenant", "guise", "place", "task"):
+    for name in ("tenant", "believed_kind", "place", "task"):
         found[name] = -1
     return found

@@ -96,7 +96,7 @@ class RuleColumns:
             "first": np.full(n, -1, np.int32), "moved": np.zeros(n, np.int64),
             "gpu_mem_cap": caps, "gpu_mem_left": np.ascontiguousarray(np.repeat(caps[:, None], self.width, axis=1)),
             "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
-            "kept": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
+            "unmasked": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
             "preempts": regime.preempt == "priority", "requeues": regime.on_node_loss == "requeue",
             "limited": bool(regime.quotas), "restart_s": regime.restart_s,
             "checkpoint_s": math.nan if regime.checkpoint_every_s is None else regime.checkpoint_every_s,
@@ -133,7 +133,7 @@ class RuleColumns:
 
     def state(self, online: QueueLoop) -> tuple[dict[str, Any], dict[str, int]]:
         """(arrays, ends of lists) for a checkpoint; what the loop itself remembers is apart."""
-        members, gangs, ends = online.roster.snapshot()
+        members, gangs, ends = online.membership.snapshot()
         arrays = {name: column.copy() for name, column in self.columns.items()}
         return arrays | {"members": np.frombuffer(members, np.uint8), "gangs": np.frombuffer(gangs, np.uint8)}, ends
 
@@ -147,9 +147,9 @@ class RuleColumns:
         """Go on from a checkpoint; that of a run without rules knows less, and the workload tells the rest."""
         ends = meta.get("rules")
         if ends is not None:
-            online.roster.restore(arrays["members"], arrays["gangs"], ends)
+            online.membership.restore(arrays["members"], arrays["gangs"], ends)
         else:
-            online.recall(self._recalled)
+            online.restore_members(self._recalled)
         self._recalled = {}
         for name, column in self.columns.items():
             column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
@@ -160,7 +160,7 @@ class RuleColumns:
         for row in np.flatnonzero(np.array([bool(asked != NONE) for asked in classes.conditions])[wants]):
             asked = classes.conditions[wants[row]]
             amounts = dict(asked.extra_resources)
-            online.demand.add_rule(
+            online.constraints.add_rule(
                 first + int(row), asked.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
                 any(name not in self.extras for name in amounts),
                 -1 if asked.max_per_node is None else self.groups.of(asked.group),

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fastsim.workload.oversized_pods import Oversized
     from fastsim.workload.typical_pods import TypicalPods
 
-DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW, WANT_CHANGES, LOOK_NOW = range(6)
+DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 BATCH_ROWS = 32_768
 """Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
@@ -193,8 +193,8 @@ class OnlineRun:
         times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
         return {
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
-            "told": self.watching is not None, "until_s": np.inf if options.until_s is None else options.until_s,
-            "sample_s": options.sample_s or 0.0,
+            "starts_recorded": self.watching is not None,
+            "until_s": np.inf if options.until_s is None else options.until_s, "sample_s": options.sample_s or 0.0,
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
         }  # fmt: skip
 
@@ -206,8 +206,8 @@ class OnlineRun:
         stream(self, batches)
         self.online.reach_end()
         closing_stages(self)
-        self.online.finish(self.drain)
-        self.drain()
+        self.online.finish(self.collect_records)
+        self.collect_records()
         if self.watching is not None:
             self.watching.close(self.online.now)
 
@@ -216,7 +216,7 @@ class OnlineRun:
         cls = self.classes.intern(batch)
         if self.watching is not None:
             self.watching.arrive(batch)
-            self.online.look_at(self.watching.due_s)
+            self.online.sample_gpus_at(self.watching.due_s)
         if self.rules is not None and self.ruled is not None:
             self.rules.feed_members(self.ruled, batch)  # first, so that names are numbered as pods come
         self._add_classes()
@@ -244,21 +244,21 @@ class OnlineRun:
 
     def advance(self) -> None:
         """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
-        status = TIRED
+        status = PAUSE
         while status not in (DONE, WANT_ARRIVALS):
             began = time.perf_counter()
             status = self.online.advance(self.budget)
             took_s = time.perf_counter() - began
             self.loop_s += took_s
-            if status == DESCHEDULE_NOW:
+            if status == DESCHEDULE_DUE:
                 self._deschedule_now()
-            elif self.watching is not None and status == LOOK_NOW:
-                self.drain()
+            elif self.watching is not None and status == GPU_SAMPLE:
+                self.collect_records()
                 self.watching.look(self.online.next_s)
-                self.online.look_at(self.watching.due_s)
-            elif self.rules is not None and self.ruled is not None and status == WANT_CHANGES:
+                self.online.sample_gpus_at(self.watching.due_s)
+            elif self.rules is not None and self.ruled is not None and status == WANT_NODE_CHANGES:
                 self.rules.feed_changes(self.ruled)
-            elif status == TIRED and took_s < BREATH_S / 2:
+            elif status == PAUSE and took_s < BREATH_S / 2:
                 self.budget *= 2
             elif took_s > 2 * BREATH_S and self.budget > 1:
                 self.budget //= 2
@@ -267,7 +267,7 @@ class OnlineRun:
     def _breathe(self) -> None:
         """What the loop wrote is passed on, a checkpoint written if one is due, progress told."""
         interrupts.check()
-        self.drain()
+        self.collect_records()
         if self.saving is not None and self.saving.due(self):
             self.scribe.do(self.saving.write, self.saving.state(self), self.recorder)
         if self.options.progress is not None:
@@ -279,7 +279,7 @@ class OnlineRun:
                 deschedule(self, step)
         self.online.note_deschedule()
 
-    def drain(self) -> None:
+    def collect_records(self) -> None:
         """Collect what the compiled tables wrote since the last time."""
         if self.online.n_rows:
             rows = np.frombuffer(self.online.drain_rows(), ROW)
@@ -300,7 +300,7 @@ class OnlineRun:
 
     def retarget(self, typical: TypicalPods) -> None:
         """Measure fragmentation against another target workload from now on."""
-        self.drain()
+        self.collect_records()
         self.typical = typical
         self.nodes.retarget(self._target(typical))
         if isinstance(self.select, IndexedSelector):

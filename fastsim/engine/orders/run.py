@@ -63,16 +63,16 @@ class TurnDriver(Driver):
     found: dict[bytes, dict[int, list[ResourcePoint]]] = dataclasses_field(default_factory=dict)
     records: ClassVar[dict[str, Any]] = RECORDS | {"turns": TURN}
 
-    def ask(self) -> None:
+    def ask_policy(self) -> None:
         """Say what the jobs of this round get: jobs of a kind in their order, the fastest points first."""
-        rows = self.loop.asked()
+        rows = self.loop.chosen_rows()
         kinds = np.frombuffer(self.loop.table.rows(), GANG)["kind"][rows]
         parts = self.parts(kinds)
         queue = {k: [part for part in listed for _ in range(part.jobs)] for k, listed in parts.items()}
         told = [queue[k].pop(0) for k in kinds.tolist()]
         need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in told], np.float64)
         speedup = np.array([p.speedup for p in told], np.float64)
-        self.loop.tell(need.reshape(len(told), len(RESOURCES)), speedup)
+        self.loop.set_shares(need.reshape(len(told), len(RESOURCES)), speedup)
 
     def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
         """What jobs of these kinds get, by kind; the same jobs always get the same."""
@@ -88,9 +88,9 @@ class TurnDriver(Driver):
             self.solver_s = chooser.solver_s
         return self.found[key]
 
-    def drain(self) -> None:
+    def collect_records(self) -> None:
         """Take what the loop has noted."""
-        super().drain()
+        super().collect_records()
         self.turns.append(np.frombuffer(self.loop.drained(), TURN))
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -153,7 +153,8 @@ def looped(
         mechanism=MECHANISMS.index(plan.mechanism), narrow=plan.narrow,
         sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
-        first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in TURN_QUIRKS], gauge=gauge,
+        first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in TURN_QUIRKS],
+        metrics=gauge,
     )  # fmt: skip
 
 
@@ -203,17 +204,17 @@ def _tables(needs: ServerDemands) -> str:
 def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
     loop = driver.loop
     end_s = loop.end_s
-    if loop.gauge is not None:
-        loop.gauge.close(end_s)
-    driver.drain()
+    if loop.metrics is not None:
+        loop.metrics.close(end_s)
+    driver.collect_records()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
     return OrderedOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.gauge, float(loop.spoilt_gpu_s), np.concatenate(driver.turns),
-        driver.needs, int(loop.portions.reclaims),
+        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s), np.concatenate(driver.turns),
+        driver.needs, int(loop.shares.reclaims),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,14 +20,24 @@ from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim_ext.build import CHECKED
 
-STOPS = ("done", "ask", "hungry", "price", "drain", "stuck", "pause")
-"""Why the compiled loop stops, in the order it counts in."""
 PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two looks at progress and Ctrl-C."""
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """What the loop has handed out so far, by its name in the driver and in a checkpoint."""
+
+
+class Stop(IntEnum):
+    """Why the compiled loop returned; the numbers are those of ``fastsim_ext/rounds/share_loop.pxd``."""
+
+    DONE = 0
+    ASK_POLICY = 1
+    WANT_ARRIVALS = 2
+    PRICE_CHANGE = 3
+    DRAIN = 4
+    DEADLOCK = 5
+    PAUSE = 6
 
 
 def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
@@ -61,11 +72,11 @@ class Driver(ABC):
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
-    def ask(self) -> None:
+    def ask_policy(self) -> None:
         """Let the policy say what it thinks of the jobs."""
 
-    def hungry(self) -> None:
-        """Hand over the next jobs."""
+    def feed_next(self) -> None:
+        """Feed the loop its next batch of arrivals."""
         # One batch is read ahead, so that the loop knows that the last one is the last one.
         now, self.ahead = self.ahead, next(self.batches, None)
         self.feed(now if now is not None else JobBatch.of([]))
@@ -81,21 +92,21 @@ class Driver(ABC):
             self.price = prices.at(self.loop.now_s)
             self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
 
-    def drain(self) -> None:
-        """Take what the loop has noted."""
-        gone, tasks, held = self.loop.ledger.drained()
+    def collect_records(self) -> None:
+        """Move the records of the loop into the lists of this driver."""
+        gone, tasks, held = self.loop.log.drained()
         self.gone.append(np.frombuffer(gone, GANG))
         self.tasks.append(np.frombuffer(tasks, MOMENT))
         self.held.append(np.frombuffer(held, np.int32))
-        if self.loop.gauge is not None:
-            self.rows.append(np.frombuffer(self.loop.gauge.drained(), ROW))
+        if self.loop.metrics is not None:
+            self.rows.append(np.frombuffer(self.loop.metrics.drained(), ROW))
 
-    def stuck(self) -> None:
-        """Complain: nothing will ever happen."""
+    def report_deadlock(self) -> None:
+        """Raise PolicyError: jobs wait and no future event can start one."""
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
-    def look(self) -> None:
-        """Tell how far the run is, and stop one that will never end."""
+    def report_progress(self) -> None:
+        """Report jobs that have ended; raise ScenarioError if the queue grows without end."""
         interrupts.check()
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
@@ -105,7 +116,7 @@ class Driver(ABC):
 
     def pause(self) -> None:
         """Between two rounds: progress and checkpoints."""
-        self.look()
+        self.report_progress()
         keeper, loop = self.keeper, self.loop
         if keeper is not None and keeper.due(loop.rounds, loop.table.added):
             self.state().write(keeper.keeping.path)
@@ -118,7 +129,7 @@ class Driver(ABC):
 
     def state(self) -> RoundCheckpoint:
         """All that there is between two rounds."""
-        self.drain()
+        self.collect_records()
         numbers, parts = self.snapshot()
         for name in self.records:
             lists = getattr(self, name)
@@ -168,15 +179,15 @@ class Driver(ABC):
         self.ahead = next(self.batches, None)
         if self.options.prices is not None and resume is None:
             loop.reprice(self.price, -1.0)  # the first prices are those of the first moment
-        deeds: dict[str, Callable[[], None]] = {
-            "ask": self.ask, "hungry": self.hungry, "price": self.price_changed, "drain": self.drain,
-            "stuck": self.stuck, "pause": self.pause,
+        handlers: dict[Stop, Callable[[], None]] = {
+            Stop.ASK_POLICY: self.ask_policy, Stop.WANT_ARRIVALS: self.feed_next, Stop.PRICE_CHANGE: self.price_changed,
+            Stop.DRAIN: self.collect_records, Stop.DEADLOCK: self.report_deadlock, Stop.PAUSE: self.pause,
         }  # fmt: skip
-        while (stop := STOPS[loop.advance(self.budget())]) != "done":
+        while (stop := Stop(loop.advance(self.budget()))) is not Stop.DONE:
             if CHECKED:
                 loop.verify()
-            deeds[stop]()
-            if stop == "hungry":
-                self.look()  # only a pause lies between two rounds, where a checkpoint can be taken
+            handlers[stop]()
+            if stop is Stop.WANT_ARRIVALS:
+                self.report_progress()  # only a pause lies between two rounds, where a checkpoint can be taken
         if checkpoint is not None and checkpoint.at_end:
             self.state().write(checkpoint.path)

@@ -145,7 +145,7 @@ class IdealRun:
         if self.now_s >= self.next_price_s:
             self.reprice()
         if self.wanted and len(self.jobs) and self.now_s >= self.due_s:
-            self.ask()
+            self.ask_policy()
         self.apply()
         self.job_events += len(self.jobs)
 
@@ -196,7 +196,7 @@ class IdealRun:
         self.wanted |= bool((price != self.price__g).any())
         self.price__g, self.next_price_s = price, self.options.prices.next_change_s(self.now_s)
 
-    def ask(self) -> None:
+    def ask_policy(self) -> None:
         """Ask the policy for new shares."""
         self.wanted, self.due_s = False, self.now_s + self.realloc_s
         self.calls += 1

@@ -21,20 +21,20 @@ from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.share_loop import ShareLoop
-from fastsim_ext.rounds.snapshot import doubt, snapshot
+from fastsim_ext.rounds.snapshot import request_allocation, snapshot
 
 
 @dataclass
 class ShareDriver(Driver):
     """Drives rounds from shares of the time: asks the allocator, and tells estimates of sharing what happened."""
 
-    def ask(self) -> None:
+    def ask_policy(self) -> None:
         """Let the policy say what it thinks of the jobs."""
         interrupts.check()
         rows = np.frombuffer(self.loop.table.rows(), GANG)
         beliefs = self.plan.beliefs
         if beliefs is not None:
-            self.drain()
+            self.collect_records()
             for job_a, job_b, model in self.loop.table.observed():
                 beliefs.observe(job_a, job_b, model)
         view = view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants, beliefs)
@@ -48,18 +48,18 @@ class ShareDriver(Driver):
 
     def feed(self, columns: JobBatch) -> None:
         """Give the loop these jobs, and what they are believed to be."""
-        self.loop.feed(*columns, self.ahead is None, self.guise(columns))
+        self.loop.feed(*columns, self.ahead is None, self.believed_kinds(columns))
 
-    def guise(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
+    def believed_kinds(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
         """What the next jobs are believed to be."""
         if self.plan.beliefs is None:
             return None
         jobs = enumerate(columns.kind.tolist(), self.loop.table.added)
         return np.array([self.plan.beliefs.arrive(job, kind) for job, kind in jobs], np.int32)
 
-    def drain(self) -> None:
+    def collect_records(self) -> None:
         """Take what the loop has noted."""
-        super().drain()
+        super().collect_records()
         if self.plan.beliefs is not None:
             for job in self.gone[-1]["id"].tolist():
                 self.plan.beliefs.leave(job)
@@ -82,7 +82,7 @@ class ShareDriver(Driver):
         if self.plan.beliefs is not None:
             self.plan.beliefs.restored(meta["beliefs"])
         if meta["policy"] is None:
-            doubt(self.loop)
+            request_allocation(self.loop)
         else:
             self.plan.allocator.restored(meta["memory"])
 
@@ -135,20 +135,20 @@ def _loop(
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
-        gauge=gauge, guessed=plan.beliefs is not None,
+        metrics=gauge, estimated=plan.beliefs is not None,
     )  # fmt: skip
 
 
 def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundOutcome:
     loop = driver.loop
-    if loop.gauge is not None:
-        loop.gauge.close(loop.now_s)
-    driver.drain()
+    if loop.metrics is not None:
+        loop.metrics.close(loop.now_s)
+    driver.collect_records()
     jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
     return RoundOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.gauge, float(loop.spoilt_gpu_s),
+        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s),
     )  # fmt: skip

@@ -57,5 +57,5 @@ def test_whole_runs(path: Path) -> None:
     assert ours == pytest.approx([run.row[name] for name in ("average_jct", "makespan", "utilization")], rel=BAR)
     recorded = json.loads(path.read_text())["reference_job_map"]
     names = {kind: name for (name, num_gpu), kind in run.setting.oracle.kind_index.items() if num_gpu == 1}
-    believed = {str(job): names[kind] for job, kind in found.jobs[["id", "guise"]].tolist()}
+    believed = {str(job): names[kind] for job, kind in found.jobs[["id", "believed_kind"]].tolist()}
     assert believed == {job: name for job, (name, _) in recorded.items()}

@@ -14,7 +14,7 @@ import polars as pl
 
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.run import OrderedOutcome, looped
-from fastsim.engine.rounds.driver import STOPS
+from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -114,12 +114,12 @@ def held_by_round(made: PreparedRounds) -> Any:
     loop.feed(*next(iter(made.batches)), True)
     size = made.needs.num_gpu__s[0]
     while True:
-        stop = STOPS[loop.advance(1)]
-        gone, tasks, _ = loop.ledger.drained()
+        stop = loop.advance(1)
+        gone, tasks, _ = loop.log.drained()
         loop.drained()
         if tasks:
             yield _time(tasks), _held(loop, gone, tasks, size)
-        if stop == "done":
+        if stop == Stop.DONE:
             return
 
 
@@ -131,9 +131,9 @@ def _held(loop: Any, gone: bytes, tasks: bytes, size: int) -> list[Held]:
     active = np.frombuffer(loop.table.rows(), GANG)
     known: npt.NDArray[Any] = np.concatenate([active, np.frombuffer(gone, GANG)])
     done = dict(zip(known["id"].tolist(), known["run"].tolist(), strict=True))
-    speedup = dict(zip(active["id"].tolist(), loop.stakes.speedups(), strict=True))
+    speedup = dict(zip(active["id"].tolist(), loop.ordered_jobs.speedups(), strict=True))
     seats: dict[int, list[Any]] = {}
-    for row, server, bits, share in loop.seats.taken():
+    for row, server, bits, share in loop.allocation.taken():
         gpus = [server * size + gpu for gpu in range(size) if bits >> gpu & 1]
         seats.setdefault(row, []).append((gpus, share))
     ids = np.frombuffer(tasks, MOMENT)["id"].tolist()

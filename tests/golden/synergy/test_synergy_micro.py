@@ -58,20 +58,20 @@ def played(snapshot: dict[str, Any], policy: str) -> Any:
 def test_a_round_gives_out_the_same(snapshot: dict[str, Any], mechanism: str) -> None:
     loop, expected = played(snapshot, MECHANISMS[mechanism]), snapshot["results"][mechanism]
     size = snapshot["cluster"]["gpus"]
-    order = np.frombuffer(loop.ledger.drained()[1], MOMENT)["id"].tolist()
+    order = np.frombuffer(loop.log.drained()[1], MOMENT)["id"].tolist()
     assert order == expected["run_order"]
     seats: dict[int, dict[str, list[float]]] = {}
     gpus: dict[int, list[int]] = {}
-    for row, server, bits, share in loop.seats.taken():
+    for row, server, bits, share in loop.allocation.taken():
         parts = (share[0] / 1000, share[1] / GB_MIB, share[2])
         seats.setdefault(row, {})[str(server)] = [float(bits.bit_count()), *parts]
         gpus.setdefault(row, []).extend(server * size + gpu for gpu in range(size) if bits >> gpu & 1)
-    run, speedup = np.frombuffer(loop.table.rows(), GANG)["run"], loop.stakes.speedups()
+    run, speedup = np.frombuffer(loop.table.rows(), GANG)["run"], loop.ordered_jobs.speedups()
     for job in expected["jobs"]:
         row = job["id"]
         assert sorted(gpus.get(row, [])) == sorted(job["alloc_gpu_ids"] or [])
         assert seats.get(row, {}) == (job["alloc_per_server"] or {})
         assert run[row] == (job["iters_this_round"] or 0)
         assert speedup[row] == job["speedup_now"]
-    left = [[free, cpu / 1000, memory / GB_MIB, storage] for free, (cpu, memory, storage) in loop.seats.left()]
+    left = [[free, cpu / 1000, memory / GB_MIB, storage] for free, (cpu, memory, storage) in loop.allocation.left()]
     assert left == [free[:4] for free in expected["servers_free_after"]]

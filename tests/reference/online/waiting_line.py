@@ -17,7 +17,7 @@ from tests.reference.online.nodes import WHOLE
 from tests.reference.online.select import Choice
 from tests.reference.online.tables import Outcome
 from tests.reference.online.tenants import amounts, capacity
-from tests.reference.rounds.sort_keys import Claim, OrderContext, key
+from tests.reference.rounds.sort_keys import KeyInputs, OrderContext, key
 
 if TYPE_CHECKING:
     from tests.reference.online.engine import ReferenceEngine
@@ -122,13 +122,15 @@ def ranked(engine: ReferenceEngine) -> Callable[[Entry], list[float]]:
     return rank
 
 
-def claim(engine: ReferenceEngine, entry: Entry) -> Claim:
+def claim(engine: ReferenceEngine, entry: Entry) -> KeyInputs:
     """What an entry claims: a gang as much as all its pods, for as long as the longest of them."""
     asked = [amounts(pod.request) for pod in entry.members]
     cpu_milli, memory_mib, gpu_milli = (sum(column) for column in zip(*asked, strict=True))
     total_s = max(math.inf if pod.est_s is None else pod.est_s for pod in entry.members)
     left_s = max(engine.told_s(pod) for pod in entry.members)
-    return Claim(entry.lead.submit_s, left_s, total_s, gpu_milli / WHOLE, cpu_milli, memory_mib, entry.lead.attained_s)
+    return KeyInputs(
+        entry.lead.submit_s, left_s, total_s, gpu_milli / WHOLE, cpu_milli, memory_mib, entry.lead.attained_s
+    )
 
 
 def start(engine: ReferenceEngine, entry: Entry) -> bool:

@@ -11,7 +11,7 @@ from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.options import PATIENCE, Job, RoundOptions
 from fastsim.errors import PolicyError
 from tests.reference.rounds.servers import Place, Seated, Seats, consolidated, enough, first_fit, fullest
-from tests.reference.rounds.sort_keys import Claim, OrderContext, key
+from tests.reference.rounds.sort_keys import KeyInputs, OrderContext, key
 
 Tell = Callable[[list["Active"]], list[tuple[tuple[float, ...], float]]]
 """For ``opt``: what these jobs get, and their speedups."""
@@ -127,10 +127,10 @@ class Turns:
         for a in self.active:
             a.speedup = a.own_speedup
 
-    def claim(self, a: Active) -> Claim:
+    def claim(self, a: Active) -> KeyInputs:
         """What a job is in an order."""
         job, left_s = a.job, (a.job.total_steps - a.done) * a.step_s
-        return Claim(
+        return KeyInputs(
             job.submit_s, left_s if self.plan.mechanism == "fair" else left_s / a.speedup, job.total_steps * a.step_s,
             job.num_gpu, a.need[0], a.need[1], a.attained_s, a.last_s, job.weight, a.priority,
         )  # fmt: skip
@@ -156,7 +156,7 @@ class Turns:
         chosen = self.chosen()
         if self.plan.mechanism == "opt":
             assert self.tell is not None
-            for a, (given, speedup) in zip(chosen, self.tell(chosen), strict=True):
+            for a, (given, speedup) in zip(chosen, self.shares_of(chosen), strict=True):
                 a.given, a.speedup, a.plain = given, speedup, False
         running = self.seated(chosen)
         self.rounds.append((self.now_s, len(self.active), [(a.id, a.gpus) for a in running]))
@@ -205,11 +205,11 @@ class Turns:
         """GPUs on the model on which the job is fastest of those where it fits."""
         rate = self.needs.step_s__kg[a.job.kind]
         for model in sorted((m for m in range(len(rate)) if rate[m] > 0), key=lambda m: (rate[m], m)):
-            if self.place.free_gpus(model) >= a.job.num_gpu and self.fill(a, model):
+            if self.place.free_gpus(model) >= a.job.num_gpu and self.allot(a, model):
                 return True
         return False
 
-    def fill(self, a: Active, model: int) -> bool:
+    def allot(self, a: Active, model: int) -> bool:
         """What the mechanism says."""
         a.model, mechanism = model, self.plan.mechanism
         if mechanism == "tune":
@@ -306,11 +306,11 @@ class Turns:
             gives = any(e > 0 and wanted > 0 for e, wanted in zip(excess, lack, strict=True))
             lack = [_rest(wanted, e) for wanted, e in zip(lack, excess, strict=True)]
             if gives or self.quirk("reclaim_sweeps"):
-                self.demote(a)
+                self.to_fair_share(a)
             if not any(lack):
                 return
 
-    def demote(self, a: Active) -> None:
+    def to_fair_share(self, a: Active) -> None:
         """Back to the fair share, on the same GPUs."""
         raises = self.quirk("demotion_raises")
         need = self.lowered(a, raises)

@@ -17,10 +17,14 @@ def true_rates(oracle: Oracle, kinds: Sequence[int], model: int) -> list[float]:
     return [0.0 if math.isnan(rate) else rate for rate in shared]
 
 
-def pair_is_hopeful(oracle: Oracle, kinds: Sequence[int], guises: Sequence[int], model: int) -> bool:
+def pair_is_hopeful(oracle: Oracle, kinds: Sequence[int], believed_kinds: Sequence[int], model: int) -> bool:
     """Whether both jobs are believed to make progress: what they are taken for does, and each of them does alone."""
-    alone = [oracle.alone__kg[kind, model] for kind, guise in zip(kinds, guises, strict=True) if kind != guise]
-    return all(rate > 0 for rate in (*true_rates(oracle, guises, model), *alone))
+    alone = [
+        oracle.alone__kg[kind, model]
+        for kind, believed_kind in zip(kinds, believed_kinds, strict=True)
+        if kind != believed_kind
+    ]
+    return all(rate > 0 for rate in (*true_rates(oracle, believed_kinds, model), *alone))
 
 
 def round_of(

@@ -46,7 +46,7 @@ class Rounds:
     allocation: dict[Pair, Sequence[float]] = field(default_factory=dict)
     workers: dict[Pair, tuple[int, ...]] = field(default_factory=dict)
     history: list[tuple[int, float, Task]] = field(default_factory=list)
-    guise: list[int] = field(default_factory=list)
+    believed_kind: list[int] = field(default_factory=list)
     ran: set[tuple[Pair, int]] = field(default_factory=set)
     calls: int = 0
     rounds: int = 0
@@ -129,7 +129,7 @@ class Rounds:
             job, self.added = self.added, self.added + 1
             self.outcomes.append(Outcome(self.jobs[job]))
             kind, beliefs = self.jobs[job].kind, self.plan.beliefs
-            self.guise.append(kind if beliefs is None else beliefs.arrive(job, kind))
+            self.believed_kind.append(kind if beliefs is None else beliefs.arrive(job, kind))
             self._candidate((job,), self.options.round_s / 2)
             if self.plan.pairs:
                 for other in self.active:
@@ -275,7 +275,7 @@ class Rounds:
         if len(candidate) == 1 or (candidate, model) in self.ran:
             return min(self._rates(candidate, model)) <= 0
         return not pair_is_hopeful(
-            self.setting.oracle, self._kinds(candidate), [self.guise[j] for j in candidate], model
+            self.setting.oracle, self._kinds(candidate), [self.believed_kind[j] for j in candidate], model
         )
 
     def _rates(self, candidate: Pair, model: int) -> list[float]:

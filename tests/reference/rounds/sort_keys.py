@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Claim:
+class KeyInputs:
     """What a job that stands in line asks for and has had; seconds, milli-CPU, MiB."""
 
     submit_s: float
@@ -39,20 +39,20 @@ class OrderContext:
     memory_mib: float
 
 
-def finish_ratio(claim: Claim, yard: OrderContext) -> float:
+def finish_ratio(claim: KeyInputs, yard: OrderContext) -> float:
     """How much later than alone it will end."""
     if not claim.total_s > 0:
         return math.inf
     return 1.0 if claim.total_s == math.inf else (yard.now_s - claim.submit_s + claim.left_s) / claim.total_s
 
 
-def packing(claim: Claim, yard: OrderContext) -> float:
+def packing(claim: KeyInputs, yard: OrderContext) -> float:
     """Small and short; what asks for nothing is smallest."""
     gpus, cpu, memory = claim.parts(yard)
     return (gpus + cpu + memory) * claim.left_s if gpus + cpu + memory else 0.0
 
 
-TERM: dict[str, Callable[[Claim, OrderContext], float]] = {
+TERM: dict[str, Callable[[KeyInputs, OrderContext], float]] = {
     "arrival": lambda claim, yard: claim.submit_s,
     "priority": lambda claim, yard: claim.priority,
     "remaining": lambda claim, yard: claim.left_s,
@@ -69,7 +69,7 @@ TERM: dict[str, Callable[[Claim, OrderContext], float]] = {
 """Every term but the one that has steps."""
 
 
-def key(order: Sequence[str], claim: Claim, yard: OrderContext, level_s: Sequence[float]) -> list[float]:
+def key(order: Sequence[str], claim: KeyInputs, yard: OrderContext, level_s: Sequence[float]) -> list[float]:
     """The sort key of a claim; ``level_s`` are GPU seconds."""
     found = []
     for text in order:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from fastsim.scenario.sort_keys import MOST_TERMS, TERMS
 from fastsim_ext.sorting import counted, gathered, in_order, terms
-from tests.reference.rounds.sort_keys import Claim, OrderContext
-from tests.reference.rounds.sort_keys import key as sort_keys_key
+from tests.reference.rounds.sort_keys import KeyInputs, OrderContext
+from tests.reference.rounds.sort_keys import key as sort_key
 from tests.strategies import scenarios_per_run
 
 ROW = st.lists(st.sampled_from([0.0, 1.0, 2.5, -1.0, float("inf")]), min_size=MOST_TERMS, max_size=MOST_TERMS)
@@ -37,25 +37,25 @@ def test_sorted_rows_are_only_looked_at() -> None:
 @settings(max_examples=scenarios_per_run(400))
 @given(
     st.builds(
-        Claim, AMOUNTS, SECONDS, SECONDS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.integers(-3, 3)
+        KeyInputs, AMOUNTS, SECONDS, SECONDS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.integers(-3, 3)
     ),
     st.builds(OrderContext, st.just(1e6), AMOUNTS, AMOUNTS, AMOUNTS),
     st.lists(st.integers(1, 10_000).map(float), max_size=3, unique=True).map(sorted),
 )
-def test_every_term_is_what_plain_python_says(claim: Claim, yard: OrderContext, level_s: list[float]) -> None:
-    found = terms(range(len(TERMS)), claim, yard, np.array(level_s))
-    expected = sort_keys_key(TERMS, claim, yard, level_s)
+def test_every_term_is_what_plain_python_says(claim: KeyInputs, context: OrderContext, level_s: list[float]) -> None:
+    found = terms(range(len(TERMS)), claim, context, np.array(level_s))
+    expected = sort_key(TERMS, claim, context, level_s)
     assert found == expected
     assert not any(math.isnan(term) for term in found)
-    assert sort_keys_key(["-" + term for term in TERMS], claim, yard, level_s) == [-term for term in expected]
+    assert sort_key(["-" + term for term in TERMS], claim, context, level_s) == [-term for term in expected]
 
 
 def test_terms_by_hand() -> None:
-    claim = Claim(
+    claim = KeyInputs(
         submit_s=100.0, left_s=50.0, total_s=200.0, gpus=2.0, cpu_milli=10.0, memory_mib=30.0, attained_s=40.0
     )
-    yard = OrderContext(now_s=300.0, gpus=8.0, cpu_milli=100.0, memory_mib=100.0)
-    by_name = dict(zip(TERMS, terms(range(len(TERMS)), claim, yard, np.array([60.0, 90.0])), strict=True))
+    context = OrderContext(now_s=300.0, gpus=8.0, cpu_milli=100.0, memory_mib=100.0)
+    by_name = dict(zip(TERMS, terms(range(len(TERMS)), claim, context, np.array([60.0, 90.0])), strict=True))
     assert by_name == {
         "arrival": 100.0, "priority": 0.0, "remaining": 50.0, "service": 80.0, "attained": 40.0, "finish_ratio": 1.25,
         "dominant": 0.3, "packing": (0.25 + 0.1 + 0.3) * 50.0, "service_left": 100.0, "level": 1.0, "weight": 1.0,

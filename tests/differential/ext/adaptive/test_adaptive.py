@@ -76,8 +76,8 @@ def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() 
         rounds.loop.work()
         rounds.decide()
     first, second = rounds.loop.active
-    assert list(first.lesson__g) == list(second.lesson__g)
-    measured = rounds.lessons.measurements(int(first.lesson__g[0]))
+    assert list(first.history__g) == list(second.history__g)
+    measured = rounds.lessons.measurements(int(first.history__g[0]))
     assert [at[:2] for at in measured] == [(1, 2)] * len(measured)
     assert rounds.lessons.n == len(measured) + 1
 

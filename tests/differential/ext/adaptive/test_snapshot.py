@@ -168,8 +168,8 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
     take_over(new, kept.without_memory(), told)
     mixed = known = 0
     for was, now in zip(old.loop.active, new.loop.active, strict=True):
-        seen = [old.lessons.measurements(lesson) for lesson in was.lesson__g]
-        learned = [new.lessons.measurements(lesson) for lesson in now.lesson__g]
+        seen = [old.lessons.measurements(lesson) for lesson in was.history__g]
+        learned = [new.lessons.measurements(lesson) for lesson in now.history__g]
         if after == Sia():
             assert learned == [seen[0]] * len(seen)
         else:

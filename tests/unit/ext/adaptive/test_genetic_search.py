@@ -108,7 +108,7 @@ def test_other_shapes_are_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_herd_and_a_stream_are_checked() -> None:
-    with pytest.raises(ValueError, match="a herd of nobody"):
+    with pytest.raises(ValueError, match="a population of no states"):
         Search(1, 0)
     with pytest.raises(ValueError, match="the state of a stream"):
         Search(1).go_on([1, 2], 0)

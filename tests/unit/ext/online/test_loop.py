@@ -14,7 +14,7 @@ from fastsim_ext.state.pod_table import WorkTable
 from tests.unit.ext.select.test_scan import Decision
 from tests.unit.ext.state.test_node_table import t4
 
-DONE, WANT_ARRIVALS, TIRED, DESCHEDULE_NOW = range(4)
+DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE = range(4)
 
 
 def loop(gpus: int = 2, **options: Any) -> tuple[Decision, int]:
@@ -36,7 +36,7 @@ def test_it_comes_back_when_it_is_tired_wants_arrivals_or_is_done() -> None:
     online = decision.online
     assert online.advance(9) == WANT_ARRIVALS  # nothing was fed
     decision.feed((cls, 0.0, 5.0), (cls, 1.0, 5.0), last=False)
-    assert (online.advance(1), online.arrived, online.now) == (TIRED, 1, 0.0)
+    assert (online.advance(1), online.arrived, online.now) == (PAUSE, 1, 0.0)
     assert (online.advance(9), online.arrived) == (WANT_ARRIVALS, 2)
     assert online.events == 2  # no departure yet: a pod of the next batch may come before it
     decision.feed((cls, 5.0, None))
@@ -47,14 +47,14 @@ def test_it_comes_back_when_it_is_tired_wants_arrivals_or_is_done() -> None:
 def test_a_budget_of_nothing_does_nothing() -> None:
     decision, cls = loop()
     decision.feed((cls, 0.0, None))
-    assert (decision.online.advance(0), decision.online.events) == (TIRED, 0)
+    assert (decision.online.advance(0), decision.online.events) == (PAUSE, 0)
 
 
 def test_deschedule_times_stop_the_loop_once_each() -> None:
     decision, cls = loop(deschedule_t=np.array([2.0, 3.0]))
     decision.feed((cls, 0.0, None), (cls, 3.0, None))
     statuses = [decision.online.advance(9) for _ in range(3)]
-    assert statuses == [DESCHEDULE_NOW, DESCHEDULE_NOW, DONE] and decision.online.now == 3.0
+    assert statuses == [DESCHEDULE_DUE, DESCHEDULE_DUE, DONE] and decision.online.now == 3.0
 
 
 def test_the_horizon_itself_still_happens() -> None:
