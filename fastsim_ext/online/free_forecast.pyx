@@ -137,7 +137,7 @@ cdef class FreeForecast:
             if t < INFINITY:
                 k = self.split(of, t)
                 self.shift(of, k, of.count, self.work.slots[at].cls, self.work.slots[at].gpus, 1)
-            at = self.roster.members[at].following
+            at = self.roster.members[at].next_on_node
         return 0
 
     cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil:
@@ -237,7 +237,7 @@ cdef class FreeForecast:
         cdef double t = self.seen[n].t[k]
         while at >= 0:
             count += self.roster.members[at].group == group and (k == 0 or self.ends(at, now) > t)
-            at = self.roster.members[at].following
+            at = self.roster.members[at].next_on_node
         if k > 0:
             for at in range(self.n_made):
                 count += (self.made[at].node == n and self.made[at].start <= t < self.made[at].end
