@@ -1,4 +1,4 @@
-"""One run in each of the two spellings of a decision, with habits that make small runs keep scores."""
+"""One run in each of the two spellings of a decision, with settings that make small runs keep scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online import run as engine
-from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS
 from fastsim.engine.online.memo_pool import MEMOS
 from fastsim.engine.online.plan import OnlinePlan
 from fastsim.engine.online.recorder import gathered
@@ -26,28 +26,28 @@ from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.select.indexed import IndexedSelector
 
-Habits = dict[str, float]
-EAGER: Habits = {
-    "window_changes": 8, "long_window_changes": 8, "sweep_changes": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
+ColumnSettings = dict[str, float]
+EAGER: ColumnSettings = {
+    "window_changes": 8, "long_window_changes": 8, "drop_changes": 4, "upkeep_ns": 0, "search_ns": 1, "few_classes": 0,
     "memo_bytes": 1, "memo_node_bytes": 0, "most_gaps": 0, "pack_changes": 0,
 }  # fmt: skip
 """A column for every class at its fourth question; the memo forgets after every few states."""
 
 
-def habits() -> SearchStrategy[Habits]:
+def column_settings() -> SearchStrategy[ColumnSettings]:
     """From keeping all there is to giving everything up at once."""
     return st.fixed_dictionaries({
         "window_changes": st.sampled_from((8, 2, 4096)),
         "long_window_changes": st.sampled_from((16, 2, 32768)),
-        "sweep_changes": st.sampled_from((4, 1, 4096)),
+        "drop_changes": st.sampled_from((4, 1, 4096)),
         "upkeep_ns": st.sampled_from((0, 30, 60)),
         "search_ns": st.sampled_from((0, 0, 60, 1200)),
         "few_classes": st.sampled_from((192, 0)),
-        "columns_bytes": st.sampled_from((0, HABITS["columns_bytes"])),
+        "columns_bytes": st.sampled_from((0, COLUMN_SETTINGS["columns_bytes"])),
         "least_columns": st.sampled_from((16, 1, 2)),
-        "memo_bytes": st.sampled_from((1, 1, HABITS["memo_bytes"])),
-        "memo_node_bytes": st.sampled_from((0, 0, HABITS["memo_node_bytes"])),
-        "most_gaps": st.sampled_from((0, 2, HABITS["most_gaps"])),
+        "memo_bytes": st.sampled_from((1, 1, COLUMN_SETTINGS["memo_bytes"])),
+        "memo_node_bytes": st.sampled_from((0, 0, COLUMN_SETTINGS["memo_node_bytes"])),
+        "most_gaps": st.sampled_from((0, 2, COLUMN_SETTINGS["most_gaps"])),
         "pack_changes": st.sampled_from((0, 8)),
     })  # fmt: skip
 
@@ -59,7 +59,7 @@ def spelled(spelling: str, changed: Mapping[str, float] = MappingProxyType({})) 
         patch.setattr(engine, "SPELLING", spelling)
         patch.setattr(engine, "CHECKED", True)
         for name, value in changed.items():
-            patch.setitem(HABITS, name, value)
+            patch.setitem(COLUMN_SETTINGS, name, value)
         MEMOS.clear()
         yield
         MEMOS.clear()
@@ -102,7 +102,7 @@ def played(
     run = OnlineRun(cluster, workload, plan, typical, options)
     checked(run, None)
     frames, provenance = gathered(run)
-    run.give_back()
+    run.release_memo()
     return Result(frames, provenance, {})
 
 
@@ -114,7 +114,7 @@ def traced(
     run = Traced(cluster, workload, plan, typical, options)
     checked(run, seen)
     run.recorder.drop()
-    run.give_back()
+    run.release_memo()
     return run.trace()
 
 
@@ -132,6 +132,6 @@ def deeds(select: IndexedSelector, memo: Any) -> dict[str, int]:
     table = select.table
     return {
         "runs": 1, "built": select.built, "searches": select.searches, "scans": select.scans,
-        "dropped": select.built - table.n_used, "stretched": table.stretched * select.built,
+        "dropped": select.built - table.n_used, "stretched": table.normalised * select.built,
         "forgotten": int(memo[1].forgotten > 0),
     }  # fmt: skip

@@ -189,7 +189,7 @@ def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "plac
     finally:
         run.scribe.drop()
         run.recorder.drop()
-        run.give_back()
+        run.release_memo()
     return run.notes.decisions()
 
 

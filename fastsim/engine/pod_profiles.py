@@ -38,7 +38,7 @@ class PodProfiles:
         self._arrived = 0
 
     def columns(self) -> dict[str, Array]:
-        """Phases as the compiled readout takes them."""
+        """Phases as the compiled readings take them."""
         table = np.array(self._phases or np.zeros((0, 4)), np.float64).T
         names = ("after_s", "memory_mib", "util_pct", "power_w")
         self.fresh = False

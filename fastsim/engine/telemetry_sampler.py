@@ -48,7 +48,7 @@ class Sampling:
         self.capacity__u = np.array([float(device.memory_mib) for device in self.devices], np.float64)[self.device__u]
         self.seed = seed
         self.columns: dict[str, Array] = {}
-        self.readout: GpuReadings | None = None
+        self.readings: GpuReadings | None = None
         self._looks: Iterator[float] = iter(())
         self._next_look_s = math.inf
         self._sample = 0
@@ -63,7 +63,7 @@ class Sampling:
     @property
     def due_s(self) -> float:
         """The next second at which somebody looks."""
-        return math.inf if self.readout is None else min(self._next_look_s, self.sample_s)
+        return math.inf if self.readings is None else min(self._next_look_s, self.sample_s)
 
     @property
     def sample_s(self) -> float:
@@ -77,7 +77,7 @@ class Sampling:
                                                         "at_s__u")
         }  # fmt: skip
         devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
-        self.readout = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
+        self.readings = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
         self._sample = math.ceil(begin_s / self.telemetry.every_s)
         self._looks = self.telemetry.looks(begin_s, self.seed)
         self._next_look_s = next(self._looks, math.inf)
@@ -87,13 +87,13 @@ class Sampling:
 
         Columns: ``t``, ``who``, ``gpu`` and ``profile``.
         """
-        assert self.readout is not None
+        assert self.readings is not None
         at, count = 0, len(rows["t"])
         if self.profiles.fresh:
-            self.readout.phases(self.profiles.columns())
+            self.readings.use_profiles(self.profiles.columns())
         while True:
             due_s = self.due_s
-            at = self.readout.feed(dict(rows), at, due_s)
+            at = self.readings.feed(dict(rows), at, due_s)
             if at == count and not (due_s < until_s or (closed and due_s == until_s)):
                 return
             self._look(due_s)
@@ -111,10 +111,10 @@ class Sampling:
         self._sample = max(self._sample, math.ceil(self._next_look_s / self.telemetry.every_s))
 
     def _look(self, due_s: float) -> None:
-        assert self.readout is not None
+        assert self.readings is not None
         looks = bool(self.telemetry.refresh_s)
         if not looks or due_s == self._next_look_s:
-            self.readout.look(due_s, self._held)
+            self.readings.read(due_s, self._held)
             np.subtract(self.capacity__u, self._held["memory_used_mib"], out=self._held["memory_free_mib"])
             np.maximum(self._held["memory_free_mib"], 0.0, out=self._held["memory_free_mib"])
             self._next_look_s = next(self._looks, math.inf)
@@ -186,7 +186,7 @@ def uuid_of(node: str, index: int) -> str:
 
 
 def device_columns(devices: list[Any]) -> dict[str, Array]:
-    """Devices as the compiled readout takes them: a row of numbers each, and tables by the number of pods."""
+    """Devices as the compiled readings take them: a row of numbers each, and tables by the number of pods."""
     named = [name for name in DEVICE_FIELDS if not name.endswith("_known")]
     rows = [[*(getattr(d, name) for name in named), float(bool(d.util_pct)), float(bool(d.power_w))] for d in devices]
     columns: dict[str, Array] = {"fields": np.array(rows or np.zeros((0, len(DEVICE_FIELDS))), np.float64)}

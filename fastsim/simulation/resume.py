@@ -164,7 +164,7 @@ def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, prog
     finally:
         run.scribe.drop()
         run.recorder.drop()
-        run.give_back()
+        run.release_memo()
 
 
 def _forked(taken: Checkpoint, begun: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:

@@ -77,7 +77,7 @@ cdef class Backfill:
             s, m = &self.work.slots[at], &self.membership.members[at]
             if not isnan(m.est_left):
                 self.insert_end(self.forecast.end_s(at, now), s.seq, s.cls, s.gpus, m.group)
-            at = m.following
+            at = m.next_on_node
         return 0
 
     cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil:

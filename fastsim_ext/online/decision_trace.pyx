@@ -83,7 +83,7 @@ def filtered(Selector select, int cls, int32_t[::1] reason__n, int64_t[::1] foun
     cdef int n
     cdef Node node
     cdef const Pod* pod
-    select.work.known_class(cls)
+    select.work.check_class(cls)
     pod = &select.work.classes[cls]
     for n in range(select.nodes.count):
         found__n[n] = needed__n[n] = 0
@@ -111,7 +111,7 @@ def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1]
     """
     cdef int f, stage, count
     cdef const Pod* pod
-    select.work.known_class(cls)
+    select.work.check_class(cls)
     pod = &select.work.classes[cls]
     count = Selector.feasible(select, pod, &stage)
     if count == 0:
@@ -130,7 +130,7 @@ def picked(Selector select, int cls, uint64_t[::1] gpus__n):
     cdef int f, n, stage, count
     cdef const Pod* pod
     cdef Node node
-    select.work.known_class(cls)
+    select.work.check_class(cls)
     pod = &select.work.classes[cls]
     count = Selector.feasible(select, pod, &stage)
     for f in range(count):
@@ -259,7 +259,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         cdef NodeView view
         cdef const Pod* pod
         cdef const ClassConstraints* rule
-        self.work.known_class(cls)
+        self.work.check_class(cls)
         pod, rule = &self.work.classes[cls], self.constraints.rule(cls)
         for n in range(self.nodes.count):
             found__n[n] = needed__n[n] = 0
@@ -323,7 +323,7 @@ cdef class RulesDecisionTrace(QueueLoop):
     def scored(self, int cls, int term, int64_t[::1] raw__n, int64_t[::1] points__n):
         """Raw and normalised points of one term of the plan, on every node that can host the class now."""
         cdef int f, count
-        self.work.known_class(cls)
+        self.work.check_class(cls)
         count = self.feasible(cls)
         if count == 0:
             return
@@ -343,7 +343,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         """The devices, as bits, that the class would get on every node that can host it now."""
         cdef int f, n, count
         cdef Node node
-        self.work.known_class(cls)
+        self.work.check_class(cls)
         count = self.feasible(cls)
         self.mask(cls, count)
         for f in range(count):

@@ -137,7 +137,7 @@ cdef class FreeForecast:
             if t < INFINITY:
                 k = self.split(of, t)
                 self.shift(of, k, of.count, self.work.slots[at].cls, self.work.slots[at].gpus, 1)
-            at = self.membership.members[at].following
+            at = self.membership.members[at].next_on_node
         return 0
 
     cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil:
@@ -238,7 +238,7 @@ cdef class FreeForecast:
         cdef double t = self.booked[n].t[k]
         while at >= 0:
             count += self.membership.members[at].group == group and (k == 0 or self.end_s(at, now) > t)
-            at = self.membership.members[at].following
+            at = self.membership.members[at].next_on_node
         if k > 0:
             for at in range(self.n_reservations):
                 count += (self.reservations[at].node == n

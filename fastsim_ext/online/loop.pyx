@@ -129,9 +129,9 @@ cdef class OnlineLoop:
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
         cdef Slot* s
-        self.work.known_slot(slot)
+        self.work.check_slot(slot)
         s = &self.work.slots[slot]
-        self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+        self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
         self.counts.running -= 1
@@ -139,16 +139,16 @@ cdef class OnlineLoop:
     def frag_without(self, int node, slots):
         """Fragmentation of a node in milli-GPU if these of its pods were gone."""
         cdef int32_t slot
-        self.nodes.known(node)
+        self.nodes.check_node(node)
         for slot in slots:
-            self.work.known_slot(slot)
+            self.work.check_slot(slot)
             if self.work.slots[slot].node != node:
                 raise ValueError(f"slot {slot} runs on node {self.work.slots[slot].node}, not on {node}")
         for slot in slots:
-            self.nodes.give(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
+            self.nodes.release(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
         frag = self.nodes.exactly(node).frag
         for slot in slots:
-            self.nodes.take(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
+            self.nodes.allocate(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
         return frag
 
     def move(self, int32_t slot):
@@ -175,7 +175,7 @@ cdef class OnlineLoop:
         """Place a pod that leaves no trace in the counts; its slot for discard(), or -1."""
         cdef Choice choice
         cdef int32_t slot
-        self.work.known_class(cls)
+        self.work.check_class(cls)
         self.decide(cls, &choice)
         if choice.node < 0:
             return -1
@@ -187,9 +187,9 @@ cdef class OnlineLoop:
     def discard(self, int32_t slot):
         """Take back a trial()."""
         cdef Slot* s
-        self.work.known_slot(slot)
+        self.work.check_slot(slot)
         s = &self.work.slots[slot]
-        self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+        self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.leave(slot)
 
     def note_deschedule(self):
@@ -284,7 +284,7 @@ cdef class OnlineLoop:
                 ahead(&self.work.slots[self.departures.items[i].slot].gpus)
         soon, later = self.departures.soon, self.departures.later
         if soon >= 0 and self.work.slots[soon].node >= 0:
-            self.select.expect(self.work.slots[soon].node)
+            self.select.prefetch(self.work.slots[soon].node)
         if later >= 0:
             ahead(&self.work.slots[later].seq)
             ahead(&self.work.slots[later].gpus)
@@ -360,7 +360,7 @@ cdef class OnlineLoop:
     cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, or leaves if there is no room."""
         cdef Choice choice
-        self.select.stay(self.work.slots[slot].cls, n, gpus, &choice)
+        self.select.check_binding(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
             return self.refuse(slot, choice.reason)
         return self.work_from_now(slot, &choice)
@@ -418,7 +418,7 @@ cdef class OnlineLoop:
         s.node, s.gpus, s.start = choice.node, choice.gpus, self.now
         if s.attempt == 0:
             s.first_start = self.now
-        self.nodes.take(s.node, &self.work.classes[s.cls], s.gpus)
+        self.nodes.allocate(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running += 1
 
     cdef void account(self, int32_t slot) noexcept nogil:
@@ -439,7 +439,7 @@ cdef class OnlineLoop:
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """A running pod leaves its node and the system."""
         cdef Slot* s = &self.work.slots[slot]
-        self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+        self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.note(slot, reason, self.now, INTERVAL | POD)
         self.work.leave(slot)
         self.counts.running -= 1
@@ -450,7 +450,7 @@ cdef class OnlineLoop:
         cdef int n = self.change_node[self.change_next]
         cdef int32_t s, first
         if self.change_adds[self.change_next]:
-            self.nodes.bring(n)
+            self.nodes.add_node(n)
             self.freed = self.work.waiting > 0
         else:
             while self.nodes.pods[n] > 0:
@@ -462,7 +462,7 @@ cdef class OnlineLoop:
                 self.account(first)
                 self.release(first, NODE_LOST)
                 self.counts.lost += 1
-            self.nodes.withdraw(n)
+            self.nodes.remove_node(n)
         self.change_next += 1
         return 0
 

@@ -111,7 +111,7 @@ cdef class ConstraintTable:
             at = self.membership.first__n[n]
             while at >= 0:
                 view.group_pods += self.membership.members[at].group == rule.group
-                at = self.membership.members[at].following
+                at = self.membership.members[at].next_on_node
 
     cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
         """A pod of class ``cls`` comes to (-1) or goes from (1) an imagined node that class ``asking`` looks at."""
@@ -296,9 +296,9 @@ cdef class ConstraintTable:
                 if memory:
                     self.mask(n, rule.gpu_mem)
         if count > 1:
-            self.select.plainly = True
+            self.select.uncached = True
             self.select.rank(cls, pod, count)
-            self.select.plainly = False
+            self.select.uncached = False
             for f in range(1, count):
                 if self.select.total__f[f] > self.select.total__f[best]:
                     best = f

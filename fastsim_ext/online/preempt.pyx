@@ -96,7 +96,7 @@ cdef class PreemptionPlan:
                     k -= 1
                 self.lower[k] = at
                 self.n_lower += 1
-            at = self.membership.members[at].following
+            at = self.membership.members[at].next_on_node
         return 0
 
     cdef int widen(self) except -1 nogil:

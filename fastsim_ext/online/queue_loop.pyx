@@ -152,7 +152,7 @@ cdef class QueueLoop(RulesLoop):
         for t in range(self.tenants.count):
             at = self.tenants.tenants[t].oldest
             if at >= 0:
-                share = self.tenants.share(t, &self.nodes.total)
+                share = self.tenants.dominant_share(t, &self.nodes.total)
                 if best < 0 or share < least or (
                         share == least and self.membership.members[at].place < self.membership.members[best].place):
                     best, least = at, share

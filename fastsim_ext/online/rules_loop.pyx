@@ -76,13 +76,13 @@ cdef class RulesLoop(OnlineLoop):
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
-        self.work.known_slot(slot)
+        self.work.check_slot(slot)
         self.let_go(slot)
         OnlineLoop.evict(self, slot)
 
     def discard(self, int32_t slot):
         """Take back a trial()."""
-        self.work.known_slot(slot)
+        self.work.check_slot(slot)
         self.let_go(slot)
         OnlineLoop.discard(self, slot)
 
@@ -145,7 +145,7 @@ cdef class RulesLoop(OnlineLoop):
         else:
             self.planned -= 1
         if by < 0 and self.away__n[n] == 0:
-            self.nodes.bring(n)
+            self.nodes.add_node(n)
             self.freed = self.work.waiting > 0
         elif by > 0 and self.away__n[n] == 1:
             self.fail_node(n)
@@ -160,10 +160,10 @@ cdef class RulesLoop(OnlineLoop):
             while at >= 0:
                 if self.work.slots[at].seq < self.work.slots[first].seq:
                     first = at
-                at = self.membership.members[at].following
+                at = self.membership.members[at].next_on_node
             shaken = shaken or self.requeues or self.membership.members[first].gang >= 0
             self.stop(first, NODE_LOST, self.requeues)
-        self.nodes.withdraw(n)
+        self.nodes.remove_node(n)
         if shaken:
             self.freed = self.work.waiting > 0
         return 0
@@ -221,7 +221,7 @@ cdef class RulesLoop(OnlineLoop):
         cdef int reason
         self.membership.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
         if self.a_gang[i] > 1:
-            if not self.membership.gathered(slot, self.a_job[i], self.a_gang[i]):
+            if not self.membership.join_gang(slot, self.a_job[i], self.a_gang[i]):
                 self.counts.pending += 1
                 return 0
             self.counts.pending -= self.a_gang[i] - 1
@@ -297,7 +297,7 @@ cdef class RulesLoop(OnlineLoop):
                 if at == first:
                     break
                 at = self.membership.next(at)
-            if self.tenants.exceeded(tenant, cpu, mem, gpu):
+            if self.tenants.exceeds_quota(tenant, cpu, mem, gpu):
                 return first
             first = self.membership.next(first)
         return -1
@@ -357,7 +357,7 @@ cdef class RulesLoop(OnlineLoop):
             return -1
         while at >= 0 and over < 0:
             self.tenants.add(self.membership.members[at].tenant, &self.work.classes[self.work.slots[at].cls], 1)
-            if self.tenants.over(self.membership.members[at].tenant):
+            if self.tenants.over_quota(self.membership.members[at].tenant):
                 over = at
             last, at = at, self.membership.next(at)
         at = self.membership.first(slot)
@@ -440,7 +440,7 @@ cdef class RulesLoop(OnlineLoop):
         """Undo begin()."""
         cdef Slot* s = &self.work.slots[slot]
         self.let_go(slot)
-        self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+        self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running -= 1
         s.node, s.gpus, s.start = -1, 0, NAN
         if s.attempt == 0:
@@ -455,7 +455,7 @@ cdef class RulesLoop(OnlineLoop):
 
     cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil:
         """A running pod stops, and all that runs of its gang with it; they wait again or are lost."""
-        cdef int32_t lead = self.membership.lead(slot)
+        cdef int32_t lead = self.membership.entry_slot(slot)
         cdef int32_t at = self.membership.first(slot)
         cdef int32_t after
         cdef Slot* s
@@ -465,7 +465,7 @@ cdef class RulesLoop(OnlineLoop):
             if reason == PREEMPTED:
                 s.preemptions += 1
             self.let_go(at)
-            self.nodes.give(s.node, &self.work.classes[s.cls], s.gpus)
+            self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
             self.counts.running -= 1
             self.work.note(at, reason, self.now, INTERVAL if waits else INTERVAL | POD)
             if waits:

@@ -73,7 +73,7 @@ cdef class SteppedLoop(OnlineLoop):
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
-                self.nodes.give(self.work.slots[s].node, &self.work.classes[self.work.slots[s].cls],
+                self.nodes.release(self.work.slots[s].node, &self.work.classes[self.work.slots[s].cls],
                                 self.work.slots[s].gpus)
                 self.work.leave(s)
         while self.departures.size > 0:

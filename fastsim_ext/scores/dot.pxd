@@ -1,4 +1,4 @@
-# Alignment of what is free with what is asked: the dot-product family.
+# Dot-product scores: alignment of a node's free resources with a pod's request.
 from libc.stdint cimport uint64_t
 from fastsim_ext.types cimport Node, Pod
 

@@ -1,1 +1,1 @@
-"""Alignment of what is free with what is asked; kernels only, reached by cimport."""
+"""Dot-product scores; kernels only, reached by cimport."""

@@ -1,4 +1,4 @@
-"""Alignment of what is free with what is asked: the dot-product family.
+"""Dot-product scores: alignment of a node's free resources with a pod's request.
 
 A node offers one or more match groups (a free CPU and GPU vector and the devices behind it); each
 group's score is one minus the mean product of the normalised vectors, and the first best wins.
@@ -38,7 +38,7 @@ cdef inline Scale scale_of(const Node* node, const Pod* pod, int norm) noexcept 
 
 cdef inline void offer(Best* best, const Scale* scale, const Pod* pod, double cpu, double gpu, int length,
                        uint64_t gpus) noexcept nogil:
-    """Keep the group (free ``cpu``, free ``gpu`` milli, vectors of ``length``) if it beats the best."""
+    """Make the group (free ``cpu``, free ``gpu`` milli, vectors of ``length``) the best if its score is larger."""
     cdef double asked = <double> (pod.num_gpu * pod.milli)
     cdef double x = scaled(cpu, scale.cpu) * scaled(<double> pod.cpu, scale.cpu)
     x = (x + scaled(gpu, scale.gpu) * scaled(asked, scale.gpu)) / length

@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.types cimport Node, Pod, Typical
 
 cdef enum:
-    SPOILT = 4    # classes of requests for devices but the satisfied one
+    UNUSABLE = 4  # classes of a device request, without the satisfied one
 
 ctypedef fused share_t:   # float64 frequencies for scores, exact integers for metrics
     double
@@ -11,7 +11,7 @@ ctypedef fused share_t:   # float64 frequencies for scores, exact integers for m
 
 cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* node, const Typical* typical,
                        const share_t* share, share_t* out__k) noexcept nogil
-cdef int64_t frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil
+cdef int64_t frag_unusable(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil
 cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* node,
                         const Typical* typical) noexcept nogil
 cdef int frag_points(double before, double after) noexcept nogil

@@ -16,7 +16,7 @@ from fastsim_ext.types cimport (
 
 
 cdef inline int64_t frag_levels(const int32_t* gpu_left, int width, const Typical* typical) noexcept nogil:
-    """Fill fit and small for every distinct milli; answer the free milli of the node."""
+    """Write ``fit`` and ``small`` for every distinct milli; returns the free milli of the node."""
     cdef int level, g, block
     cdef int32_t need, left, fit, small, free = 0
     for g in range(width):
@@ -68,11 +68,11 @@ cdef void frag_classes(int64_t cpu_left, const int32_t* gpu_left, const Node* no
             out__k[Q4_LACK_CPU] += share[i] * <share_t> free
 
 
-cdef int64_t frag_spoilt(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
-    """Free milli-GPU that each kind of typical pod cannot use, by class: a row for too little CPU, one for enough.
+cdef int64_t frag_unusable(const int32_t* gpu_left, const Node* node, const Typical* typical) noexcept nogil:
+    """Free milli-GPU that each kind of typical pod cannot use, by class; returns the free milli of the node.
 
-    Only for kinds that ask for devices, and without the satisfied class: a row is Q1, Q2, Q4 and no access. The
-    answer is the free milli of the node.
+    A kind has two rows, for too little CPU and for enough, each of Q1, Q2, Q4 and no access. Kinds without devices
+    have zeros.
     """
     cdef int64_t free = frag_levels(gpu_left, node.width, typical)
     cdef uint64_t model = (<uint64_t> 1) << node.model if node.model >= 0 else 0
@@ -81,9 +81,9 @@ cdef int64_t frag_spoilt(const int32_t* gpu_left, const Node* node, const Typica
     cdef const Kind* kind
     cdef int k, q
     for k in range(typical.n_kinds):
-        enough = lacking + SPOILT
+        enough = lacking + UNUSABLE
         kind = &typical.kinds[k]
-        for q in range(2 * SPOILT):
+        for q in range(2 * UNUSABLE):
             lacking[q] = 0.0
         if kind.level >= 0:
             if kind.models != 0 and (kind.models & model) == 0:
@@ -92,7 +92,7 @@ cdef int64_t frag_spoilt(const int32_t* gpu_left, const Node* node, const Typica
                 enough[1] = lacking[0] = free
             else:
                 enough[1], lacking[2] = typical.small[kind.level], free
-        lacking += 2 * SPOILT
+        lacking += 2 * UNUSABLE
     return free
 
 
@@ -111,9 +111,9 @@ cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* n
     cdef double xr = 0.0
     cdef double closed = 0.0
     cdef const double* row
-    cdef double free = <double> frag_spoilt(gpu_left, node, typical)
+    cdef double free = <double> frag_unusable(gpu_left, node, typical)
     for i in range(typical.n_gpu):
-        row = typical.spoilt__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * SPOILT
+        row = typical.spoilt__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * UNUSABLE
         share = typical.freq[i]
         q1 += share * row[0]
         q2 += share * row[1]

@@ -1,9 +1,10 @@
-"""Fragmentation over a target workload grouped by device request: fast sums that say when they are not sure.
+"""Fragmentation over a target workload grouped by device request: fast sums, exact where points depend on it.
 
-Typical pods that ask for the same devices differ only in CPU, so their shares are summed once over
-rising CPU requests and a node's fragmentation is one product over the groups. As integers these sums
-are exact. As floats they may differ in the last bits from sums in the given order, which decide the
-points; so points are read off only where such bits cannot matter, and summed as given elsewhere.
+Typical pods with the same device request differ only in CPU, so their shares are summed once over
+rising CPU requests, and a node's fragmentation is one product over the groups. As integers these sums
+are exact. As floats they may differ in the last bits from sums in the given order, which define the
+points. So points are taken from the fast sums only where those bits cannot change them, and from sums
+in the given order elsewhere.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
@@ -21,9 +22,9 @@ cdef enum:
     STEP = 8
     STEPS = 1280         # 2 * REACH / STEP
 
-cdef double DOUBT = 1e-6             # milli-GPU; a million times what the order of summation can change
+cdef double TOLERANCE = 1e-6         # milli-GPU; a million times the error by the order of summation
 cdef double[102] edge                # least saving that earns each number of points, or infinity
-cdef uint8_t[STEPS] near  # points at the lower end of each step
+cdef uint8_t[STEPS] step_points  # points at the lower end of each step
 
 
 cdef void fill_edges() noexcept:
@@ -43,7 +44,7 @@ cdef void fill_edges() noexcept:
         edge[points] = high
     edge[0] = -1e7
     for i in range(STEPS):
-        near[i] = frag_points(<double> (i * STEP - REACH), 0.0)
+        step_points[i] = frag_points(<double> (i * STEP - REACH), 0.0)
 
 
 fill_edges()
@@ -61,7 +62,7 @@ cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil:
 
 
 cdef inline int used_groups(const Groups* groups, int32_t most) noexcept nogil:
-    """Groups that may find a device where none has more than ``most`` milli left, and some to make it fours."""
+    """Groups that may find a device if none has more than ``most`` milli left, rounded up to a multiple of 4."""
     cdef const int32_t* fits = groups.fits__vg + <int64_t> most * groups.n
     cdef int used = groups.n
     while used > 0 and fits[used - 4] == 0:
@@ -69,7 +70,7 @@ cdef inline int used_groups(const Groups* groups, int32_t most) noexcept nogil:
     return used
 
 
-cdef inline double weighed(const View* view, const int32_t* gain, int rank) noexcept nogil:
+cdef inline double weighted_gain(const View* view, const int32_t* gain, int rank) noexcept nogil:
     """Sum of gain times share over the groups; four sums side by side, for speed."""
     cdef const double* share = view.groups.share__rg + <int64_t> rank * view.groups.n
     cdef double a = 0.0
@@ -86,7 +87,7 @@ cdef inline double weighed(const View* view, const int32_t* gain, int rank) noex
     return (a + b) + (c + d)
 
 
-cdef inline void seek_levels(View* view) noexcept nogil:
+cdef inline void find_levels(View* view) noexcept nogil:
     """The distinct amounts left, in order of their first device."""
     cdef const int32_t* left = view.node.gpu_left
     cdef int g, k
@@ -104,7 +105,7 @@ cdef inline void seek_levels(View* view) noexcept nogil:
 
 
 cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil:
-    """Look at a node: what every group finds there; ``room`` keeps it, three rows of groups.n."""
+    """The view of a node: what every group finds there, stored in ``room``, three rows of groups.n."""
     cdef int g, j
     cdef int32_t left
     cdef int32_t free = 0
@@ -115,7 +116,7 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
     cdef const int32_t* smalls
     cdef const int32_t* num = groups.num
     cdef const int32_t* open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
-    grouped_again(node, groups, room, 0, 0.0, view)
+    grouped_restore(node, groups, room, 0, 0.0, view)
     for j in range(groups.n):
         fit[j] = 0
         small[j] = 0
@@ -132,12 +133,12 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
             small[j] += smalls[j]
     for j in range(view.used):
         gain[j] = (small[j] - free) & open[j] & -<int32_t> (fit[j] >= num[j])
-    view.free, view.before = free, free * groups.all + weighed(view, gain, view.rank)
+    view.free, view.before = free, free * groups.all + weighted_gain(view, gain, view.rank)
 
 
-cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
+cdef void grouped_restore(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
                         View* view) noexcept nogil:
-    """The view of a node that was looked at in the same state, from what was kept of it."""
+    """The view of a node in a state seen before, with its stored sums; grouped_unpack restores the rows."""
     view.node, view.groups, view.free, view.before = node, groups, free, before
     view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n
     view.fit, view.small, view.gain = room, room + groups.n, room + 2 * groups.n
@@ -147,19 +148,19 @@ cdef void grouped_again(const Node* node, const Groups* groups, int32_t* room, i
     view.n_levels = -1
 
 
-cdef void grouped_pack(const View* view, uint16_t* kept) noexcept nogil:
-    """Keep what the groups find on a node, two rows of groups.n: at most MAX_GPUS devices and 64,000 milli."""
+cdef void grouped_pack(const View* view, uint16_t* rows) noexcept nogil:
+    """Store the rows of a view in 16 bits, two rows of groups.n: at most MAX_GPUS devices and 64,000 milli."""
     cdef int j
     for j in range(2 * view.groups.n):       # ``small`` stands behind ``fit``
-        kept[j] = <uint16_t> view.fit[j]
+        rows[j] = <uint16_t> view.fit[j]
 
 
-cdef void grouped_unpack(View* view, const uint16_t* kept) noexcept nogil:
-    """What was kept of the node of a view, in its room."""
+cdef void grouped_unpack(View* view, const uint16_t* rows) noexcept nogil:
+    """Restore the rows of a view that grouped_pack stored."""
     cdef const int32_t* num = view.groups.num
     cdef int j
     for j in range(2 * view.groups.n):
-        view.fit[j] = kept[j]
+        view.fit[j] = rows[j]
     for j in range(view.groups.n):
         view.gain[j] = (view.small[j] - view.free) & view.open[j] & -<int32_t> (view.fit[j] >= num[j])
 
@@ -176,7 +177,7 @@ cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil:
     cdef const int64_t* opens = groups.opens__mr + <int64_t> (view.node.model + 1) * groups.n_ranks
     cdef double served = 0.0         # pods whose devices the node has
     cdef double served_ok = 0.0      # and whose CPU
-    cdef double small = 0.0          # milli of theirs on devices with less than they ask for
+    cdef double small = 0.0          # milli on devices with less than their request
     cdef double fits
     cdef int64_t free = view.free
     cdef int64_t q1, q2, q3, q4, q2_small
@@ -240,8 +241,8 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
     """Every distinct way to place a request that the devices can serve, in order of the device."""
     cdef int k
     view.n_offers = 0
-    for k in range(RECALLED):
-        view.most_rank[k] = view.settled_rank[k] = -1
+    for k in range(CACHED):
+        view.most_rank[k] = view.exact_rank[k] = -1
     if num_gpu == 0:
         memcpy(view.offer_gain, view.gain, view.used * sizeof(int32_t))
         view.offer_free[0] = view.free
@@ -251,7 +252,7 @@ cdef void grouped_offers(View* view, int num_gpu, int milli) noexcept nogil:
         offer_whole(view, num_gpu)
     else:
         if view.n_levels < 0:
-            seek_levels(view)
+            find_levels(view)
         for k in range(view.n_levels):
             if view.level[k] >= milli:
                 offer_share(view, milli, k)
@@ -261,7 +262,7 @@ cdef double grouped_saved(const View* view, int offer, int rank) noexcept nogil:
     """Fragmentation before minus after taking an offer, milli-GPU; ``rank`` is that of the CPU left afterwards."""
     cdef const Groups* groups = view.groups
     cdef double after = view.offer_free[offer] * groups.all
-    return view.before - (after + weighed(view, view.offer_gain + <int64_t> offer * groups.n, rank))
+    return view.before - (after + weighted_gain(view, view.offer_gain + <int64_t> offer * groups.n, rank))
 
 
 cdef int grouped_points(double saved) noexcept nogil:
@@ -269,62 +270,62 @@ cdef int grouped_points(double saved) noexcept nogil:
     cdef int points
     if not -REACH < saved < REACH - STEP:
         return -1
-    points = near[(<int> (saved + REACH)) // STEP]
+    points = step_points[(<int> (saved + REACH)) // STEP]
     while saved >= edge[points + 1]:
         points += 1
-    if saved - edge[points] < DOUBT or edge[points + 1] - saved < DOUBT:
+    if saved - edge[points] < TOLERANCE or edge[points + 1] - saved < TOLERANCE:
         return -1
     return points
 
 
 cdef inline int points_below(double saved) noexcept nogil:
-    """Points that no smaller saving exceeds, and no larger one falls short of; beyond the table 0, or 100 for 99."""
+    """Points of a saving without regard to TOLERANCE: they never fall as it rises; beyond the table 0 or 100."""
     cdef int points
     if not -REACH < saved < REACH - STEP:
         return 100 if saved > 0 else 0
-    points = near[(<int> (saved + REACH)) // STEP]
+    points = step_points[(<int> (saved + REACH)) // STEP]
     while saved >= edge[points + 1]:
         points += 1
     return points
 
 
 cdef inline double most_saved(View* view, int rank) noexcept nogil:
-    """The largest saving by the offers made; many requests leave CPU of the same rank."""
+    """The largest saving of the present offers; stored, because many requests leave CPU of the same rank."""
     cdef int offer
     cdef double saved
     cdef double best = -1e9
-    if view.most_rank[rank % RECALLED] == rank:
-        return view.most[rank % RECALLED]
+    if view.most_rank[rank % CACHED] == rank:
+        return view.most[rank % CACHED]
     for offer in range(view.n_offers):
         saved = grouped_saved(view, offer, rank)
         best = saved if saved > best else best
-    view.most_rank[rank % RECALLED], view.most[rank % RECALLED] = rank, best
+    view.most_rank[rank % CACHED], view.most[rank % CACHED] = rank, best
     return best
 
 
 cdef int grouped_best(View* view, const Pod* pod) noexcept nogil:
-    """FGD points of the best of the offers made for ``pod``, or -1 if they are not sure."""
+    """FGD points of the best offer for ``pod``, or -1 if the order of summation might decide them."""
     cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
     if pod.num_gpu == 0 and pod.cpu > 0 and (rank == view.rank or view.free == 0):
-        return 50   # nothing that counts has changed
+        return 50   # the fragmentation is unchanged
     return grouped_points(most_saved(view, rank))
 
 
 cdef int grouped_bound(View* view, const Pod* pod) noexcept nogil:
-    """Points that no pod exceeds which asks for the devices of ``pod`` and for its CPU or more."""
+    """Upper bound of the points of pods with the devices of ``pod`` and its CPU or more."""
     if pod.cpu == 0 and pod.num_gpu == 0:
         return 100
-    return points_below(most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * DOUBT)
+    return points_below(most_saved(view, grouped_rank(view.groups, view.node.cpu_left - pod.cpu)) + 2 * TOLERANCE)
 
 
 cdef double exact_amount(View* view, int64_t cpu_left, int rank, const Typical* typical) noexcept nogil:
-    """Fragmentation with the devices as they are, summed in the given order; it follows from the CPU's rank."""
-    cdef Sum* kept = sums_place(view.groups.sums, view.fit, view.free, view.node.model)
+    """Fragmentation with the present devices, summed in the given order; it depends on CPU by its rank only."""
+    cdef Sum* sums = sums_place(view.groups.sums, view.fit, view.free, view.node.model)
     cdef int at = rank % RANKS
-    if kept.rank[at] != rank + 1:
-        kept.rank[at] = rank + 1
-        kept.frag[at] = frag_amount(cpu_left, view.node.gpu_left, view.node, typical)
-    return kept.frag[at]
+    if sums.rank[at] != rank + 1:
+        sums.rank[at] = rank + 1
+        sums.frag[at] = frag_amount(cpu_left, view.node.gpu_left, view.node, typical)
+    return sums.frag[at]
 
 
 cdef int exact_points(View* view, const Pod* pod, uint64_t gpus, int rank, const Typical* typical) noexcept nogil:
@@ -356,7 +357,7 @@ cdef int grouped_growth(View* view, const Pod* pod, const Typical* typical, uint
 
 
 cdef int offered_points(View* view, const Pod* pod, int rank, const Typical* typical, uint64_t* gpus) noexcept nogil:
-    """The same by the offers made for ``pod``; sums in the given order only where they can decide."""
+    """The same from the offers for ``pod``; sums in the given order only where they can decide."""
     cdef double[LEVELS] saved
     cdef double highest = -1e9
     cdef int offer, points, most, best = -1
@@ -369,8 +370,8 @@ cdef int offered_points(View* view, const Pod* pod, int rank, const Typical* typ
     for offer in range(view.n_offers):
         points = grouped_points(saved[offer])
         if points < 0:
-            most = points_below(saved[offer] + 2 * DOUBT)
-            if most <= best or most < min(points_below(highest - 2 * DOUBT), 99):
+            most = points_below(saved[offer] + 2 * TOLERANCE)
+            if most <= best or most < min(points_below(highest - 2 * TOLERANCE), 99):
                 continue
             points = exact_points(view, pod, view.offer_gpus[offer], rank, typical)
         if points > best:
@@ -379,16 +380,16 @@ cdef int offered_points(View* view, const Pod* pod, int rank, const Typical* typ
     return best
 
 
-cdef int grouped_settled(View* view, const Pod* pod, const Typical* typical) noexcept nogil:
-    """FGD points of the best of the offers made for ``pod`` where ``grouped_best`` is not sure of them.
+cdef int grouped_exact(View* view, const Pod* pod, const Typical* typical) noexcept nogil:
+    """FGD points of the best offer for ``pod`` by sums in the given order, where ``grouped_best`` returned -1.
 
-    Many requests of one family leave CPU of the same rank: then they are the same.
+    They are stored, because many requests of one family leave CPU of the same rank and then have equal points.
     """
     cdef uint64_t gpus
     cdef int rank = grouped_rank(view.groups, view.node.cpu_left - pod.cpu)
-    cdef int at = rank % RECALLED
+    cdef int at = rank % CACHED
     if pod.num_gpu == 0 or (pod.num_gpu > 1 and pod.milli != FULL):
         return grouped_growth(view, pod, typical, &gpus)
-    if view.settled_rank[at] != rank:
-        view.settled_rank[at], view.settled[at] = rank, offered_points(view, pod, rank, typical, &gpus)
-    return view.settled[at]
+    if view.exact_rank[at] != rank:
+        view.exact_rank[at], view.exact[at] = rank, offered_points(view, pod, rank, typical, &gpus)
+    return view.exact[at]

@@ -1,4 +1,4 @@
-# Sums in the given order that were worked out lately, found again by what a target workload finds on a node.
+# A small cache of sums in the given order, keyed by what a target workload finds on a node.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef enum:
@@ -8,13 +8,13 @@ cdef enum:
 cdef struct Sum:
     int64_t free, model        # milli left on all devices; the node's model
     double[RANKS] frag         # milli-GPU
-    int32_t[RANKS] rank        # whose each is, plus 1; 0: none
+    int32_t[RANKS] rank        # the CPU rank of each, plus 1; 0: none
 
 cdef struct Sums:
-    int width                  # numbers that are found on a node
-    int32_t* found             # by place: those
-    Sum* kept
+    int width                  # numbers of a key: what the groups find on a node
+    int32_t* keys              # by place
+    Sum* sums
 
 cdef int sums_make(Sums* sums, int width) except -1 nogil
 cdef void sums_drop(Sums* sums) noexcept nogil
-cdef Sum* sums_place(const Sums* sums, const int32_t* found, int64_t free, int64_t model) noexcept nogil
+cdef Sum* sums_place(const Sums* sums, const int32_t* wanted, int64_t free, int64_t model) noexcept nogil

@@ -1,1 +1,1 @@
-"""Sums in the given order that were worked out lately; kernels only, reached by cimport."""
+"""A small cache of sums in the given order; kernels only, reached by cimport."""

@@ -1,4 +1,4 @@
-# The raw points of every kernel behind one call, and an upper bound of them for pods that ask for more CPU.
+# Raw points by kernel number, and their upper bound for pods with more CPU.
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.scores.frag_grouped cimport View
 from fastsim_ext.types cimport Node, Pod, Typical

@@ -6,8 +6,8 @@ from fastsim_ext.scores.device cimport device_idle
 from fastsim_ext.types cimport FULL, MAX_GPUS, Node, Pod
 
 cdef enum:
-    ABREAST = 32         # pods that are valued side by side
-    MOST_SOCKETS = 8     # of a node whose pods are
+    BATCH = 32           # pods computed together
+    MOST_SOCKETS = 8     # of a node for which that pays
 
 
 cdef int64_t power_cpu(const Node* node, int64_t cpu_left) noexcept nogil:
@@ -50,22 +50,22 @@ cdef void power_savings(const Node* node, const int32_t* cpu__c, const int32_t* 
     if not 0 <= most <= INT32_MAX or node.cpu_peak_mw < node.cpu_idle_mw or cores > MOST_SOCKETS * node.cores:
         for c in range(first, last):
             if skip__c[c] == 0:
-                out__c[c] = saved_alone(node, cpu__c[c], milli__c[c], num__c[c], fullest)
+                out__c[c] = saved_one(node, cpu__c[c], milli__c[c], num__c[c], fullest)
         return
     while first < last:
-        saved_abreast(node, cores, cpu__c + first, milli__c + first, num__c + first, min(last - first, ABREAST),
+        saved_batch(node, cores, cpu__c + first, milli__c + first, num__c + first, min(last - first, BATCH),
                       fullest, out__c + first)
-        first += ABREAST
+        first += BATCH
 
 
 @cython.cdivision(True)
-cdef inline void saved_abreast(const Node* node, int64_t cores, const int32_t* cpu__c, const int32_t* milli__c,
+cdef inline void saved_batch(const Node* node, int64_t cores, const int32_t* cpu__c, const int32_t* milli__c,
                                const int32_t* num__c, int count, int32_t fullest, int32_t* out__c) noexcept nogil:
-    """The same where milliwatts fit 32 bits, without branches, so that compilers can take several pods at a time."""
-    cdef int32_t[ABREAST] saved
+    """The same where milliwatts fit 32 bits, without branches, so that compilers can process several pods at a time."""
+    cdef int32_t[BATCH] saved
     cdef int32_t step = <int32_t> (node.gpu_peak_mw - node.gpu_idle_mw)
     cdef int32_t socket = <int32_t> (node.cpu_peak_mw - node.cpu_idle_mw)
-    cdef int32_t full = FULL, watt = 1000, one = 1, gpus = MAX_GPUS     # as wide as all the rest
+    cdef int32_t full = FULL, watt = 1000, one = 1, gpus = MAX_GPUS     # as wide as the other numbers
     cdef int32_t milli, woken, shared, either, least, num, c
     cdef bint idle = node.idle > 0
     cdef int64_t busy = (cores - node.cpu_left // 2000 + node.cores - 1) // node.cores * node.cores
@@ -89,7 +89,7 @@ cdef inline void saved_abreast(const Node* node, int64_t cores, const int32_t* c
         out__c[c] = either if milli > 0 else shared
 
 
-cdef int32_t saved_alone(const Node* node, int64_t cpu, int32_t milli, int32_t num, int32_t fullest) noexcept nogil:
+cdef int32_t saved_one(const Node* node, int64_t cpu, int32_t milli, int32_t num, int32_t fullest) noexcept nogil:
     """The same for one pod."""
     cdef int64_t step = node.gpu_peak_mw - node.gpu_idle_mw
     cdef int64_t saved = power_cpu(node, node.cpu_left) - power_cpu(node, node.cpu_left - cpu)

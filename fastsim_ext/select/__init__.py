@@ -1,5 +1,5 @@
-"""One decision: by scan, and by index with the same answer.
+"""One decision: a node for a pod, by a scan of all nodes or by an index.
 
 In come a pod class and the node table, out goes a node.
-Open ``scan`` first: ``indexed`` must say the same.
+Open ``scan`` first: ``indexed`` must choose the same node.
 """

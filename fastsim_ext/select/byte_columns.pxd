@@ -5,6 +5,6 @@ from fastsim_ext.select.class_demands cimport ROOM, ByteThresholds
 from fastsim_ext.select.score_columns cimport ScoreColumns
 
 cdef class ByteScoreColumns(ScoreColumns):
-    cdef ByteThresholds hurdles
-    cdef int8_t[ROOM] worth      # of one node, by column
-    cdef int learn(self, int n, char* row, View* view) except -1 nogil
+    cdef ByteThresholds thresholds
+    cdef int8_t[ROOM] values     # of one node, by column
+    cdef int fill_row(self, int n, char* row, View* view) except -1 nogil

@@ -5,8 +5,8 @@ from typing import Any
 
 from fastsim_ext.select.score_columns import ScoreColumns
 
-def table_of(plan: Mapping[str, Any]) -> type[ScoreColumns]:
-    """The kind of ColumnTable that suits a plan; ``plan`` as in a Selector."""
+def columns_class(plan: Mapping[str, Any]) -> type[ScoreColumns]:
+    """The class of ScoreColumns for a plan; ``plan`` as in a Selector."""
 
 class ByteScoreColumns(ScoreColumns):
-    """The columns of a plan of one term that the memo keeps in a byte."""
+    """The columns of a plan with one term, whose points take one byte in the memo."""

@@ -1,1 +1,1 @@
-"""What many pod classes ask of a node, side by side; kernels only, reached by cimport."""
+"""Demands of many pod classes, side by side; kernels only, reached by cimport."""

@@ -1,10 +1,10 @@
-"""How often something is asked for, and what it costs to have no column for it."""
+"""Request frequency of each pod class, and the cost of answering it without a score column."""
 
 class FrequencyTable:
-    """One habit, for eyes in Python."""
+    """One record, for tests in Python."""
 
-    settled: bool
+    reliable: bool
     def charge(self, now: int, window: float, cost: float) -> None:
-        """One more question at node change ``now``, which cost so many nanoseconds; 0 if there was a column."""
+        """Count a request at node change ``now``; ``cost`` is its nanoseconds without a column, 0 with one."""
     def rate(self, now: int, window: float) -> float:
-        """Nanoseconds a column saves for each change of a node."""
+        """Nanoseconds that a column saves, or would save, for each change of a node."""

@@ -1,7 +1,7 @@
-"""How often something is asked for, and what it costs to have no column for it.
+"""Request frequency of each pod class, and the cost of answering it without a score column.
 
-A column costs its upkeep at every change of a node and saves its toll at every question. Both are
-counted in nanoseconds; they decide how fast an answer is found and never which one.
+A column costs upkeep at every change of a node and saves ``miss_cost`` at every request. Both are in
+nanoseconds; they decide how fast a node is found and never which one.
 """
 
 from libc.math cimport exp2
@@ -9,56 +9,57 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 
 cdef enum:
-    QUESTIONS = 3        # so many questions are the least that make a habit
+    LEAST_REQUESTS = 3   # fewer give no reliable rate
 
 
-cdef void habit_charge(ClassFrequency* habit, int64_t now, double window, double cost) noexcept nogil:
-    """One more question at node change ``now``, which cost so much without a column; 0 if there was one."""
+cdef void frequency_charge(ClassFrequency* frequency, int64_t now, double window, double cost) noexcept nogil:
+    """Count a request at node change ``now``; ``cost`` is its nanoseconds without a column, 0 with one."""
     if cost > 0.0:
-        habit.toll = <float> (cost if habit.toll == 0.0 else 0.75 * habit.toll + 0.25 * cost)
-    habit.heat = <float> (habit.heat * exp2(<double> (habit.seen - now) / window) + habit.toll)
-    habit.seen = now
+        frequency.miss_cost = <float> (cost if frequency.miss_cost == 0.0 else 0.75 * frequency.miss_cost + 0.25 * cost)
+    frequency.recent_cost = <float> (
+        frequency.recent_cost * exp2(<double> (frequency.last_request - now) / window) + frequency.miss_cost)
+    frequency.last_request = now
 
 
-cdef double habit_rate(const ClassFrequency* habit, int64_t now, double window) noexcept nogil:
-    """Nanoseconds a column saves (or would save) for each change of a node; ln 2 is 0.69."""
-    cdef double heat = habit.heat * exp2(<double> (habit.seen - now) / window)
-    return 0.69 * heat / (window * (1.0 - exp2(-<double> (now + 1) / window)))
+cdef double frequency_rate(const ClassFrequency* frequency, int64_t now, double window) noexcept nogil:
+    """Nanoseconds that a column saves, or would save, for each change of a node; 0.69 is ln 2."""
+    cdef double recent_cost = frequency.recent_cost * exp2(<double> (frequency.last_request - now) / window)
+    return 0.69 * recent_cost / (window * (1.0 - exp2(-<double> (now + 1) / window)))
 
 
-cdef bint habit_settled(const ClassFrequency* habit) noexcept nogil:
-    """Whether there were questions enough to believe in it."""
-    return habit.heat > (QUESTIONS - 0.5) * habit.toll
+cdef bint frequency_reliable(const ClassFrequency* frequency) noexcept nogil:
+    """Whether there were enough recent requests for a reliable rate."""
+    return frequency.recent_cost > (LEAST_REQUESTS - 0.5) * frequency.miss_cost
 
 
-cdef int habit_room(ClassFrequency** habits, int had, int wanted) except -1 nogil:
-    """Room for more habits than there are and than are wanted, of which nothing is known; for how many."""
+cdef int frequency_room(ClassFrequency** frequencies, int had, int wanted) except -1 nogil:
+    """Grow the table to more than ``wanted`` records, the new ones empty; returns its size."""
     cdef int room = max(2 * had, wanted + 64)
-    cdef ClassFrequency* grown = <ClassFrequency*> realloc(habits[0], room * sizeof(ClassFrequency))
+    cdef ClassFrequency* grown = <ClassFrequency*> realloc(frequencies[0], room * sizeof(ClassFrequency))
     cdef int k
     if grown == NULL:
         with gil:
             raise MemoryError()
     for k in range(had, room):
         grown[k].column = grown[k].lane = -1
-        grown[k].heat = grown[k].toll = 0.0
-        grown[k].seen = 0
-    habits[0] = grown
+        grown[k].recent_cost = grown[k].miss_cost = 0.0
+        grown[k].last_request = 0
+    frequencies[0] = grown
     return room
 
 
 cdef class FrequencyTable:
-    """One habit, for eyes in Python."""
+    """One record, for tests in Python."""
 
     def charge(self, int64_t now, double window, double cost):
-        """One more question, see ``habit_charge``."""
-        habit_charge(&self.habit, now, window, cost)
+        """Count a request, see ``frequency_charge``."""
+        frequency_charge(&self.frequency, now, window, cost)
 
     def rate(self, int64_t now, double window):
-        """Nanoseconds for each change of a node, see ``habit_rate``."""
-        return habit_rate(&self.habit, now, window)
+        """Nanoseconds for each change of a node, see ``frequency_rate``."""
+        return frequency_rate(&self.frequency, now, window)
 
     @property
-    def settled(self):
-        """Whether there were questions enough."""
-        return bool(habit_settled(&self.habit))
+    def reliable(self):
+        """Whether there were enough recent requests, see ``frequency_reliable``."""
+        return bool(frequency_reliable(&self.frequency))

@@ -1,4 +1,4 @@
-"""The fast spelling of a decision: columns for frequent pod classes, bounds for rare ones."""
+"""The fast selector: score columns for frequent pod classes, bounds for rare ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
 
 class IndexedSelector(Selector):
-    """A Selector that answers the same choices from what it kept."""
+    """A Selector with equal choices that stores points and totals between decisions."""
 
     table: ScoreColumns
     changes: int
@@ -18,16 +18,16 @@ class IndexedSelector(Selector):
     built: int
     scans: int
     searches: int
-    looked_at: int
+    evaluated: int
     def __init__(self, nodes: NodeTable, work: WorkTable, plan: Mapping[str, Any], seed: int, scorer: Any) -> None: ...
     def restart(self, memo: Memo) -> None:
-        """Forget all columns and keep points in another memo from now on."""
+        """Drop all columns and store points in another memo from now on."""
     def raw(self, kernel: int, dim: int, norm: int, n: int, cls: int) -> tuple[int, int]:
-        """(raw points, devices as bits) of one kernel on node ``n`` as it is now, as columns work them out."""
+        """(raw points, devices as bits) of one kernel on node ``n`` as it is now, computed as for columns."""
     def bound(self, kernel: int, n: int, cls: int, most_cpu: int) -> int | None:
-        """Raw points of one kernel on node ``n`` that no pod like those of the class exceeds.
+        """Upper bound of the raw points of one kernel on node ``n`` for pods like those of the class.
 
-        That is, whatever CPU it asks for from theirs up to ``most_cpu`` milli-CPU; None if there is no bound.
+        It holds for CPU requests from theirs up to ``most_cpu`` milli-CPU; None if the kernel has no bound.
         """
     def verify(self) -> int:
-        """Every column says of every node what it would say if it were made now."""
+        """Check that every column equals one built now."""

@@ -1,11 +1,11 @@
 """Trees of maxima over one number for each node: the largest, and the first position that has it.
 
-Every cell is the largest of the FAN below it, at all times: a change climbs until a level stays as
-it was. So a search never goes where there is nothing; in large clusters that would cost it more than
-all climbing, because most cells are not in the cache. Trees that change together stand in one grove:
-what they say of a node lies in one row, written at a stroke. Small numbers take one byte each, so
-that of a large cluster more is in the cache and less has to be fetched; every search is spelled once
-for both widths. What follows from rows of bytes may come later, see climb.
+Every cell is the largest of the FAN below it: a change is propagated until a level stays as it was.
+Exact maxima pay in large clusters, where most cells are not in the cache and a search down a branch
+without a match costs more than the propagation. Trees that change together form a forest: their numbers
+for one node lie side by side in one row and are written together. Small numbers take one byte each, so
+that more of them fit the cache; the fused type ``cell_t`` gives both widths one implementation.
+``max_tree_updates`` defers the propagation for rows of bytes.
 """
 
 from libc.stdint cimport INT8_MAX, INT8_MIN, INT32_MIN, int8_t, int32_t, int64_t
@@ -24,31 +24,31 @@ ctypedef fused cell_t:
 
 
 cdef class MaxTree:
-    """A tree that Python can hold, for a list of numbers; ``beside`` trees stand before it in its grove.
+    """A tree over a list of numbers, for tests in Python; it is number ``beside`` of its forest.
 
-    A ``narrow`` one has room for numbers from -127 to 126.
+    A ``narrow`` one holds numbers from -127 to 126.
     """
 
-    cdef MaxForest grove
+    cdef MaxForest forest
     cdef Tree tree
 
     def __init__(self, values, int beside=0, bint narrow=False):
         cdef int32_t i
-        tree_alloc(&self.grove, len(values), beside + 1, 0, narrow)
-        self.tree = tree_of(&self.grove, beside)
+        tree_alloc(&self.forest, len(values), beside + 1, 0, narrow)
+        self.tree = tree_of(&self.forest, beside)
         tree_clear(&self.tree)
         for i in range(self.tree.count):
             tree_write(&self.tree, i, values[i])
         tree_rebuild(&self.tree)
 
     def __dealloc__(self):
-        tree_free(&self.grove)
+        tree_free(&self.forest)
 
-    def repeat(self, MaxTree other):
-        """Say what another tree of the same size and width says."""
+    def copy(self, MaxTree other):
+        """Copy the numbers of another tree of the same size and width."""
         if other.tree.count != self.tree.count or other.tree.narrow != self.tree.narrow:
             raise ValueError(f"a tree of {other.tree.count} is no copy for one of {self.tree.count}")
-        tree_repeat(&other.tree, &self.tree)
+        tree_copy(&other.tree, &self.tree)
 
     def put(self, int32_t at, int32_t value):
         """Write the number at a position."""
@@ -57,13 +57,13 @@ cdef class MaxTree:
         tree_put(&self.tree, at, value)
 
     def put_row(self, int32_t at, values):
-        """Write the numbers of all trees of a grove of ROW at a position; its last tree is this one."""
+        """Write the numbers of all ROW trees of the forest at a position; this tree is its last one."""
         cdef int32_t[ROW] row
-        if not 0 <= at < self.tree.count or len(values) != ROW or self.grove.wide != ROW:
-            raise IndexError(f"no row of {len(values)} at {at} in {self.grove.wide} trees of {self.tree.count}")
+        if not 0 <= at < self.tree.count or len(values) != ROW or self.forest.n_trees != ROW:
+            raise IndexError(f"no row of {len(values)} at {at} in {self.forest.n_trees} trees of {self.tree.count}")
         for i in range(ROW):
             row[i] = values[i]
-        tree_put_row(&self.grove, at, &row[0])
+        tree_put_row(&self.forest, at, &row[0])
 
     def top(self):
         """The largest number."""
@@ -81,14 +81,14 @@ cdef class MaxTree:
         return tree_next(&self.tree, 0, at, least)
 
     def gathered(self, int32_t least, int wanted):
-        """All positions with ``least`` or more, gathered below so many cells at a time."""
-        cdef int32_t[FOUND] found
+        """All positions with ``least`` or more, found below ``wanted`` cells at a time."""
+        cdef int32_t[GATHERED] found
         cdef int32_t at = 0
-        every = []
+        positions = []
         while at < self.tree.count:
             count = tree_gather(&self.tree, &at, least, min(wanted, GATHER), &found[0])
-            every += [found[k] for k in range(count)]
-        return every
+            positions += [found[k] for k in range(count)]
+        return positions
 
     def sound(self):
         """Whether every cell is the largest of those below it."""
@@ -103,83 +103,83 @@ cdef inline cell_t higher(cell_t a, cell_t b) noexcept nogil:
     return a if a > b else b
 
 
-cdef inline cell_t highest(const cell_t* cells, int64_t step) noexcept nogil:
+cdef inline cell_t highest(const cell_t* cells, int64_t stride) noexcept nogil:
     """The largest of FAN numbers."""
-    return higher(higher(cells[0], cells[step]), higher(cells[2 * step], cells[3 * step]))
+    return higher(higher(cells[0], cells[stride]), higher(cells[2 * stride], cells[3 * stride]))
 
 
 cdef inline int8_t narrowed(int32_t value) noexcept nogil:
-    """The number as one byte; what is beyond them all stays so."""
+    """The number as one byte; numbers out of range become the nearest one."""
     return <int8_t> min(max(value, INT8_MIN), INT8_MAX)
 
 
-cdef int tree_alloc(MaxForest* grove, int32_t count, int32_t wide, int depth, bint narrow) except -1 nogil:
-    """Room for ``wide`` trees of ``count`` leaves, of which only so many levels unless ``depth`` is 0."""
+cdef int tree_alloc(MaxForest* forest, int32_t count, int32_t n_trees, int depth, bint narrow) except -1 nogil:
+    """Allocate ``n_trees`` trees of ``count`` leaves, with ``depth`` levels (0: all)."""
     cdef int64_t room = 0
     cdef int64_t i
     cdef int32_t level = padded(count)
-    if grove.cells != NULL:
+    if forest.cells != NULL:
         return 0
-    grove.count, grove.wide, grove.depth, grove.narrow = count, wide, 0, narrow
+    forest.count, forest.n_trees, forest.depth, forest.narrow = count, n_trees, 0, narrow
     while True:
-        grove.start[grove.depth] = room
-        grove.depth += 1
-        room += <int64_t> level * wide
-        if level == FAN or grove.depth == depth:
+        forest.start[forest.depth] = room
+        forest.depth += 1
+        room += <int64_t> level * n_trees
+        if level == FAN or forest.depth == depth:
             break
         level = padded(level // FAN)
-    grove.held = malloc(room * (1 if narrow else sizeof(int32_t)) + LINE + LATE * sizeof(int32_t))
-    if grove.held == NULL:
+    forest.memory = malloc(room * (1 if narrow else sizeof(int32_t)) + LINE + MOST_STALE * sizeof(int32_t))
+    if forest.memory == NULL:
         with gil:
             raise MemoryError()
-    ahead_pages(grove.held, room * (1 if narrow else sizeof(int32_t)) + LINE)
-    grove.cells = <char*> ahead_line(grove.held)
-    grove.late = <int32_t*> (grove.cells + room * (1 if narrow else sizeof(int32_t)))
-    grove.n_late = 0
+    ahead_pages(forest.memory, room * (1 if narrow else sizeof(int32_t)) + LINE)
+    forest.cells = <char*> ahead_line(forest.memory)
+    forest.stale = <int32_t*> (forest.cells + room * (1 if narrow else sizeof(int32_t)))
+    forest.n_stale = 0
     for i in range(room):
         if narrow:
-            (<int8_t*> grove.cells)[i] = INT8_MIN
+            (<int8_t*> forest.cells)[i] = INT8_MIN
         else:
-            (<int32_t*> grove.cells)[i] = INT32_MIN
+            (<int32_t*> forest.cells)[i] = INT32_MIN
     return 0
 
 
-cdef void tree_free(MaxForest* grove) noexcept nogil:
-    """Give the memory back."""
-    free(grove.held)
-    grove.cells, grove.held = NULL, NULL
+cdef void tree_free(MaxForest* forest) noexcept nogil:
+    """Free the memory of a forest."""
+    free(forest.memory)
+    forest.cells, forest.memory = NULL, NULL
 
 
-cdef Tree tree_of(const MaxForest* grove, int32_t which) noexcept nogil:
-    """One tree of a grove."""
+cdef Tree tree_of(const MaxForest* forest, int32_t which) noexcept nogil:
+    """One tree of a forest."""
     cdef Tree tree
     cdef int level
-    cdef int64_t size = 1 if grove.narrow else sizeof(int32_t)
-    tree.step, tree.depth, tree.count, tree.narrow = grove.wide, grove.depth, grove.count, grove.narrow
+    cdef int64_t size = 1 if forest.narrow else sizeof(int32_t)
+    tree.stride, tree.depth, tree.count, tree.narrow = forest.n_trees, forest.depth, forest.count, forest.narrow
     for level in range(DEPTH):
-        tree.level[level] = grove.cells + (grove.start[level] + which) * size if level < grove.depth else NULL
+        tree.level[level] = forest.cells + (forest.start[level] + which) * size if level < forest.depth else NULL
     return tree
 
 
-cdef inline void expect_cells(const MaxForest* grove, int64_t at, int levels, cell_t kind) noexcept nogil:
+cdef inline void prefetch_cells(const MaxForest* forest, int64_t at, int levels, cell_t kind) noexcept nogil:
     cdef const cell_t* cells
     cdef int level, line
-    for level in range(min(grove.depth, levels)):
+    for level in range(min(forest.depth, levels)):
         at >>= BITS
-        cells = <const cell_t*> grove.cells + grove.start[level] + tree_place(at, FAN * ROW)
+        cells = <const cell_t*> forest.cells + forest.start[level] + tree_offset(at, FAN * ROW)
         for line in range(<int> (FAN * ROW * sizeof(cell_t) // LINE)):
             ahead(<const char*> cells + line * LINE)
 
 
-cdef void tree_expect(const MaxForest* grove, int32_t at, bint soon) noexcept nogil:
-    """One leaf of ROW trees, all those of a grove, will change: of many leaves, most are not in the cache.
+cdef void tree_prefetch(const MaxForest* forest, int32_t at, bint soon) noexcept nogil:
+    """Prefetch one leaf of all ROW trees of a forest, and the cells above it.
 
-    What is above it will change as well, but of a narrow grove only if that is asked ``soon``.
+    In a narrow forest those are updated later, so they are only fetched if a query comes ``soon``.
     """
-    if grove.narrow:
-        expect_cells(grove, at, FAR if soon else 1, <int8_t> 0)
+    if forest.narrow:
+        prefetch_cells(forest, at, FAR if soon else 1, <int8_t> 0)
     else:
-        expect_cells(grove, at, FAR, <int32_t> 0)
+        prefetch_cells(forest, at, FAR, <int32_t> 0)
 
 
 cdef inline int32_t cells_of(const Tree* tree, int level) noexcept nogil:
@@ -196,74 +196,74 @@ cdef void clear_cells(Tree* tree, cell_t lowest) noexcept nogil:
     cdef int64_t i
     for level in range(tree.depth):
         for i in range(cells_of(tree, level)):
-            (<cell_t*> tree.level[level])[i * tree.step] = lowest
+            (<cell_t*> tree.level[level])[i * tree.stride] = lowest
 
 
 cdef void tree_clear(Tree* tree) noexcept nogil:
-    """Make every cell the lowest number there is."""
+    """Set every cell to the lowest number."""
     if tree.narrow:
         clear_cells(tree, <int8_t> INT8_MIN)
     else:
         clear_cells(tree, <int32_t> INT32_MIN)
 
 
-cdef void repeat_cells(const Tree* tree, Tree* to, cell_t kind) noexcept nogil:
+cdef void copy_cells(const Tree* tree, Tree* to, cell_t kind) noexcept nogil:
     cdef int level
     cdef int64_t i
     for level in range(tree.depth):
         for i in range(cells_of(tree, level)):
-            (<cell_t*> to.level[level])[tree_place(i, to.step)] = (
-                <const cell_t*> tree.level[level])[tree_place(i, tree.step)]
+            (<cell_t*> to.level[level])[tree_offset(i, to.stride)] = (
+                <const cell_t*> tree.level[level])[tree_offset(i, tree.stride)]
 
 
-cdef void tree_repeat(const Tree* tree, Tree* to) noexcept nogil:
-    """Make a tree say what another one of its size and width says."""
+cdef void tree_copy(const Tree* tree, Tree* to) noexcept nogil:
+    """Copy all cells to a tree of the same size and width."""
     if tree.narrow:
-        repeat_cells(tree, to, <int8_t> 0)
+        copy_cells(tree, to, <int8_t> 0)
     else:
-        repeat_cells(tree, to, <int32_t> 0)
+        copy_cells(tree, to, <int32_t> 0)
 
 
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil:
-    """Write one leaf and nothing else, see tree_sum_up."""
+    """Write one leaf without its maxima; tree_rebuild updates those."""
     if tree.narrow:
-        (<int8_t*> tree.level[0])[tree_place(at, tree.step)] = narrowed(value)
+        (<int8_t*> tree.level[0])[tree_offset(at, tree.stride)] = narrowed(value)
     else:
-        (<int32_t*> tree.level[0])[tree_place(at, tree.step)] = value
+        (<int32_t*> tree.level[0])[tree_offset(at, tree.stride)] = value
 
 
-cdef void sum_cells(Tree* tree, cell_t kind) noexcept nogil:
+cdef void rebuild_cells(Tree* tree, cell_t kind) noexcept nogil:
     cdef int level
     cdef int64_t block
     for level in range(1, tree.depth):
         for block in range(cells_of(tree, level - 1) // FAN):
-            (<cell_t*> tree.level[level])[block * tree.step] = highest(
-                <cell_t*> tree.level[level - 1] + block * FAN * tree.step, tree.step)
+            (<cell_t*> tree.level[level])[block * tree.stride] = highest(
+                <cell_t*> tree.level[level - 1] + block * FAN * tree.stride, tree.stride)
 
 
 cdef void tree_rebuild(Tree* tree) noexcept nogil:
-    """Make every maximum true again after leaves were written directly."""
+    """Compute all maxima from the leaves."""
     if tree.narrow:
-        sum_cells(tree, <int8_t> 0)
+        rebuild_cells(tree, <int8_t> 0)
     else:
-        sum_cells(tree, <int32_t> 0)
+        rebuild_cells(tree, <int32_t> 0)
 
 
 cdef void put_cell(Tree* tree, int64_t at, cell_t value) noexcept nogil:
-    cdef cell_t* cell = <cell_t*> tree.level[0] + tree_place(at, tree.step)
+    cdef cell_t* cell = <cell_t*> tree.level[0] + tree_offset(at, tree.stride)
     cdef int level
     cell[0] = value
     for level in range(1, tree.depth):
         at >>= BITS
-        value = highest(<cell_t*> tree.level[level - 1] + tree_place(at * FAN, tree.step), tree.step)
-        cell = <cell_t*> tree.level[level] + tree_place(at, tree.step)
+        value = highest(<cell_t*> tree.level[level - 1] + tree_offset(at * FAN, tree.stride), tree.stride)
+        cell = <cell_t*> tree.level[level] + tree_offset(at, tree.stride)
         if value == cell[0]:
             return
         cell[0] = value
 
 
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
-    """Write one leaf, and what follows from it."""
+    """Write one leaf and update the maxima above it."""
     if tree.narrow:
         put_cell(tree, at, narrowed(value))
     else:
@@ -271,15 +271,15 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
 
 
 cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
-    """Whether two rows of ROW cells differ anywhere; narrow ones by words, which are fewer than cells."""
+    """Whether two rows of ROW cells differ; narrow rows are compared by words of 64 bits."""
     cdef int64_t[WORDS] left, right
     cdef int64_t found = 0
-    cdef cell_t apart = 0
+    cdef cell_t differs = 0
     cdef int j
     if cell_t is int32_t:
         for j in range(ROW):
-            apart |= a[j] ^ b[j]
-        found = apart
+            differs |= a[j] ^ b[j]
+        found = differs
     else:
         memcpy(&left[0], a, ROW)
         memcpy(&right[0], b, ROW)
@@ -288,16 +288,16 @@ cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
     return found != 0
 
 
-cdef inline void put_cells(const MaxForest* grove, int64_t at, cell_t* value) noexcept nogil:
-    """Write ``value`` to one leaf of ROW trees; it is room for what follows above."""
-    cdef cell_t* cells = <cell_t*> grove.cells + tree_place(at, ROW)
+cdef inline void put_cells(const MaxForest* forest, int64_t at, cell_t* value) noexcept nogil:
+    """Write ``value`` to one leaf of ROW trees and update the maxima above; ``value`` is overwritten."""
+    cdef cell_t* cells = <cell_t*> forest.cells + tree_offset(at, ROW)
     cdef const cell_t* below
     cdef int level, j
     memcpy(cells, value, ROW * sizeof(cell_t))
-    for level in range(1, grove.depth):
+    for level in range(1, forest.depth):
         at >>= BITS
-        below = <const cell_t*> grove.cells + grove.start[level - 1] + tree_place(at * FAN, ROW)
-        cells = <cell_t*> grove.cells + grove.start[level] + tree_place(at, ROW)
+        below = <const cell_t*> forest.cells + forest.start[level - 1] + tree_offset(at * FAN, ROW)
+        cells = <cell_t*> forest.cells + forest.start[level] + tree_offset(at, ROW)
         for j in range(ROW):
             value[j] = higher(higher(below[j], below[j + ROW]), higher(below[j + 2 * ROW], below[j + 3 * ROW]))
         if not unequal(value, cells):
@@ -305,19 +305,19 @@ cdef inline void put_cells(const MaxForest* grove, int64_t at, cell_t* value) no
         memcpy(cells, value, ROW * sizeof(cell_t))
 
 
-cdef void tree_put_row(const MaxForest* grove, int32_t at, const int32_t* values) noexcept nogil:
-    """Write one leaf of ROW trees, all those of a grove, and what follows from them."""
+cdef void tree_put_row(const MaxForest* forest, int32_t at, const int32_t* values) noexcept nogil:
+    """Write one leaf of all ROW trees of a forest and update the maxima above."""
     cdef int32_t[ROW] row
     cdef int8_t[ROW] small
     cdef int j
-    if grove.narrow:
+    if forest.narrow:
         for j in range(ROW):
             small[j] = <int8_t> values[j]
-        put_cells(grove, at, &small[0])
+        put_cells(forest, at, &small[0])
     else:
         for j in range(ROW):
             row[j] = values[j]
-        put_cells(grove, at, &row[0])
+        put_cells(forest, at, &row[0])
 
 
 cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
@@ -325,12 +325,12 @@ cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
     cdef int64_t i = 0
     cdef int64_t k
     cdef const cell_t* cells
-    top[0] = highest(<const cell_t*> tree.level[level], tree.step)
+    top[0] = highest(<const cell_t*> tree.level[level], tree.stride)
     while level >= 0:
-        cells = <const cell_t*> tree.level[level] + tree_place(i, tree.step)
-        k = FAN - 1              # no branch: which of them it is cannot be foreseen
-        k = 2 if cells[2 * tree.step] == top[0] else k
-        k = 1 if cells[tree.step] == top[0] else k
+        cells = <const cell_t*> tree.level[level] + tree_offset(i, tree.stride)
+        k = FAN - 1              # no branch: it could not be predicted
+        k = 2 if cells[2 * tree.stride] == top[0] else k
+        k = 1 if cells[tree.stride] == top[0] else k
         k = 0 if cells[0] == top[0] else k
         i = (i + k) << BITS
         level -= 1
@@ -338,7 +338,7 @@ cdef int32_t first_cell(const Tree* tree, cell_t* top) noexcept nogil:
 
 
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil:
-    """The first position with the largest leaf; how large it is into ``top``."""
+    """The first position with the largest leaf; its number goes to ``top``."""
     cdef int32_t at
     cdef int8_t small
     if not tree.narrow:
@@ -353,8 +353,8 @@ cdef bint sound_cells(const Tree* tree, cell_t kind) noexcept nogil:
     cdef int64_t i
     for level in range(1, tree.depth):
         for i in range(cells_of(tree, level - 1) // FAN):
-            if (<cell_t*> tree.level[level])[tree_place(i, tree.step)] != highest(
-                    <cell_t*> tree.level[level - 1] + tree_place(i * FAN, tree.step), tree.step):
+            if (<cell_t*> tree.level[level])[tree_offset(i, tree.stride)] != highest(
+                    <cell_t*> tree.level[level - 1] + tree_offset(i * FAN, tree.stride), tree.stride):
                 return False
     return True
 
@@ -370,14 +370,14 @@ cdef int32_t next_cell(const Tree* tree, int base, int32_t at, cell_t least) noe
     cdef int64_t k
     cdef int64_t span = (<int64_t> 1) << BITS * base     # leaves below one cell of the level
     cdef const cell_t* cells
-    while i * span < tree.count:    # there may be no memory behind
-        cells = <const cell_t*> tree.level[level] + i * tree.step
+    while i * span < tree.count:    # cells beyond may not be allocated
+        cells = <const cell_t*> tree.level[level] + i * tree.stride
         k = i % FAN
         while k < FAN and cells[0] < least:
-            cells += tree.step
+            cells += tree.stride
             k += 1
         i += k - i % FAN
-        if k == FAN:            # nothing here: look to the right, one level up
+        if k == FAN:            # no match: continue to the right, one level up
             if level == tree.depth - 1:
                 return -1
             level += 1
@@ -385,7 +385,7 @@ cdef int32_t next_cell(const Tree* tree, int base, int32_t at, cell_t least) noe
             i //= FAN
         elif level == base:
             return <int32_t> i if i * span < tree.count else -1
-        else:                   # something below this cell
+        else:                   # a match below this cell
             level -= 1
             span //= FAN
             i *= FAN
@@ -397,16 +397,16 @@ cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) no
     return next_cell(tree, base, at, narrowed(least)) if tree.narrow else next_cell(tree, base, at, least)
 
 
-cdef inline void expect_below(const Tree* tree, int level, int64_t at) noexcept nogil:
-    """The cells below one cell will be looked at."""
+cdef inline void prefetch_below(const Tree* tree, int level, int64_t at) noexcept nogil:
+    """Prefetch the cells below one cell."""
     cdef int64_t size = 1 if tree.narrow else sizeof(int32_t)
     cdef int j
     for j in range(FAN if level > 0 else 0):
-        ahead(tree.level[level - 1] + tree_place(at * FAN + j, tree.step) * size)
+        ahead(tree.level[level - 1] + tree_offset(at * FAN + j, tree.stride) * size)
 
 
 cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, int32_t* found) noexcept nogil:
-    cdef int32_t[FOUND] cells
+    cdef int32_t[GATHERED] cells
     cdef int32_t i
     cdef int base = min(2, tree.depth - 1)
     cdef int level, j, k, below
@@ -416,7 +416,7 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
         i = next_cell(tree, base, i, least)
         if i < 0:
             break
-        expect_below(tree, base, i)
+        prefetch_below(tree, base, i)
         found[count] = i
         count += 1
         i += 1
@@ -425,9 +425,9 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
         below = 0
         for k in range(count):
             for j in range(FAN):
-                if (<const cell_t*> tree.level[level])[tree_place(found[k] * FAN + j, tree.step)] >= least:
+                if (<const cell_t*> tree.level[level])[tree_offset(found[k] * FAN + j, tree.stride)] >= least:
                     cells[below] = found[k] * FAN + j
-                    expect_below(tree, level, cells[below])
+                    prefetch_below(tree, level, cells[below])
                     below += 1
         count = below
         memcpy(found, &cells[0], count * sizeof(int32_t))
@@ -435,11 +435,11 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
 
 
 cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
-    """Leaves of ``least`` or more below the next cells of the third level that have some, at most GATHER.
+    """Leaves of ``least`` or more below the next matching cells of the third level, ``wanted`` cells at most.
 
-    Positions, rising, into ``found``; how many is the answer. ``at`` is where to begin, at first 0, then where to go
-    on: the number of leaves if that was all. Level by level, so that many far parts of a large tree are on their way
-    at the same time.
+    Writes rising positions to ``found`` and returns their count. ``at`` is the position to begin at, 0 at first; it
+    becomes the one to continue at, the number of leaves at the end. Goes level by level, so that many distant parts
+    of a large tree are fetched at the same time.
     """
     if tree.narrow:
         return gather_cells(tree, at, narrowed(least), wanted, found)

@@ -1,10 +1,10 @@
-"""Points that were worked out lately, found again by what they follow from; a kernel, and one object to look at it."""
+"""A small cache of points, keyed by node state and device request; a kernel, and one object for tests."""
 
 class PointsCache:
-    """The last answers; they belong to one memo, whose numbers of states they know."""
+    """The latest points; keys hold the state numbers of one memo."""
 
     def __init__(self) -> None: ...
     def find(self, generation: int, state: int, rank: int, num_gpu: int, milli: int) -> int | None:
         """Points for a state of this generation, a CPU rank and a request for devices, or None."""
-    def keep(self, generation: int, state: int, rank: int, num_gpu: int, milli: int, points: int) -> None:
-        """Keep what was worked out; what had the same place is gone."""
+    def store(self, generation: int, state: int, rank: int, num_gpu: int, milli: int, points: int) -> None:
+        """Store points, overwriting the entry in the same place."""

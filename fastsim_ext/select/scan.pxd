@@ -6,7 +6,7 @@ from fastsim_ext.types cimport Node, Pod
 
 cdef struct Choice:
     int node             # position, or -1
-    int reason           # work.Reason of a failure
+    int reason           # Reason of a failure, see pod_outcomes
     uint64_t gpus        # devices, as bits
 
 cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil
@@ -20,18 +20,18 @@ cdef class Selector:
     cdef int gpu_pick, gpu_dim, gpu_norm
     cdef uint64_t seed
     cdef readonly uint64_t attempts
-    cdef bint plainly    # nodes look different from what was kept of them: work everything out
-    cdef object scorer   # asks the user's scorers: (term, class) -> int64 points of every node
+    cdef bint uncached   # node records are modified: use no stored points
+    cdef object scorer   # the user's scorers: (term, class) -> int64 points of every node
     cdef int32_t[::1] feasible__f        # positions of the f-th feasible node
     cdef int64_t[::1] raw__f, total__f
     cpdef int verify(self) except -1
-    cdef void expect(self, int n) noexcept nogil
+    cdef void prefetch(self, int n) noexcept nogil
     cdef int choose(self, int cls, Choice* choice) except -1 nogil
-    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
+    cdef int check_binding(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil
     cdef int furthest(self, const Pod* pod) noexcept nogil
     cdef int rank(self, int cls, const Pod* pod, int count) except -1 nogil
     cdef int add_term(self, int term, int cls, const Pod* pod, int count) except -1 nogil
     cdef int score(self, int term, int cls, const Pod* pod, int count) except -1 nogil
-    cdef int ask(self, int term, int cls, int count) except -1
+    cdef int python_points(self, int term, int cls, int count) except -1
     cdef uint64_t devices(self, int n, const Node* node, const Pod* pod, int pick) noexcept nogil

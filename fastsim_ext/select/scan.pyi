@@ -18,4 +18,4 @@ class Selector:
     def hosts(self, cls: int) -> bool:
         """Whether any node could host the class when empty."""
     def verify(self) -> int:
-        """Check what is kept between decisions: here, nothing."""
+        """Check the state between decisions; a plain selector has none."""

@@ -1,7 +1,7 @@
 """One pod, one decision: filter, score, normalise, weigh, pick the node, pick its devices.
 
-This is the plain spelling, which looks at every node for every pod. Any faster spelling has to
-answer the same ``Choice`` for the same state.
+The plain selector, which evaluates every node for every pod. A faster one must return the same
+``Choice`` for the same state.
 """
 
 cimport cython
@@ -25,7 +25,7 @@ from fastsim_ext.types cimport (
 
 
 cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil:
-    """The first check the node fails for the pod, as a Reason; 0 if it can host it."""
+    """The first check that the node fails for the pod, as a Reason; 0 if it can host the pod."""
     if pod.num_gpu > 0:
         if pod.models != 0 and (node.model < 0 or not (pod.models >> node.model) & 1):
             return NO_GPU_MODEL
@@ -40,7 +40,7 @@ cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexce
 
 @cython.cdivision(True)
 cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil:
-    """Stretch raw points over the feasible nodes to 0..100; equal points become 0 or 100."""
+    """Scale raw points over the feasible nodes to 0..100; equal points become 0 or 100."""
     cdef int f
     cdef int64_t low = raw__f[0]
     cdef int64_t high = raw__f[0]
@@ -68,8 +68,8 @@ cdef class Selector:
         """(raw points, devices as bits) of one kernel on node ``n`` as it is now."""
         cdef uint64_t gpus
         cdef Node node
-        self.nodes.known(n)
-        self.work.known_class(cls)
+        self.nodes.check_node(n)
+        self.work.check_class(cls)
         node = self.nodes.exactly(n) if kernel == FGD else self.nodes.at(n)
         points = points_raw(kernel, &node, &self.work.classes[cls], &self.nodes.target.typical, dim, norm, &gpus)
         if kernel == PWR and misfit(&node, &self.work.classes[cls], 0, 1) == 0:
@@ -81,23 +81,23 @@ cdef class Selector:
     def pick(self, int gpu_pick, int n, int cls):
         """The devices, as bits, that a pick rule takes on node ``n`` as it is now."""
         cdef Node node
-        self.nodes.known(n)
-        self.work.known_class(cls)
+        self.nodes.check_node(n)
+        self.work.check_class(cls)
         node = self.nodes.exactly(n) if gpu_pick == PICK_FGD else self.nodes.at(n)
         return self.devices(n, &node, &self.work.classes[cls], gpu_pick)
 
     def hosts(self, int cls):
         """Whether any node could host the class when empty."""
-        self.work.known_class(cls)
+        self.work.check_class(cls)
         return bool(self.nodes.could_host(&self.work.classes[cls]))
 
     cpdef int verify(self) except -1:
-        """Check what is kept between decisions: here, nothing."""
+        """Check the state between decisions; a plain selector has none."""
         return 0
 
-    cdef void expect(self, int n) noexcept nogil:
-        """Node ``n`` will change soon."""
-        self.nodes.expect(n)
+    cdef void prefetch(self, int n) noexcept nogil:
+        """Prefetch node ``n``, which will change soon."""
+        self.nodes.prefetch(n)
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
@@ -118,8 +118,8 @@ cdef class Selector:
         self.attempts += 1
         return 0
 
-    cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
-        """As choose() for a pod that is bound to node ``n``, and to devices unless they are 0: is there room?"""
+    cdef int check_binding(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
+        """As choose(), for a pod bound to node ``n`` and, unless ``gpus`` is 0, to those devices."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef uint64_t free = 0
         cdef Node node
@@ -141,7 +141,7 @@ cdef class Selector:
         return 0
 
     cdef int feasible(self, const Pod* pod, int* stage) noexcept nogil:
-        """List the nodes that can host the pod; if there is none, ``stage`` is the furthest check any node failed."""
+        """List the nodes that can host the pod; without any, ``stage`` is the last check that a node failed."""
         cdef int n, g, fit, count = 0
         for n in range(self.nodes.count):
             if (self.nodes.cpu_left[n] < pod.cpu or self.nodes.mem_left[n] < pod.mem or not self.nodes.present[n]
@@ -162,7 +162,7 @@ cdef class Selector:
         return count
 
     cdef int furthest(self, const Pod* pod) noexcept nogil:
-        """The furthest check that any node failed for the pod, as a Reason."""
+        """The last check that any node failed for the pod, as a Reason."""
         cdef int n
         cdef int stage = NO_NODE
         for n in range(self.nodes.count):
@@ -201,7 +201,7 @@ cdef class Selector:
             self.raw__f[draw_below(count, self.seed, STREAM_SCORE, self.attempts)] = 100
         elif kernel == PYTHON:
             with gil:
-                self.ask(term, cls, count)
+                self.python_points(term, cls, count)
         else:
             for f in range(count):
                 n = self.feasible__f[f]
@@ -210,8 +210,8 @@ cdef class Selector:
                                             self.norm[term], &gpus)
         return 0
 
-    cdef int ask(self, int term, int cls, int count) except -1:
-        """Ask a user's scorer once for all nodes."""
+    cdef int python_points(self, int term, int cls, int count) except -1:
+        """Raw points of a user's scorer, called once for all nodes."""
         cdef const int64_t[::1] points
         cdef int f
         cdef object mask = self.scorer.feasible
@@ -247,5 +247,5 @@ cdef class Selector:
             power_saved(node, pod, &gpus)
         elif pick == PICK_DOT:
             dot_points(node, pod, self.gpu_dim, self.gpu_norm, &gpus)
-        # Merging all devices into one vector names no device: then, and for `best`, the tightest.
+        # The tightest device for `best`, and where all devices were merged into one vector.
         return gpus if gpus != 0 else device_tightest(node, pod.milli)

@@ -1,12 +1,11 @@
-"""What was worked out about a node's state, kept for whoever meets that state again.
+"""Figures computed for a node state, stored by state and pod class for reuse.
 
-Points of a node for a pod class follow from the node's kind, the CPU and devices it has left and the
-class. Equal states get one number; a row of figures belongs to it, a few for each pod class that asks
-often. Fragmentation asks less of a state: it does not tell one order of the devices from another, nor
-two amounts of CPU that satisfy the same requests, now and after any of the classes came.
+Points of a node for a pod class follow from the node's kind, the CPU and devices left on it and the
+class. Equal states get one number and one row of figures; each frequent pod class has its place in
+every row, a lane. Fragmentation depends on less of a state: neither on the order of the devices nor on
+differences of CPU that satisfy the same requests, now and after a pod of any of the classes.
 
-When the rows would take more memory than allowed, everything is forgotten and collected anew, so what
-is kept is what was met lately.
+When the rows would exceed the allowed memory, all states are dropped, so the memo holds recent ones.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
@@ -18,10 +17,10 @@ from fastsim_ext.types cimport MAX_GPUS, Node, Pod
 cdef enum:
     MOST_LANES = 512
     FIRST_STATES = 1024
-    LEAST_STATES = 16    # always allowed, whatever they take
-    FIRST_LANES = 32     # room for classes comes in so many, because rows are looked at in pieces of that
+    LEAST_STATES = 16    # always allowed, whatever their size
+    FIRST_LANES = 32     # rows are read in pieces of this many lanes
     LINE = 64            # bytes of a cache line
-    WIDE = 64            # pod classes beyond which room for more comes in halves of that
+    WIDE = 64            # beyond so many lanes a row grows by half of that
 
 ctypedef fused figure_t:
     int8_t
@@ -29,7 +28,7 @@ ctypedef fused figure_t:
 
 
 cdef inline uint64_t mixed(const uint64_t* key, int words) noexcept nogil:
-    """64 well-mixed bits of a state."""
+    """64-bit hash of a state."""
     cdef uint64_t h = 0x9E3779B97F4A7C15
     cdef int i
     for i in range(words):
@@ -39,15 +38,15 @@ cdef inline uint64_t mixed(const uint64_t* key, int words) noexcept nogil:
 
 
 cdef inline bint equal(const uint64_t* a, const uint64_t* b, int words) noexcept nogil:
-    cdef uint64_t unlike = 0
+    cdef uint64_t differing = 0
     cdef int i
     for i in range(words):
-        unlike |= a[i] ^ b[i]
-    return unlike == 0
+        differing |= a[i] ^ b[i]
+    return differing == 0
 
 
 cdef inline void sort(int16_t* values, int count) noexcept nogil:
-    """Put a few numbers in falling order."""
+    """Sort a few numbers in falling order."""
     cdef int i, j
     cdef int16_t value
     for i in range(1, count):
@@ -81,9 +80,9 @@ cdef inline bint spread(const figure_t* row, int32_t unknown, const int32_t* at_
 
 cdef bint memo_spread(const char* row, bint small, const int32_t* at__c, const int32_t* skip__c, int first, int last,
                       int32_t* out__c) noexcept nogil:
-    """Figures of many columns side by side; whether one is UNKNOWN where ``skip`` is 0.
+    """Figures of many columns from one row; whether one is UNKNOWN where ``skip`` is 0.
 
-    ``at`` says where in the row each column's figure is; NULL: at its own number.
+    ``at`` is the place of each column's figure in the row; NULL: its own number.
     """
     if small:
         return spread(<const int8_t*> row, SMALL_UNKNOWN, at__c, skip__c, first, last, out__c)
@@ -91,14 +90,14 @@ cdef bint memo_spread(const char* row, bint small, const int32_t* at__c, const i
 
 
 cdef class Memo:
-    """Figures by node state and pod class; ``most_bytes`` bounds what keys and rows take.
+    """Figures by node state and pod class; ``most_bytes`` bounds the memory of keys and rows.
 
-    With ``cpus``, the distinct CPU requests of a target workload in rising order (milli-CPU), states that
-    fragmentation for that workload cannot tell apart are one.
+    With ``cpus``, the distinct CPU requests of a target workload in rising order (milli-CPU), states with equal
+    fragmentation for that workload, now and after any pod, are one.
     """
 
-    def __init__(self, int width, int each, int64_t most_bytes, const int64_t[::1] cpus=None):
-        self.width, self.words, self.each, self.most_bytes = width, 2 + (width + 3) // 4, each, most_bytes
+    def __init__(self, int width, int terms_each, int64_t most_bytes, const int64_t[::1] cpus=None):
+        self.width, self.words, self.terms_each, self.most_bytes = width, 2 + (width + 3) // 4, terms_each, most_bytes
         self.cpus, self.coarse = cpus, cpus is not None
         self.lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
         if self.lanes == NULL:
@@ -109,7 +108,7 @@ cdef class Memo:
     def __dealloc__(self):
         free(self.lanes)
         free(self.keys)
-        free(self.held)
+        free(self.memory)
         free(self.table)
         free(self.marks)
 
@@ -132,38 +131,38 @@ cdef class Memo:
         return self.state(&key)
 
     def place(self, int64_t cpu, int64_t mem, int num_gpu, int milli, uint64_t models):
-        """The place of a pod class in every row, new or known, or -1; units as in WorkTable.add_class."""
+        """The lane of a pod class, new or known, or -1 if all are taken; units as in WorkTable.add_class."""
         cdef Pod pod = Pod(cpu, mem, num_gpu, milli, models, 0)
         return self.lane(&pod)
 
-    def replace(self, kept):
-        """Give pod classes new places: the one at place ``kept[k]`` gets place ``k``, and others lose theirs."""
+    def reorder(self, order):
+        """Reorder the lanes: the class at ``order[k]`` moves to ``k``; classes not in ``order`` are dropped."""
         cdef int32_t[MOST_LANES] places
-        if len(set(kept)) != len(kept) or not all(0 <= place < self.n_lanes for place in kept):
-            raise IndexError(f"found places {list(kept)}, expected some of {self.n_lanes}, each once")
-        for k in range(len(kept)):
-            places[k] = kept[k]
-        self.relane(&places[0], len(kept))
+        if len(set(order)) != len(order) or not all(0 <= place < self.n_lanes for place in order):
+            raise IndexError(f"found places {list(order)}, expected some of {self.n_lanes}, each once")
+        for k in range(len(order)):
+            places[k] = order[k]
+        self.reorder_lanes(&places[0], len(order))
 
     def figure(self, int64_t state, int64_t place, int64_t term):
-        """What is known of a state, a pod class and a term, or None."""
-        self.known(state, place, term)
-        figure = memo_figure(self.row(state), place * self.each + term, self.coarse)
+        """The figure of a state, a pod class and a term, or None."""
+        self.check_known(state, place, term)
+        figure = memo_figure(self.row(state), place * self.terms_each + term, self.coarse)
         return None if figure == UNKNOWN else figure
 
     def keep(self, int64_t state, int64_t place, int64_t term, int32_t figure):
-        """Keep what was worked out for a state, a pod class and a term."""
-        self.known(state, place, term)
-        memo_keep(self.row(state), place * self.each + term, self.coarse, figure)
+        """Store the figure of a state, a pod class and a term."""
+        self.check_known(state, place, term)
+        memo_keep(self.row(state), place * self.terms_each + term, self.coarse, figure)
 
-    cdef int known(self, int64_t state, int64_t place, int64_t term) except -1:
-        """Refuse what has no figure."""
-        if not (0 <= state < self.n_states and 0 <= place < self.n_lanes and 0 <= term < self.each):
+    cdef int check_known(self, int64_t state, int64_t place, int64_t term) except -1:
+        """Raise IndexError unless state, place and term exist."""
+        if not (0 <= state < self.n_states and 0 <= place < self.n_lanes and 0 <= term < self.terms_each):
             raise IndexError(f"no figure for state {state}, place {place}, term {term}")
         return 0
 
     cdef void describe(self, const Node* node, Key* key) noexcept nogil:
-        """The key of the state a node is in; where it stands in the table is on its way then."""
+        """The key of a node's state; prefetches its place in the table."""
         cdef int16_t[MAX_GPUS] left
         cdef int g
         for g in range(self.width):
@@ -176,8 +175,8 @@ cdef class Memo:
         key.mix = mixed(&key.words[0], self.words)
         ahead(&self.table[<int64_t> (key.mix & <uint64_t> self.mask)])
 
-    cdef void expect(self, const Key* key) noexcept nogil:
-        """The figures of a state will be asked for: if it is known, they are on their way then."""
+    cdef void prefetch(self, const Key* key) noexcept nogil:
+        """Prefetch the figures of a state, if it is known."""
         cdef int64_t at = <int64_t> (key.mix & <uint64_t> self.mask)
         cdef int64_t state, i
         cdef const char* row
@@ -198,7 +197,7 @@ cdef class Memo:
             if self.affordable(2 * self.state_room, self.lane_room) > self.state_room:
                 self.reserve(2 * self.state_room)
             else:
-                self.forget()
+                self.clear()
         at = <int64_t> (key.mix & <uint64_t> self.mask)
         while self.table[at] != 0:
             if self.table[at] >> 32 == key.mix >> 32:
@@ -212,13 +211,13 @@ cdef class Memo:
         return <int32_t> (self.n_states - 1)
 
     cdef int32_t lane(self, const Pod* pod) except -2 nogil:
-        """The place of a pod class in every row, new or known; -1 if there is none left."""
+        """The lane of a pod class, new or known; -1 if all are taken."""
         cdef int32_t i
-        cdef const Pod* known
+        cdef const Pod* other
         for i in range(self.n_lanes):
-            known = &self.lanes[i]
-            if (known.cpu == pod.cpu and known.mem == pod.mem and known.num_gpu == pod.num_gpu
-                    and known.milli == pod.milli and known.models == pod.models):
+            other = &self.lanes[i]
+            if (other.cpu == pod.cpu and other.mem == pod.mem and other.num_gpu == pod.num_gpu
+                    and other.milli == pod.milli and other.models == pod.models):
                 return i
         if self.n_lanes == MOST_LANES:
             return -1
@@ -226,22 +225,22 @@ cdef class Memo:
             self.widen(self.lane_room + min(self.lane_room, WIDE // 2))
         if self.coarse:
             if self.n_lanes == 0:
-                self.mark(0)
-            self.mark(pod.cpu)
+                self.add_marks(0)
+            self.add_marks(pod.cpu)
         self.lanes[self.n_lanes] = pod[0]
         self.n_lanes += 1
         return self.n_lanes - 1
 
     cdef int64_t row_bytes(self, int lanes) noexcept nogil:
         """Bytes of a row for so many pod classes."""
-        return <int64_t> self.each * lanes * (1 if self.coarse else 2)
+        return <int64_t> self.terms_each * lanes * (1 if self.coarse else 2)
 
     cdef char* row(self, int64_t state) noexcept nogil:
-        """The figures of a state; those of a pod class begin at its place times ``each``."""
+        """The figures of a state; those of a pod class begin at its lane times ``terms_each``."""
         return self.rows + state * self.row_bytes(self.lane_room)
 
     cdef void blank(self, int64_t state, int64_t first, int64_t last) noexcept nogil:
-        """Nothing is known of some figures of a state."""
+        """Set the figures from ``first`` to before ``last`` of a state to UNKNOWN."""
         cdef char* row = self.row(state)
         cdef int64_t i
         if self.coarse:
@@ -251,7 +250,7 @@ cdef class Memo:
             (<int16_t*> row)[i] = UNKNOWN
 
     cdef int64_t floor_cpu(self, int64_t cpu_left) noexcept nogil:
-        """The least CPU left that satisfies the same requests, now and after any of the classes; -1: none."""
+        """The least CPU that satisfies the same requests, now and after a pod of any class; -1: none."""
         cdef int64_t strip = min(cpu_left >> STRIP, STRIPS)
         cdef int64_t low = self.strip_start[strip]
         cdef int64_t high = self.strip_start[strip + 1]
@@ -264,11 +263,11 @@ cdef class Memo:
                 high = middle
         return self.marks[low - 1] if low > 0 else -1
 
-    cdef int mark(self, int64_t taken) except -1 nogil:
-        """Tell apart from now on whether requests are satisfied after so much CPU was taken.
+    cdef int add_marks(self, int64_t taken) except -1 nogil:
+        """Distinguish states by the requests that are satisfied after ``taken`` milli-CPU more are used.
 
-        What is known stays true: a row belongs to the lower end of its range, and the classes it knows
-        cannot tell the parts of that range apart. But nodes may now be in another state than they were.
+        Rows stay valid: a row belongs to the lower end of its range of CPU, and for the classes so far all of
+        that range is equal. But nodes may now be in another state than before.
         """
         cdef int64_t n = self.cpus.shape[0]
         cdef int64_t* merged = <int64_t*> malloc((self.n_marks + n + 1) * sizeof(int64_t))
@@ -301,14 +300,14 @@ cdef class Memo:
         return 0
 
     cdef int64_t affordable(self, int64_t room, int lanes) noexcept nogil:
-        """Room for so many states, or for fewer if with so many pod classes they would take too much."""
+        """The states that fit ``most_bytes`` with so many lanes: ``room``, halved as often as needed."""
         cdef int64_t bytes_each = sizeof(uint64_t) * self.words + self.row_bytes(lanes)
         while room > LEAST_STATES and room * bytes_each > self.most_bytes:
             room //= 2
         return room
 
     cdef int reserve(self, int64_t room) except -1 nogil:
-        """Room for so many states, a power of two, and no fewer than are known."""
+        """Allocate room for so many states, a power of two and no fewer than are known."""
         cdef int64_t i, at
         cdef uint64_t mix
         cdef uint64_t* keys = <uint64_t*> realloc(self.keys, room * self.words * sizeof(uint64_t))
@@ -332,44 +331,44 @@ cdef class Memo:
         return 0
 
     cdef int widen(self, int lanes) except -1 nogil:
-        """Room for more pod classes in every row, and if need be for fewer states, which are forgotten then."""
+        """Grow every row to so many lanes; if fewer states fit then, drop them all."""
         cdef int64_t room = self.affordable(self.state_room, lanes)
         if room < self.state_room:
-            self.forget()
+            self.clear()
             self.reserve(room)
         self.resize_rows(self.state_room, lanes)
         return 0
 
     cdef int resize_rows(self, int64_t room, int lanes) except -1 nogil:
-        """Lay the rows out anew; what was not known stays unknown."""
+        """Move the rows to another size; new figures are UNKNOWN."""
         cdef int64_t i
         cdef int64_t before = self.state_room
-        cdef int64_t known = self.lane_room * self.each
+        cdef int64_t filled = self.lane_room * self.terms_each
         cdef int64_t old = self.row_bytes(self.lane_room)
         cdef int64_t wide = self.row_bytes(lanes)
-        cdef int64_t gap = self.rows - <char*> self.held
-        cdef void* held = realloc(self.held, room * wide + LINE)
-        cdef char* rows = <char*> ahead_line(held)
-        if held == NULL:
+        cdef int64_t gap = self.rows - <char*> self.memory
+        cdef void* memory = realloc(self.memory, room * wide + LINE)
+        cdef char* rows = <char*> ahead_line(memory)
+        if memory == NULL:
             with gil:
                 raise MemoryError()
-        if rows - <char*> held != gap:
-            memmove(rows, <char*> held + gap, min(before, room) * old)
+        if rows - <char*> memory != gap:
+            memmove(rows, <char*> memory + gap, min(before, room) * old)
         ahead_pages(rows, room * wide)
-        self.held = held
+        self.memory = memory
         self.rows, self.state_room, self.lane_room = rows, room, lanes
         i = before if wide > old else 0
-        while i > 0:    # from the end, because every row moves up
+        while i > 0:    # from the end, because rows move up
             i -= 1
             memmove(rows + i * wide, rows + i * old, old)
-            self.blank(i, known, lanes * self.each)
+            self.blank(i, filled, lanes * self.terms_each)
         for i in range(before, room):
-            self.blank(i, 0, lanes * self.each)
+            self.blank(i, 0, lanes * self.terms_each)
         return 0
 
-    cdef int relane(self, const int32_t* kept__l, int count) except -1 nogil:
-        """Only some pod classes keep a place, the first one that is told place 0; nothing is known of others."""
-        cdef int32_t[MOST_LANES] moved       # most stay where they are: only these are touched in every row
+    cdef int reorder_lanes(self, const int32_t* order__l, int count) except -1 nogil:
+        """Reorder the lanes, see reorder(); dropped ones become UNKNOWN."""
+        cdef int32_t[MOST_LANES] moved       # most lanes stay: only these are copied in every row
         cdef int64_t size = self.row_bytes(1)
         cdef char* fresh = <char*> malloc(max(self.row_bytes(count), 1))
         cdef Pod* lanes = <Pod*> calloc(MOST_LANES, sizeof(Pod))
@@ -383,34 +382,34 @@ cdef class Memo:
             with gil:
                 raise MemoryError()
         for k in range(count):
-            lanes[k] = self.lanes[kept__l[k]]
-            if kept__l[k] != k:
+            lanes[k] = self.lanes[order__l[k]]
+            if order__l[k] != k:
                 moved[n_moved] = k
                 n_moved += 1
         for i in range(self.n_states):
             row = self.row(i)
             for k in range(n_moved):
-                memcpy(fresh + k * size, row + kept__l[moved[k]] * size, size)
+                memcpy(fresh + k * size, row + order__l[moved[k]] * size, size)
             for k in range(n_moved):
                 memcpy(row + moved[k] * size, fresh + k * size, size)
-            self.blank(i, count * self.each, self.n_lanes * self.each)
+            self.blank(i, count * self.terms_each, self.n_lanes * self.terms_each)
         free(self.lanes)
         free(fresh)
         self.lanes, self.n_lanes = lanes, count
         return 0
 
-    cdef void forget(self) noexcept nogil:
-        """Forget every state; pod classes keep their places."""
+    cdef void clear(self) noexcept nogil:
+        """Drop all states; pod classes keep their lanes."""
         cdef int64_t i
         memset(self.table, 0, (self.mask + 1) * sizeof(uint64_t))
         for i in range(self.n_states):
-            self.blank(i, 0, self.lane_room * self.each)
+            self.blank(i, 0, self.lane_room * self.terms_each)
         self.forgotten += self.n_states
         self.n_states = 0
         self.generation += 1
 
     cpdef int verify(self) except -1:
-        """Every state is found where its key says, and no two are equal."""
+        """Check that every state is found by its key and that no two are equal."""
         cdef int64_t i, at, other
         cdef uint64_t mix
         for i in range(self.n_states):

@@ -1,41 +1,41 @@
-# How often each number occurs in a changing collection: the largest and the smallest of them.
+# A multiset of numbers in a known range, with its smallest and its largest.
 from libc.stdint cimport int32_t, uint32_t
 
 cdef enum:
-    LOWEST = -7168       # numbers from here on are counted each by itself,
-    SPAN = 8192          # so many of them; of others it is only known how many there are
-    BLOCK = 6            # bits of the numbers of one block
+    LOWEST = -7168       # smallest number with a counter of its own
+    SPAN = 8192          # numbers with a counter; all others share ``beyond``
+    BLOCK = 6            # log2 of the numbers in a block
 
 cdef struct ValueCounts:
     int32_t[SPAN] count              # how often each occurs, from LOWEST on
-    int32_t[SPAN >> BLOCK] block     # the same by blocks of them
-    int32_t beyond       # numbers outside the span
-    int32_t low, high    # places; no number that occurs is outside them
+    int32_t[SPAN >> BLOCK] block     # sums of the counters, by block
+    int32_t beyond       # how many numbers are outside the span
+    int32_t low, high    # bounds of the counters that are not 0, perhaps too wide
 
-cdef inline void tally_add(ValueCounts* tally, int32_t value) noexcept nogil:
-    """One more of a number."""
+cdef inline void counts_add(ValueCounts* counts, int32_t value) noexcept nogil:
+    """Add a number."""
     cdef int32_t at
     if not LOWEST <= value < LOWEST + SPAN:
-        tally.beyond += 1
+        counts.beyond += 1
         return
     at = value - LOWEST
-    tally.count[at] += 1
-    tally.block[at >> BLOCK] += 1
-    tally.low = min(tally.low, at)
-    tally.high = max(tally.high, at)
+    counts.count[at] += 1
+    counts.block[at >> BLOCK] += 1
+    counts.low = min(counts.low, at)
+    counts.high = max(counts.high, at)
 
-cdef inline void tally_remove(ValueCounts* tally, int32_t value) noexcept nogil:
-    """One less of a number that is there."""
+cdef inline void counts_remove(ValueCounts* counts, int32_t value) noexcept nogil:
+    """Remove a number, which must be there."""
     cdef int32_t at
     if not LOWEST <= value < LOWEST + SPAN:
-        tally.beyond -= 1
+        counts.beyond -= 1
         return
     at = value - LOWEST
-    tally.count[at] -= 1
-    tally.block[at >> BLOCK] -= 1
+    counts.count[at] -= 1
+    counts.block[at >> BLOCK] -= 1
 
-cdef void tally_clear(ValueCounts* tally) noexcept nogil
-cdef bint tally_ends(ValueCounts* tally, int32_t* least, int32_t* most) noexcept nogil
+cdef void counts_clear(ValueCounts* counts) noexcept nogil
+cdef bint counts_ends(ValueCounts* counts, int32_t* least, int32_t* most) noexcept nogil
 
 cdef extern from *:
     """
@@ -45,20 +45,20 @@ cdef extern from *:
     #endif
 
     /* Bit i is set where a[i] and b[i] differ, for 32 numbers. */
-    static inline uint32_t fastsim_unlike(const int32_t *a, const int32_t *b) {
-        uint32_t unlike = 0;
+    static inline uint32_t fastsim_differing(const int32_t *a, const int32_t *b) {
+        uint32_t differing = 0;
         int i;
     #if defined(__SSE2__)
         for (i = 0; i < 32; i += 4) {
             __m128i same = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *) (a + i)),
                                            _mm_loadu_si128((const __m128i *) (b + i)));
-            unlike |= (uint32_t) (_mm_movemask_ps(_mm_castsi128_ps(same)) ^ 15) << i;
+            differing |= (uint32_t) (_mm_movemask_ps(_mm_castsi128_ps(same)) ^ 15) << i;
         }
     #else
         for (i = 0; i < 32; i++)
-            unlike |= (uint32_t) (a[i] != b[i]) << i;
+            differing |= (uint32_t) (a[i] != b[i]) << i;
     #endif
-        return unlike;
+        return differing;
     }
 
     /* The place of the lowest bit that is set; there must be one. */
@@ -73,5 +73,5 @@ cdef extern from *:
     #endif
     }
     """
-    uint32_t unlike_row "fastsim_unlike"(const int32_t* a, const int32_t* b) noexcept nogil
-    int unlike_first "fastsim_lowest"(uint32_t bits) noexcept nogil
+    uint32_t differing "fastsim_differing"(const int32_t* a, const int32_t* b) noexcept nogil
+    int lowest_bit "fastsim_lowest"(uint32_t bits) noexcept nogil

@@ -1,16 +1,16 @@
-"""How often each number occurs in a changing collection; kernels, and one object to look at them."""
+"""A multiset of numbers in a known range, with its smallest and its largest; kernels, and one object for tests."""
 
 from collections.abc import Sequence
 
 class ValueCountsTable:
-    """A tally that Python can hold."""
+    """A multiset for tests in Python."""
 
     def __init__(self) -> None: ...
     def add(self, value: int) -> None:
-        """One more of a number."""
+        """Add a number."""
     def remove(self, value: int) -> None:
-        """One less of a number that is there."""
+        """Remove a number, which must be there."""
     def ends(self) -> tuple[int, int] | None:
-        """(smallest, largest) number, or None if there is none; one outside the span hides them."""
+        """(smallest, largest) number, or None if empty; OverflowError if a number is outside the span."""
 
-def places(a: Sequence[int], b: Sequence[int]) -> list[int]: ...
+def differing_positions(a: Sequence[int], b: Sequence[int]) -> list[int]: ...

@@ -1,7 +1,7 @@
-"""How often each number occurs in a changing collection: the largest and the smallest of them.
+"""A multiset of numbers in a known range, with its smallest and its largest.
 
-Raw points of one class over the nodes take few distinct values in a known range, so each is counted where it
-stands; an end that vanished is looked for when it is asked for.
+Raw points of one class over the nodes take few distinct values in a known range, so there is a counter for each
+value. After the removal of an extreme the next one is searched for at the next query.
 """
 
 from libc.stdint cimport int32_t, uint32_t
@@ -12,56 +12,56 @@ cdef enum:
 
 
 cdef class ValueCountsTable:
-    """A tally that Python can hold."""
+    """A multiset for tests in Python."""
 
-    cdef ValueCounts tally
+    cdef ValueCounts counts
 
     def __init__(self):
-        tally_clear(&self.tally)
+        counts_clear(&self.counts)
 
     def add(self, int32_t value):
-        """One more of a number."""
-        tally_add(&self.tally, value)
+        """Add a number."""
+        counts_add(&self.counts, value)
 
     def remove(self, int32_t value):
-        """One less of a number that is there."""
-        tally_remove(&self.tally, value)
+        """Remove a number, which must be there."""
+        counts_remove(&self.counts, value)
 
     def ends(self):
-        """(smallest, largest) number, or None if there is none; one outside the span hides them."""
+        """(smallest, largest) number, or None if empty; OverflowError if a number is outside the span."""
         cdef int32_t least, most
-        if self.tally.beyond:
-            raise OverflowError(f"found {self.tally.beyond} numbers beyond {LOWEST} to {LOWEST + SPAN - 1}")
-        return (least, most) if tally_ends(&self.tally, &least, &most) else None
+        if self.counts.beyond:
+            raise OverflowError(f"found {self.counts.beyond} numbers beyond {LOWEST} to {LOWEST + SPAN - 1}")
+        return (least, most) if counts_ends(&self.counts, &least, &most) else None
 
 
-cdef void tally_clear(ValueCounts* tally) noexcept nogil:
-    """Forget all."""
-    memset(tally, 0, sizeof(ValueCounts))
-    tally.low = SPAN - 1
+cdef void counts_clear(ValueCounts* counts) noexcept nogil:
+    """Remove all numbers."""
+    memset(counts, 0, sizeof(ValueCounts))
+    counts.low = SPAN - 1
 
 
-cdef bint tally_ends(ValueCounts* tally, int32_t* least, int32_t* most) noexcept nogil:
+cdef bint counts_ends(ValueCounts* counts, int32_t* least, int32_t* most) noexcept nogil:
     """The smallest and the largest number within the span; False if there is none."""
-    cdef int32_t low = tally.low
-    cdef int32_t high = tally.high
-    while low < SPAN and tally.count[low] == 0:
+    cdef int32_t low = counts.low
+    cdef int32_t high = counts.high
+    while low < SPAN and counts.count[low] == 0:
         low += 1
-        while low & ((1 << BLOCK) - 1) == 0 and low < SPAN and tally.block[low >> BLOCK] == 0:
+        while low & ((1 << BLOCK) - 1) == 0 and low < SPAN and counts.block[low >> BLOCK] == 0:
             low += 1 << BLOCK
     if low >= SPAN:
-        tally.low, tally.high = SPAN - 1, 0
+        counts.low, counts.high = SPAN - 1, 0
         return False
-    while tally.count[high] == 0:
+    while counts.count[high] == 0:
         high -= 1
-        while (high + 1) & ((1 << BLOCK) - 1) == 0 and tally.block[high >> BLOCK] == 0:
+        while (high + 1) & ((1 << BLOCK) - 1) == 0 and counts.block[high >> BLOCK] == 0:
             high -= 1 << BLOCK
-    tally.low, tally.high = low, high
+    counts.low, counts.high = low, high
     least[0], most[0] = low + LOWEST, high + LOWEST
     return True
 
 
-def places(a, b):
+def differing_positions(a, b):
     """The positions at which two rows of 32 numbers differ, in order."""
     cdef int32_t[ROW] left, right
     cdef uint32_t bits
@@ -69,9 +69,9 @@ def places(a, b):
         raise ValueError(f"rows of {len(a)} and {len(b)} numbers, expected {ROW}")
     for i in range(ROW):
         left[i], right[i] = a[i], b[i]
-    bits = unlike_row(&left[0], &right[0])
-    found = []
+    bits = differing(&left[0], &right[0])
+    positions = []
     while bits:
-        found.append(unlike_first(bits))
+        positions.append(lowest_bit(bits))
         bits &= bits - 1
-    return found
+    return positions

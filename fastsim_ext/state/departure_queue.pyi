@@ -12,10 +12,10 @@ class DepartureQueue:
     def snapshot(self) -> tuple[bytes, int]:
         """(every departure as bytes, how many were ever scheduled): all that restore() needs."""
     def restore(self, items: Any, scheduled: int) -> None:
-        """Take over the departures of a snapshot()."""
+        """Insert the departures of a snapshot()."""
     def put(self, t: float, slot: int) -> None:
         """Schedule the departure of a slot at second ``t``."""
     def take(self) -> tuple[float, int]:
-        """(second, slot) of the soonest departure, which is dropped."""
+        """Remove the soonest departure; (second, slot)."""
     def verify(self) -> int:
-        """Check the order and that every departure is where it belongs."""
+        """Check the order of the heap and that every departure is in its bucket."""

@@ -1,9 +1,9 @@
 """The order of events and the queue of departures.
 
-Only the nearest departures are in order, in a heap that stays in the cache. Those of later times lie in
-buckets, each for a short time, and those after all buckets in a block; neither is in order. When
-the nearest ones are gone the next bucket is put in order, and after the last bucket what lies beyond gets
-buckets of its own. So a departure costs about the same among a thousand and among millions.
+Only the nearest departures are sorted, in a heap that fits the cache. Later ones are in buckets, each for a
+short interval of time, and those after all buckets in one array; neither is sorted. When the heap is empty the
+next bucket goes to the heap, and after the last bucket the array is divided into buckets. So a departure costs
+about the same among a thousand and among millions.
 """
 
 from libc.math cimport isfinite
@@ -16,10 +16,10 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 cdef enum:
     FAN = 4
     FEW = 512            # departures that need no buckets
-    CROWD = 128          # departures that a bucket is meant for
-    ASKED = 1024         # departures that are looked at to find the width of buckets
-    NEAREST = 16         # and so many of them tell it
-    GROWTH = 4           # departures became so many times as many since there are buckets: make others
+    BUCKET_SIZE = 128    # intended departures of a bucket
+    SAMPLED = 1024       # departures sampled for the width of buckets
+    NEAREST = 16         # the nearest of them, which determine it
+    GROWTH = 4           # growth of the queue at which buckets are made again
 
 
 cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
@@ -27,7 +27,7 @@ cdef inline bint sooner(const Departure* a, const Departure* b) noexcept nogil:
 
 
 cdef int64_t grown(void** block, int64_t room, int64_t size) except -1 nogil:
-    """Make a block of ``room`` things twice as large and more; the new room."""
+    """Grow an array of ``room`` items to twice the size and more; returns the new room."""
     cdef int64_t more = 2 * room + 64
     cdef void* fresh = realloc(block[0], more * size)
     if fresh == NULL:
@@ -41,33 +41,33 @@ cdef class DepartureQueue:
     """Departures by (time, sequence); the soonest one is ``items[0]``."""
 
     def __cinit__(self):
-        self.soon = self.later = self.idle = -1
-        self.few = FEW
+        self.soon = self.later = self.free_chunk = -1
+        self.heap_limit = FEW
 
     def __dealloc__(self):
         free(self.items)
         free(self.beyond)
         free(self.buckets)
-        free(self.parcels)
+        free(self.chunks)
 
     def snapshot(self):
         """(every departure as bytes, how many were ever scheduled): all that restore() needs."""
         cdef int64_t b
-        cdef int32_t parcel
+        cdef int32_t chunk
         cdef int64_t count
         parts = [PyBytes_FromStringAndSize(<char*> self.items, self.n_items * sizeof(Departure)),
                  PyBytes_FromStringAndSize(<char*> self.beyond, self.n_beyond * sizeof(Departure))]
         for b in range(self.n_buckets):
-            parcel, count = self.buckets[b].first, self.buckets[b].count
+            chunk, count = self.buckets[b].first, self.buckets[b].count
             while count > 0:
-                some = (count - 1) % PARCEL + 1
-                parts.append(PyBytes_FromStringAndSize(<char*> &self.parcels[parcel].items[0],
+                some = (count - 1) % CHUNK + 1
+                parts.append(PyBytes_FromStringAndSize(<char*> &self.chunks[chunk].items[0],
                                                        some * sizeof(Departure)))
-                parcel, count = self.parcels[parcel].after, count - some
+                chunk, count = self.chunks[chunk].after, count - some
         return b"".join(parts), self.scheduled
 
     def restore(self, const unsigned char[::1] items, int64_t scheduled):
-        """Take over the departures of a snapshot()."""
+        """Insert the departures of a snapshot()."""
         cdef int64_t count = items.shape[0] // <int64_t> sizeof(Departure)
         cdef int64_t i
         cdef Departure one
@@ -75,7 +75,7 @@ cdef class DepartureQueue:
             raise ValueError(f"{items.shape[0]} bytes are no snapshot, or the queue is not empty")
         for i in range(count):
             memcpy(&one, &items[i * <int64_t> sizeof(Departure)], sizeof(Departure))
-            self.file(&one)
+            self.insert(&one)
         self.scheduled = scheduled
         self.verify()
 
@@ -84,7 +84,7 @@ cdef class DepartureQueue:
         self.push(t, slot, 0)
 
     def take(self):
-        """(second, slot) of the soonest departure, which is dropped."""
+        """Remove the soonest departure; (second, slot)."""
         if self.size == 0:
             raise IndexError("nothing departs")
         found = self.items[0].t, self.items[0].slot
@@ -96,18 +96,18 @@ cdef class DepartureQueue:
         cdef Departure new
         new.t, new.seq, new.slot, new.turn = t, self.scheduled, slot, turn
         self.scheduled += 1
-        if self.size == 0:           # then time may have begun anew, too
+        if self.size == 0:           # time may have begun again, too
             self.n_buckets = 0
-        return self.file(&new)
+        return self.insert(&new)
 
-    cdef int file(self, const Departure* new) except -1 nogil:
-        """Put a departure where it belongs."""
+    cdef int insert(self, const Departure* new) except -1 nogil:
+        """Insert a departure into the heap, its bucket or the array beyond."""
         cdef int64_t b
         self.size += 1
         if self.n_buckets == 0:
             self.to_heap(new)
-            if self.n_items > self.few:
-                self.open()
+            if self.n_items > self.heap_limit:
+                self.rebuild()
             return 0
         b = self.bucket_of(new.t)
         if b <= self.at:
@@ -122,7 +122,7 @@ cdef class DepartureQueue:
         return <int64_t> b if b < self.n_buckets else self.n_buckets
 
     cdef int to_heap(self, const Departure* new) except -1 nogil:
-        """To the nearest departures."""
+        """Insert a departure into the heap."""
         cdef int64_t i = self.n_items
         cdef int64_t up
         if self.n_items == self.room:
@@ -138,106 +138,106 @@ cdef class DepartureQueue:
         return 0
 
     cdef int to_bucket(self, int64_t b, const Departure* new) except -1 nogil:
-        """To those of its time."""
+        """Append a departure to bucket ``b``."""
         cdef Bucket* bucket = &self.buckets[b]
-        cdef int32_t parcel
-        if bucket.count % PARCEL == 0:
-            parcel = self.idle
-            if parcel >= 0:
-                self.idle = self.parcels[parcel].after
+        cdef int32_t chunk
+        if bucket.count % CHUNK == 0:
+            chunk = self.free_chunk
+            if chunk >= 0:
+                self.free_chunk = self.chunks[chunk].after
             else:
-                if self.n_parcels == self.parcel_room:
-                    self.parcel_room = grown(<void**> &self.parcels, self.parcel_room, sizeof(Parcel))
-                parcel = <int32_t> self.n_parcels
-                self.n_parcels += 1
-            self.parcels[parcel].after = bucket.first
-            bucket.first = parcel
-        self.parcels[bucket.first].items[bucket.count % PARCEL] = new[0]
+                if self.n_chunks == self.chunk_room:
+                    self.chunk_room = grown(<void**> &self.chunks, self.chunk_room, sizeof(Chunk))
+                chunk = <int32_t> self.n_chunks
+                self.n_chunks += 1
+            self.chunks[chunk].after = bucket.first
+            bucket.first = chunk
+        self.chunks[bucket.first].items[bucket.count % CHUNK] = new[0]
         bucket.count += 1
         return 0
 
     cdef int to_beyond(self, const Departure* new) except -1 nogil:
-        """After all buckets."""
+        """Append a departure to those after all buckets."""
         if self.n_beyond == self.beyond_room:
             self.beyond_room = grown(<void**> &self.beyond, self.beyond_room, sizeof(Departure))
         self.beyond[self.n_beyond] = new[0]
         self.n_beyond += 1
         return 0
 
-    cdef int open(self) except -1 nogil:
-        """Make new buckets for all there is, or none if that is little or no width can be found."""
+    cdef int rebuild(self) except -1 nogil:
+        """Distribute all departures over new buckets; over none if they are few or have no spread in time."""
         cdef int64_t count = self.size
         cdef int64_t i
         cdef Departure one
-        self.gather()
+        self.unsort()
         self.n_items = self.n_beyond = self.n_buckets = self.at = 0
         if count > FEW and self.find_width(count):
-            self.lay_out(count // CROWD)
-        self.few = max(FEW, 0 if self.n_buckets > 0 else 2 * count)
-        self.most = GROWTH * count
+            self.alloc_buckets(count // BUCKET_SIZE)
+        self.heap_limit = max(FEW, 0 if self.n_buckets > 0 else 2 * count)
+        self.rebuild_size = GROWTH * count
         self.size -= count
         for i in range(count):
             one = self.beyond[i]
-            self.file(&one)
+            self.insert(&one)
         return 0
 
     cdef bint find_width(self, int64_t count) noexcept nogil:
-        """How wide buckets are, so that the nearest of so many departures beyond all crowd as they are meant to.
+        """Choose the width of buckets from a sample of ``beyond``; False if there is none.
 
-        Told by a sample of them. The nearest, because most departures are of pods that stay for a short time, and most
-        pods at a time are those that stay for long.
+        The nearest departures get BUCKET_SIZE to a bucket, because most departures are of pods with short stays, while
+        most pods present at a time have long ones.
         """
         cdef double[NEAREST] near
-        cdef int64_t step = max(count // ASKED, 1)
-        cdef int64_t seen = 0
+        cdef int64_t step = max(count // SAMPLED, 1)
+        cdef int64_t n_sampled = 0
         cdef int64_t i = 0
         cdef int k
-        cdef int kept = 0
+        cdef int n_near = 0
         cdef double t
         while i < count:
             t = self.beyond[i].t
-            if kept < NEAREST or t < near[kept - 1]:
-                kept = min(kept + 1, NEAREST)
-                k = kept - 1
+            if n_near < NEAREST or t < near[n_near - 1]:
+                n_near = min(n_near + 1, NEAREST)
+                k = n_near - 1
                 while k > 0 and near[k - 1] > t:
                     near[k] = near[k - 1]
                     k -= 1
                 near[k] = t
             i += step
-            seen += 1
+            n_sampled += 1
         self.begin_s = near[0]
-        t = near[kept - 1] - near[0]
-        self.per_s = 0.0 if t <= 0.0 else <double> count * kept / seen / CROWD / t
+        t = near[n_near - 1] - near[0]
+        self.per_s = 0.0 if t <= 0.0 else <double> count * n_near / n_sampled / BUCKET_SIZE / t
         return 0.0 < self.per_s and isfinite(self.per_s)
 
-    cdef int gather(self) except -1 nogil:
-        """Everything lies beyond, as if there were no buckets."""
+    cdef int unsort(self) except -1 nogil:
+        """Move all departures to ``beyond``."""
         cdef int64_t i
         cdef int64_t b
         for i in range(self.n_items):
             self.to_beyond(&self.items[i])
         self.n_items = 0
         for b in range(self.at, self.n_buckets):
-            self.empty(&self.buckets[b], True)
+            self.move_bucket(&self.buckets[b], True)
         return 0
 
-    cdef int empty(self, Bucket* bucket, bint far) except -1 nogil:
-        """Move the departures of a bucket beyond all, or to the heap."""
-        cdef int32_t parcel
+    cdef int move_bucket(self, Bucket* bucket, bint far) except -1 nogil:
+        """Move the departures of a bucket to ``beyond`` if ``far``, else to the heap."""
+        cdef int32_t chunk
         cdef int some, i
         while bucket.count > 0:
-            parcel, some = bucket.first, (bucket.count - 1) % PARCEL + 1
+            chunk, some = bucket.first, (bucket.count - 1) % CHUNK + 1
             for i in range(some):
                 if far:
-                    self.to_beyond(&self.parcels[parcel].items[i])
+                    self.to_beyond(&self.chunks[chunk].items[i])
                 else:
-                    self.to_heap(&self.parcels[parcel].items[i])
-            bucket.first, bucket.count = self.parcels[parcel].after, bucket.count - some
-            self.parcels[parcel].after, self.idle = self.idle, parcel
+                    self.to_heap(&self.chunks[chunk].items[i])
+            bucket.first, bucket.count = self.chunks[chunk].after, bucket.count - some
+            self.chunks[chunk].after, self.free_chunk = self.free_chunk, chunk
         return 0
 
-    cdef int lay_out(self, int64_t count) except -1 nogil:
-        """So many empty buckets."""
+    cdef int alloc_buckets(self, int64_t count) except -1 nogil:
+        """Allocate so many empty buckets."""
         cdef int64_t b
         cdef Bucket* fresh = <Bucket*> realloc(self.buckets, count * sizeof(Bucket))
         if fresh == NULL:
@@ -249,19 +249,19 @@ cdef class DepartureQueue:
         return 0
 
     cdef int refill(self) except -1 nogil:
-        """The heap is empty: put the next departures in order."""
-        if self.size > self.most:
-            return self.open()
+        """Fill the empty heap with the next departures."""
+        if self.size > self.rebuild_size:
+            return self.rebuild()
         while self.n_items == 0:
             self.at += 1
             if self.at >= self.n_buckets:
-                return self.open()
-            self.empty(&self.buckets[self.at], False)
+                return self.rebuild()
+            self.move_bucket(&self.buckets[self.at], False)
         self.fresh = True
         return 0
 
     cdef int pop(self) except -1 nogil:
-        """Drop the soonest departure."""
+        """Remove the soonest departure."""
         cdef int64_t i = 0
         cdef int64_t child, other, end
         cdef int row = 0
@@ -290,9 +290,9 @@ cdef class DepartureQueue:
         return 0
 
     cpdef int verify(self) except -1:
-        """No departure is later than those below it in the heap; the others are where their times say."""
+        """Check the order of the heap and that every departure is in its bucket."""
         cdef int64_t i, b, count
-        cdef int32_t parcel
+        cdef int32_t chunk
         cdef int64_t found = self.n_items + self.n_beyond
         assert self.n_items > 0 or self.size == 0, f"none of {self.size} departures is the next one"
         for i in range(1, self.n_items):
@@ -302,11 +302,11 @@ cdef class DepartureQueue:
         for i in range(self.n_beyond):
             assert self.bucket_of(self.beyond[i].t) == self.n_buckets > 0, f"departure {i} beyond all belongs before"
         for b in range(self.n_buckets):
-            parcel, count = self.buckets[b].first, self.buckets[b].count
+            chunk, count = self.buckets[b].first, self.buckets[b].count
             found += count
             for i in range(count - 1, -1, -1):
-                assert self.at < b == self.bucket_of(self.parcels[parcel].items[i % PARCEL].t), f"not of bucket {b}"
-                if i % PARCEL == 0:
-                    parcel = self.parcels[parcel].after
+                assert self.at < b == self.bucket_of(self.chunks[chunk].items[i % CHUNK].t), f"not of bucket {b}"
+                if i % CHUNK == 0:
+                    chunk = self.chunks[chunk].after
         assert found == self.size, f"{found} departures are somewhere, {self.size} were counted"
         return 0

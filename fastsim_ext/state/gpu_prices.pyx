@@ -1,4 +1,4 @@
-"""What GPUs cost over time: a row of prices for every change, a column for every model."""
+"""Prices of GPUs over time: a row for every change, a column for every model."""
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
@@ -8,7 +8,7 @@ cdef enum:
 
 
 cdef class Tariff:
-    """Prices of the nodes: row `t` of ``price__tg`` ($/h of a GPU) holds from ``since_s[t]`` on, the first from ever.
+    """Prices of the nodes: row `t` of ``price__tg`` ($/h of a GPU) holds from ``since_s[t]`` on, row 0 also before.
 
     ``column__n`` is the column of each node, -1 if it has no GPUs.
     """
@@ -23,13 +23,13 @@ cdef class Tariff:
                 raise ValueError(f"no column {column} of {self.price__tg.shape[1]}")
 
     def cost(self, int n, double start, double end):
-        """What one GPU of node ``n`` costs from ``start`` to ``end`` (seconds), $."""
+        """Price of one GPU of node ``n`` from ``start`` to ``end`` (seconds), $."""
         if not 0 <= n < self.column__n.shape[0]:
             raise IndexError(f"no node {n}")
         return self.dollars(n, start, end)
 
     cdef double dollars(self, int n, double start, double end) noexcept nogil:
-        """What cost() answers, of a node that there is."""
+        """The same as cost(), without a check of the position."""
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t high = self.since_s.shape[0]
         cdef Py_ssize_t middle

@@ -1,32 +1,32 @@
-# What every GPU reports now: sums over the pods on it, and temperature and energy, integrated between changes.
+# Present readings of every GPU: sums over its pods, and temperature and energy, integrated between changes.
 from libc.stdint cimport int32_t, int64_t
 
 cdef struct Stay:        # one pod on one GPU
-    int64_t who          # arrival number
+    int64_t seq          # arrival number
     double start         # seconds
     int32_t gpu, profile
     int32_t phase        # of the profile, now
-    int32_t turn         # counts the uses of the place, so that a stale edge is recognised
-    int32_t following    # the next stay on the GPU, or the next free place; -1 = none
+    int32_t turn         # counts the uses of the record, so that a stale start is recognised
+    int32_t next_stay    # the next stay on the GPU, or the next free record; -1 = none
 
-cdef struct Edge:        # a stay's next phase begins
+cdef struct PhaseStart:  # a stay's next phase begins
     double t             # seconds
     int64_t seq          # order of scheduling
     int32_t stay, turn
 
-cdef struct Level:       # sums over the pods of a GPU, whole numbers, so that nothing is left when they are gone
+cdef struct DeviceSums:  # sums over the pods of a GPU; integers, so they return to 0 exactly
     int64_t kib          # memory, in 1/1024 MiB
-    int64_t spare        # logarithm of what is left over, in 1 / SPARE_UNIT
-    int64_t mw           # power on top, mW
-    int64_t computing, holding, pods     # who computes, who holds memory, who is there at all
+    int64_t spare        # logarithm of the unused share, in 1 / SPARE_UNIT
+    int64_t mw           # additional power, mW
+    int64_t computing, holding, pods     # pods that compute, that hold memory, all pods
 
 cdef class GpuReadings:
     cdef Stay* stays
-    cdef Edge* edges
-    cdef Level* levels
+    cdef PhaseStart* starts
+    cdef DeviceSums* sums
     cdef int32_t stay_room, free_stay
-    cdef int64_t edge_room, scheduled
-    cdef readonly int64_t n_edges, present   # edges to come; stays of now
+    cdef int64_t start_room, scheduled
+    cdef readonly int64_t n_starts, present  # starts to come; present stays
     cdef readonly int gpus
     cdef const int32_t[::1] device__u, first__p
     cdef const double[::1] after_s, util_pct, memory_mib, power_w        # by phase
@@ -40,4 +40,4 @@ cdef class GpuReadings:
     cdef void pop(self) noexcept nogil
     cdef int advance(self, double t) except -1 nogil
     cdef void shift(self, int32_t gpu, double t, int32_t phase, int sign) noexcept nogil
-    cdef void settle(self, int32_t gpu) noexcept nogil
+    cdef void update_power(self, int32_t gpu) noexcept nogil

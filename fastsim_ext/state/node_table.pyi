@@ -8,7 +8,7 @@ class TypicalTable:
 
     def __init__(self, columns: Mapping[str, Any]) -> None: ...
     def group(self, columns: Mapping[str, Any]) -> None:
-        """Point at the columns of the same workload by device request."""
+        """Use the columns of the same workload by device request."""
 
 class NodeTable:
     """All nodes of a cluster; a node's position is its identity."""
@@ -19,14 +19,14 @@ class NodeTable:
     n_full: int
 
     def __init__(self, columns: Mapping[str, Any], target: TypicalTable) -> None: ...
-    def enter_all(self) -> None:
-        """Count the nodes that are present from the start."""
+    def count_present(self) -> None:
+        """Add all present nodes to the totals."""
     def retarget(self, target: TypicalTable) -> None:
-        """Measure fragmentation against another target workload from now on."""
+        """Measure fragmentation for another target workload from now on."""
     def totals(self) -> dict[str, Any]:
         """The running sums; units as in the pxd."""
     def load(self, n: int, cpu_left: int, mem_left: int, gpu_left: Sequence[int], tags: Mapping[int, int]) -> None:
-        """Put node ``n`` into a given state (GPU milli by device, pods by tag)."""
+        """Set the state of node ``n`` (GPU milli by device, pods by tag)."""
     def figures(self, n: int) -> tuple[list[int], float, int, int]:
         """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
     def frag_shares(self, n: int) -> list[float]:

@@ -1,7 +1,7 @@
 """Node columns and their running totals; the only writer of node state.
 
-A placement changes one node, so every cluster-wide figure is a running sum that is corrected by
-the difference of that node. All sums are integers and therefore never drift.
+A placement changes one node, so every total of the cluster is a running sum, updated by the
+difference of that node. All sums are integers and therefore never drift.
 """
 
 from libc.math cimport NAN, isnan
@@ -12,7 +12,7 @@ from fastsim_ext.memory cimport ahead, ahead_line, ahead_pages
 from fastsim_ext.scores.device cimport SPARE, device_free_milli, device_idle_count, device_most
 from fastsim_ext.scores.frag cimport frag_amount, frag_classes
 from fastsim_ext.scores.frag_grouped cimport (
-    STRIPS, View, grouped_again, grouped_classes, grouped_pack, grouped_unpack, grouped_view,
+    STRIPS, View, grouped_restore, grouped_classes, grouped_pack, grouped_unpack, grouped_view,
 )
 from fastsim_ext.scores.frag_sums cimport sums_drop, sums_make
 from fastsim_ext.scores.power cimport power_cpu, power_gpu, power_mig
@@ -30,7 +30,7 @@ cdef class TypicalTable:
         self.cpu, self.count, self.freq = columns["cpu"], columns["count"], columns["freq"]
         self.kind, self.kinds = columns["kind"], columns["kinds"]
         self.level_milli, self.fit, self.small = columns["level_milli"], columns["fit"], columns["small"]
-        self.spoilt = columns["spoilt"]
+        self.unusable = columns["unusable"]
         self.group(columns["groups"])
         cdef int n = self.cpu.shape[0]
         self.typical.n, self.typical.n_gpu, self.typical.n_kinds = n, columns["n_gpu"], self.kinds.shape[0]
@@ -39,13 +39,13 @@ cdef class TypicalTable:
             return
         self.typical.cpu, self.typical.count, self.typical.freq = &self.cpu[0], &self.count[0], &self.freq[0]
         self.typical.kind, self.typical.kinds = &self.kind[0], &self.kinds[0]
-        self.typical.spoilt__kq = &self.spoilt[0, 0]
+        self.typical.spoilt__kq = &self.unusable[0, 0]
         if self.typical.n_levels > 0:
             self.typical.level_milli = &self.level_milli[0]
             self.typical.fit, self.typical.small = &self.fit[0], &self.small[0]
 
     def group(self, columns):
-        """Point at the columns of the same workload by device request."""
+        """Use the columns of the same workload by device request."""
         cdef const int64_t[::1] cpu = columns["cpu"]
         cdef const int64_t[::1] cpu_only = columns["cpu_only"]
         cdef const int32_t[::1] strip = columns["strip"]
@@ -57,7 +57,7 @@ cdef class TypicalTable:
         cdef const double[:, ::1] count__rg = columns["count"]
         cdef const int64_t[:, ::1] opens__mr = columns["opens"]
         cdef int32_t[:, ::1] scratch = columns["scratch"]
-        self.kept = columns
+        self.columns = columns
         self.groups.n, self.groups.n_ranks = num.shape[0], cpu.shape[0] + 1
         if strip.shape[0] != STRIPS:
             raise ValueError(f"found {strip.shape[0]} strips of CPU, expected {STRIPS}")
@@ -94,68 +94,68 @@ cdef class NodeTable:
         self.before, self.free, self.spare = columns["before"], columns["free"], columns["spare"]
         self.count = self.cpu_cap.shape[0]
         for n in range(self.count):
-            self.parted = self.parted or self.mig_gpus[n] > 0
+            self.partitioned = self.partitioned or self.mig_gpus[n] > 0
         self.width, self.n_tags = self.gpu_left__ng.shape[1], self.tags__nt.shape[1]
-        for name in ("gpu_left", "tags", "frag_classes"):    # kernels are given the first number of a node's
+        for name in ("gpu_left", "tags", "frag_classes"):    # kernels take a pointer to the first number of a node
             if columns[name].strides[1] != columns[name].itemsize:
                 raise ValueError(f"{name}: found numbers {columns[name].strides[1]} bytes apart, expected a row")
         memset(&self.total, 0, sizeof(Totals))
         self.target = target
-        self.held[0] = calloc(self.count * sizeof(Node) + LINE, 1)
-        if self.held[0] == NULL:
+        self.memory[0] = calloc(self.count * sizeof(Node) + LINE, 1)
+        if self.memory[0] == NULL:
             raise MemoryError()
-        self.records = <Node*> ahead_line(self.held[0])
+        self.records = <Node*> ahead_line(self.memory[0])
         ahead_pages(self.records, self.count * sizeof(Node))
         for n in range(self.count):
             self.records[n] = self.from_columns(n)
             self.n_full += self.pods[n] >= self.max_pods[n]
-        self.enter_all()
+        self.count_present()
 
     def __dealloc__(self):
         cdef int k
         for k in range(3):
-            free(self.held[k])
+            free(self.memory[k])
 
-    def enter_all(self):
-        """Count the nodes that are present from the start."""
+    def count_present(self):
+        """Add all present nodes to the totals."""
         cdef int n
         cdef size_t wide = 2 * self.target.groups.n * sizeof(uint16_t)
-        free(self.held[1])
-        free(self.held[2])
-        self.held[1] = calloc(self.count * wide + LINE, 1)
-        self.held[2] = calloc(3 * self.target.groups.n, sizeof(int32_t))
-        if self.held[1] == NULL or self.held[2] == NULL:
+        free(self.memory[1])
+        free(self.memory[2])
+        self.memory[1] = calloc(self.count * wide + LINE, 1)
+        self.memory[2] = calloc(3 * self.target.groups.n, sizeof(int32_t))
+        if self.memory[1] == NULL or self.memory[2] == NULL:
             raise MemoryError()
-        self.looks, self.viewed = <uint16_t*> ahead_line(self.held[1]), -1
-        ahead_pages(self.looks, self.count * wide)
+        self.packed_views, self.viewed = <uint16_t*> ahead_line(self.memory[1]), -1
+        ahead_pages(self.packed_views, self.count * wide)
         for n in range(self.count):
             if self.present[n]:
                 self.refresh(n)
-                self.weigh(n, 1)
+                self.count_node(n, 1)
 
     def retarget(self, TypicalTable target):
-        """Measure fragmentation against another target workload from now on."""
+        """Measure fragmentation for another target workload from now on."""
         cdef int n
         for n in range(self.count):
             if self.present[n]:
-                self.weigh(n, -1)
+                self.count_node(n, -1)
         self.target = target
-        self.enter_all()
+        self.count_present()
 
     def totals(self):
         """The running sums as a dict; units as in the pxd."""
         return self.total
 
     def load(self, int n, int64_t cpu_left, int64_t mem_left, gpu_left, tags):
-        """Put node ``n`` into a given state (GPU milli by device, pods by tag)."""
+        """Set the state of node ``n`` (GPU milli by device, pods by tag)."""
         cdef int g
-        self.known(n)
+        self.check_node(n)
         if len(gpu_left) != self.num_gpu[n]:
             raise ValueError(f"node {n}: found {len(gpu_left)} devices, expected {self.num_gpu[n]}")
         for left in gpu_left:
             if not 0 <= left <= FULL:
                 raise ValueError(f"node {n}: found {left} milli-GPU left on a device, expected 0 to {FULL}")
-        self.weigh(n, -1)
+        self.count_node(n, -1)
         self.cpu_left[n], self.mem_left[n] = cpu_left, mem_left
         self.records[n].cpu_left, self.records[n].mem_left = cpu_left, mem_left
         for g in range(self.num_gpu[n]):
@@ -163,11 +163,11 @@ cdef class NodeTable:
         for g in range(self.n_tags):
             self.tags__nt[n, g] = tags.get(g, 0)
         self.refresh(n)
-        self.weigh(n, 1)
+        self.count_node(n, 1)
 
     def figures(self, int n):
         """(fragmentation by class in count x milli-GPU, F in milli-GPU, CPU mW, GPU mW) of one node."""
-        self.known(n)
+        self.check_node(n)
         frag = self.exactly(n).frag
         return [self.frag__nk[n, k] for k in range(FRAG_CLASSES)], frag, self.cpu_mw[n], self.gpu_mw[n]
 
@@ -175,13 +175,13 @@ cdef class NodeTable:
         """Fragmentation by class of one node in float64 milli-GPU, summed as scores are."""
         cdef double[FRAG_CLASSES] out
         cdef Node node
-        self.known(n)
+        self.check_node(n)
         node = self.at(n)
         frag_classes(node.cpu_left, node.gpu_left, &node, &self.target.typical, self.target.typical.freq, &out[0])
         return [out[k] for k in range(FRAG_CLASSES)]
 
-    cdef int known(self, int n) except -1:
-        """Refuse a position that no present node has; kernels do not look."""
+    cdef int check_node(self, int n) except -1:
+        """Raise IndexError unless a node is present at position ``n``; kernels do not check."""
         if not 0 <= n < self.count or not self.present[n]:
             raise IndexError(f"no node is present at position {n}")
         return 0
@@ -204,22 +204,22 @@ cdef class NodeTable:
         node.frag = self.frag[n]
         return node
 
-    cdef void expect(self, int n) noexcept nogil:
-        """Node ``n`` will be asked for soon: of large clusters, most of it is not in the cache."""
+    cdef void prefetch(self, int n) noexcept nogil:
+        """Prefetch node ``n``; in large clusters most of it is not in the cache."""
         cdef int i
         if self.count < NEAR:
             return
         for i in range(0, <int> sizeof(Node), 64):
             ahead(<char*> &self.records[n] + i)
         for i in range(0, <int> (<char*> &self.listed[n] - <char*> &self.frag__nk[n, 0]) + 1, 64):
-            # and what lies between them, see fastsim.engine.online.kernel_columns.TOGETHER
+            # and the columns between them, see fastsim.engine.online.kernel_columns.TOGETHER
             ahead(<char*> &self.frag__nk[n, 0] + i)
         ahead(&self.cpu_left[n])
         ahead(&self.mem_left[n])
         ahead(&self.pods[n])
         ahead(&self.spare[n])
         for i in range(0, 2 * self.target.groups.n, 32):
-            ahead(self.looks + <int64_t> n * 2 * self.target.groups.n + i)
+            ahead(self.packed_views + <int64_t> n * 2 * self.target.groups.n + i)
 
     cdef Node exactly(self, int n) noexcept nogil:
         """As ``at``, with the node's fragmentation summed in the given order."""
@@ -228,15 +228,15 @@ cdef class NodeTable:
             self.frag[n] = node.frag = frag_amount(node.cpu_left, node.gpu_left, node, &self.target.typical)
         return node[0]
 
-    cdef void look(self, const Node* node, int n, View* view) noexcept nogil:
-        """What the target's groups find on node ``n``, as it was worked out when it last changed."""
-        grouped_again(node, &self.target.groups, <int32_t*> self.held[2], self.free[n], self.before[n], view)
+    cdef void load_view(self, const Node* node, int n, View* view) noexcept nogil:
+        """The view of node ``n`` that was stored when it last changed."""
+        grouped_restore(node, &self.target.groups, <int32_t*> self.memory[2], self.free[n], self.before[n], view)
         if self.viewed != n:
-            grouped_unpack(view, self.looks + <int64_t> n * 2 * self.target.groups.n)
+            grouped_unpack(view, self.packed_views + <int64_t> n * 2 * self.target.groups.n)
             self.viewed = n
 
     cdef void list_change(self, int n) noexcept nogil:
-        """Remember that node ``n`` changed, for whoever watches."""
+        """List node ``n`` as changed, if ``watched``."""
         if self.watched and not self.listed[n]:
             self.listed[n] = 1
             self.changed[self.n_changed] = n
@@ -254,17 +254,17 @@ cdef class NodeTable:
                 return True
         return False
 
-    cdef void take(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
-        """Give ``pod`` its CPU, memory and the devices ``gpus`` of node ``n``."""
+    cdef void allocate(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
+        """Allocate CPU, memory and the devices ``gpus`` of node ``n`` to ``pod``."""
         self.shift(n, pod, gpus, -1)
 
-    cdef void give(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
-        """Take back what ``pod`` held on node ``n``."""
+    cdef void release(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
+        """Release what ``pod`` holds on node ``n``."""
         self.shift(n, pod, gpus, 1)
 
     cdef void shift(self, int n, const Pod* pod, uint64_t gpus, int sign) noexcept nogil:
         cdef int g
-        self.weigh(n, -1)
+        self.count_node(n, -1)
         self.cpu_left[n] += sign * pod.cpu
         self.mem_left[n] += sign * pod.mem
         self.records[n].cpu_left, self.records[n].mem_left = self.cpu_left[n], self.mem_left[n]
@@ -280,41 +280,41 @@ cdef class NodeTable:
                 if (gpus >> g) & 1:
                     self.gpu_left__ng[n, g] += sign * pod.milli
         self.refresh(n)
-        self.weigh(n, 1)
+        self.count_node(n, 1)
 
-    cdef void bring(self, int n) noexcept nogil:
-        """An empty node appears."""
+    cdef void add_node(self, int n) noexcept nogil:
+        """Add an empty node to the cluster."""
         if not self.present[n]:
             self.present[n] = 1
             self.refresh(n)
-            self.weigh(n, 1)
+            self.count_node(n, 1)
 
-    cdef void withdraw(self, int n) noexcept nogil:
-        """An empty node disappears."""
+    cdef void remove_node(self, int n) noexcept nogil:
+        """Remove an empty node from the cluster."""
         if self.present[n]:
-            self.weigh(n, -1)
+            self.count_node(n, -1)
             self.present[n] = 0
             self.list_change(n)
 
     cdef void refresh(self, int n) noexcept nogil:
-        """Recompute what follows from the state of node ``n``."""
+        """Recompute everything derived from the state of node ``n``."""
         cdef Node* node = &self.records[n]
         cdef View view
         node.idle, node.most = device_idle_count(node), device_most(node)
         self.spare[n] = SPARE * node.idle + node.most
         self.cpu_mw[n] = power_cpu(node, node.cpu_left)
         self.gpu_mw[n] = power_gpu(node)
-        if self.parted:
+        if self.partitioned:
             self.gpu_mw[n] += power_mig(node, self.mig_gpus[n], self.mig_used[n])
         self.frag[n] = self.records[n].frag = NAN
-        grouped_view(node, &self.target.groups, <int32_t*> self.held[2], &view)
-        grouped_pack(&view, self.looks + <int64_t> n * 2 * self.target.groups.n)
+        grouped_view(node, &self.target.groups, <int32_t*> self.memory[2], &view)
+        grouped_pack(&view, self.packed_views + <int64_t> n * 2 * self.target.groups.n)
         self.viewed = n
         self.free[n], self.before[n] = view.free, view.before
         grouped_classes(&view, &self.frag__nk[n, 0])
         self.list_change(n)
 
-    cdef void weigh(self, int n, int64_t sign) noexcept nogil:
+    cdef void count_node(self, int n, int64_t sign) noexcept nogil:
         """Add (``sign`` 1) or remove (-1) node ``n``, as it was last refreshed, from the totals."""
         cdef const Node* node = &self.records[n]
         cdef Totals* total = &self.total
@@ -322,9 +322,9 @@ cdef class NodeTable:
         cdef int64_t used = node.idle < node.num_gpu or node.cpu_left < node.cpu_cap
         cdef int64_t gpu_cap = <int64_t> node.num_gpu * FULL
         cdef int k
-        if self.parted:
+        if self.partitioned:
             used = used or self.mig_used[n] > 0
-            self.weigh_parts(n, sign, used)
+            self.count_partitions(n, sign, used)
         total.nodes_used += sign * used
         total.gpus_of_used_nodes += sign * used * node.num_gpu
         total.gpus_used += sign * (node.num_gpu - node.idle)
@@ -339,7 +339,7 @@ cdef class NodeTable:
         total.cpu_mw += sign * self.cpu_mw[n]
         total.gpu_mw += sign * self.gpu_mw[n]
 
-    cdef void weigh_parts(self, int n, int64_t sign, bint used) noexcept nogil:
+    cdef void count_partitions(self, int n, int64_t sign, bint used) noexcept nogil:
         """Add or remove the partitioned GPUs of node ``n``."""
         self.total.gpus_of_used_nodes += sign * used * self.mig_gpus[n]
         self.total.gpus_used += sign * ((self.mig_used[n] + FULL - 1) // FULL)
@@ -349,11 +349,11 @@ cdef class NodeTable:
     cpdef int verify(self) except -1:
         """Recompute every total from the columns and check the bounds of every node.
 
-        Each node's own fragmentation is worked out anew as well, unless it is ``trusted``: that takes longest by far.
+        Each node's own fragmentation, by far the slowest part, is recomputed as well unless ``trusted``.
         """
         cdef int n, g
         cdef int64_t cpu_mw, gpu_mw
-        cdef Node node, kept
+        cdef Node node, stored
         cdef Totals total = self.total
         memset(&self.total, 0, sizeof(Totals))
         for n in range(self.count):
@@ -366,9 +366,9 @@ cdef class NodeTable:
             for g in range(self.width):
                 assert 0 <= self.gpu_left__ng[n, g] <= (FULL if g < self.num_gpu[n] else 0), f"node {n}: GPU {g}"
             node = self.from_columns(n)
-            kept = self.at(n)
-            # One number at a time: tuples would be objects, and take longer than all the rest.
-            assert node.cpu_left == kept.cpu_left and node.mem_left == kept.mem_left, f"node {n}: two states"
+            stored = self.at(n)
+            # One number at a time: tuples would be slower than everything else here.
+            assert node.cpu_left == stored.cpu_left and node.mem_left == stored.mem_left, f"node {n}: two states"
             cpu_mw = power_cpu(&node, node.cpu_left)
             gpu_mw = power_gpu(&node) + power_mig(&node, self.mig_gpus[n], self.mig_used[n])
             assert cpu_mw == self.cpu_mw[n] and gpu_mw == self.gpu_mw[n], (
@@ -376,19 +376,19 @@ cdef class NodeTable:
             if not self.trusted:
                 verify_frag(self, n, &node)
             assert self.free[n] == device_free_milli(&node), f"node {n}: cached {self.free[n]} milli-GPU"
-            assert kept.idle == device_idle_count(&node), f"node {n}: cached {kept.idle} idle devices"
-            assert kept.most == device_most(&node), f"node {n}: cached {kept.most} milli-GPU on one device"
-            assert kept.slots == self.max_pods[n] - self.pods[n], f"node {n}: cached {kept.slots} pod slots"
-            assert self.spare[n] == SPARE * kept.idle + kept.most, f"node {n}: cached {self.spare[n]} spare"
-            self.weigh(n, 1)
+            assert stored.idle == device_idle_count(&node), f"node {n}: cached {stored.idle} idle devices"
+            assert stored.most == device_most(&node), f"node {n}: cached {stored.most} milli-GPU on one device"
+            assert stored.slots == self.max_pods[n] - self.pods[n], f"node {n}: cached {stored.slots} pod slots"
+            assert self.spare[n] == SPARE * stored.idle + stored.most, f"node {n}: cached {self.spare[n]} spare"
+            self.count_node(n, 1)
         assert memcmp(&total, &self.total, sizeof(Totals)) == 0, f"totals drifted: {total} is not {self.total}"
         return 0
 
 
 cdef int verify_frag(NodeTable table, int n, const Node* node) except -1:
-    """What is kept of a node's fragmentation is what the plain sums say, and what is kept of its view what it shows."""
+    """Check the stored fragmentation and view of a node against plain sums."""
     cdef int64_t[FRAG_CLASSES] classes
-    cdef View fresh, kept
+    cdef View fresh, stored
     cdef int k
     frag = frag_amount(node.cpu_left, node.gpu_left, node, &table.target.typical)
     assert isnan(node.frag) or frag == node.frag, f"node {n}: cached fragmentation {node.frag} is not {frag}"
@@ -397,6 +397,6 @@ cdef int verify_frag(NodeTable table, int n, const Node* node) except -1:
         assert table.frag__nk[n, k] == classes[k], f"node {n}: fragmentation class {k}"
     grouped_view(&table.records[n], &table.target.groups, table.target.groups.scratch, &fresh)
     table.viewed = -1
-    table.look(&table.records[n], n, &kept)
-    assert memcmp(fresh.fit, kept.fit, 3 * table.target.groups.n * sizeof(int32_t)) == 0, f"node {n}: another view"
+    table.load_view(&table.records[n], n, &stored)
+    assert memcmp(fresh.fit, stored.fit, 3 * table.target.groups.n * sizeof(int32_t)) == 0, f"node {n}: another view"
     return 0

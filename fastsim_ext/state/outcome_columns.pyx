@@ -1,6 +1,6 @@
-"""Outcome rows taken apart into the columns of the tables ``placements`` and ``jobs``, in one look at each row.
+"""Outcome rows split into the columns of the tables ``placements`` and ``jobs``, in one pass.
 
-Columns are as Arrow has them: a bit for every row says whether there is a value, and lists are offsets and values.
+Columns have Arrow's layout: a validity bit for every row, and offsets and values for lists.
 """
 
 from libc.math cimport NAN, isnan
@@ -14,15 +14,15 @@ cdef enum:
     HOUR = 3600          # seconds
 
 
-cdef inline void sheet_second(double seconds, int64_t at, double[::1] values, uint8_t[::1] known) noexcept nogil:
-    """Seconds, or no value where there are none."""
+cdef inline void column_second(double seconds, int64_t at, double[::1] values, uint8_t[::1] known) noexcept nogil:
+    """Write seconds, or no value for NaN."""
     values[at] = seconds
     if not isnan(seconds):
         known[at >> 3] |= <uint8_t> (1 << (at & 7))
 
 
-cdef inline int64_t sheet_devices(uint64_t mask, int64_t at, int16_t[::1] devices) noexcept nogil:
-    """The devices of a mask, ascending, from ``at`` on; where the next ones go."""
+cdef inline int64_t column_devices(uint64_t mask, int64_t at, int16_t[::1] devices) noexcept nogil:
+    """Write the devices of a mask, ascending, from ``at`` on; returns the end."""
     cdef int16_t g = 0
     while mask:
         if mask & 1:
@@ -33,16 +33,16 @@ cdef inline int64_t sheet_devices(uint64_t mask, int64_t at, int16_t[::1] device
     return at
 
 
-cdef const Outcome* sheet_rows(const unsigned char[::1] rows, int64_t first, int64_t* count) except NULL:
-    """The outcome rows from ``first`` on, and how many they are."""
+cdef const Outcome* outcome_rows(const unsigned char[::1] rows, int64_t first, int64_t* count) except NULL:
+    """The outcome rows from ``first`` on, and their number."""
     count[0] = rows.shape[0] // <int64_t> sizeof(Outcome) - first
     if rows.shape[0] % <int64_t> sizeof(Outcome) or first < 0 or count[0] <= 0:
         raise ValueError(f"{rows.shape[0]} bytes are no outcome rows from row {first} on")
     return <const Outcome*> &rows[0] + first
 
 
-def placed(const unsigned char[::1] rows, int64_t first, room, int64_t at):
-    """Add the stays that end to the columns of ``room`` from its row ``at`` on; (first row not looked at, next row).
+def add_placements(const unsigned char[::1] rows, int64_t first, room, int64_t at):
+    """Append the stays that end to the columns of ``room`` from its row ``at`` on; (first row not read, next row).
 
     Stops when the columns are full or may lack room for devices. ``code`` numbers nodes by first appearance: ``number``
     has the code of each node or -1, ``appeared`` the node of each code.
@@ -63,7 +63,7 @@ def placed(const unsigned char[::1] rows, int64_t first, room, int64_t at):
     cdef uint8_t[::1] ended = room["end_s_known"]
     cdef int32_t codes = room["codes"]
     cdef int64_t n, i
-    cdef const Outcome* row = sheet_rows(rows, first, &n)
+    cdef const Outcome* row = outcome_rows(rows, first, &n)
     if not 0 <= at <= pod_id.shape[0]:
         raise IndexError(f"no row {at} of {pod_id.shape[0]}")
     with nogil:
@@ -72,7 +72,7 @@ def placed(const unsigned char[::1] rows, int64_t first, room, int64_t at):
             if row.closes & INTERVAL:
                 pod_id[at], node_id[at], attempt[at] = row.pod_id, row.node, <int16_t> row.attempt
                 reason[at] = <uint8_t> row.reason
-                offsets[at + 1] = sheet_devices(row.gpus, offsets[at], devices)
+                offsets[at + 1] = column_devices(row.gpus, offsets[at], devices)
                 code[at] = 0
                 if row.node >= 0:
                     on_node[at >> 3] |= <uint8_t> (1 << (at & 7))
@@ -80,8 +80,8 @@ def placed(const unsigned char[::1] rows, int64_t first, room, int64_t at):
                         number[row.node], appeared[codes] = codes, <int32_t> row.node
                         codes += 1
                     code[at] = number[row.node]
-                sheet_second(row.start, at, start, started)
-                sheet_second(row.end, at, end, ended)
+                column_second(row.start, at, start, started)
+                column_second(row.end, at, end, ended)
                 at += 1
             row += 1
             i += 1
@@ -89,8 +89,8 @@ def placed(const unsigned char[::1] rows, int64_t first, room, int64_t at):
     return first + i, at
 
 
-def gone(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states, room, int64_t at):
-    """Add the pods that end to the columns of ``room`` from its row ``at`` on; (first row not looked at, next row).
+def add_jobs(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states, room, int64_t at):
+    """Append the pods that end to the columns of ``room`` from its row ``at`` on; (first row not read, next row).
 
     Stops when the columns are full. ``states`` has the state of each reason.
     """
@@ -121,7 +121,7 @@ def gone(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states
     cdef uint8_t[::1] cost_known = room["cost_known"]
     cdef double took
     cdef int64_t n, i
-    cdef const Outcome* row = sheet_rows(rows, first, &n)
+    cdef const Outcome* row = outcome_rows(rows, first, &n)
     if not 0 <= at <= pod_id.shape[0]:
         raise IndexError(f"no row {at} of {pod_id.shape[0]}")
     with nogil:
@@ -132,16 +132,16 @@ def gone(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] states
                 reason[at], state[at] = <uint8_t> row.reason, states[row.reason]
                 attempts[at] = <int16_t> (row.attempt + (not isnan(row.start)))
                 preemptions[at] = <int16_t> row.preemptions
-                sheet_second(row.first_start, at, start, started)
-                sheet_second(row.end, at, end, ended)
-                sheet_second(row.first_start - row.submit, at, wait, waited)
+                column_second(row.first_start, at, start, started)
+                column_second(row.end, at, end, ended)
+                column_second(row.first_start - row.submit, at, wait, waited)
                 took = row.end - row.submit if row.reason == FINISHED else NAN
-                sheet_second(took, at, jct, finished)
+                column_second(took, at, jct, finished)
                 restarts[at], gpu_hours[at] = <int32_t> outcome_restarts(row), row.gpu_s / HOUR
-                sheet_second(row.paused, at, paused, paused_known)
-                sheet_second(row.ideal, at, ideal, ideal_known)
-                sheet_second(took / row.ideal if row.ideal > 0 else NAN, at, slowdown, slowdown_known)
-                sheet_second(row.cost, at, cost, cost_known)
+                column_second(row.paused, at, paused, paused_known)
+                column_second(row.ideal, at, ideal, ideal_known)
+                column_second(took / row.ideal if row.ideal > 0 else NAN, at, slowdown, slowdown_known)
+                column_second(row.cost, at, cost, cost_known)
                 at += 1
             row += 1
             i += 1

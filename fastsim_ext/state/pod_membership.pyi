@@ -1,4 +1,4 @@
-"""What is known of a pod beyond its request: tenant, group, gang, what is believed of its end; and who runs where."""
+"""Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ class PodMembership:
 
     def __init__(self, first: Any, moved: Any) -> None: ...
     def snapshot(self) -> tuple[bytes, bytes, dict[str, int]]:
-        """(what is known of every slot as bytes, every gang as bytes, the ends of its lists): all restore() needs."""
+        """(members as bytes, gangs as bytes, ends of the lists): all that restore() needs."""
     def restore(self, members: Any, gangs: Any, ends: Mapping[str, int]) -> None:
-        """Take over a snapshot(); who runs where is to be told by link()."""
+        """Restore a snapshot(); the running pods are then added by link()."""
 
 class TenantUsage:
     """Tenants by number; pods without one have a tenant of their own."""

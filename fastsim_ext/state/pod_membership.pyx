@@ -1,6 +1,6 @@
-"""What is known of a pod beyond its request: tenant, group, gang, what is believed of its end; and who runs where.
+"""Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant.
 
-A gang is a list of slots in the order of arrival. In the waiting line its last one stands for all.
+A gang is a list of slots in the order of arrival; its entry in the waiting line is the last of them.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -23,13 +23,13 @@ cdef class PodMembership:
         free(self.gangs)
 
     def snapshot(self):
-        """(what is known of every slot as bytes, every gang as bytes, the ends of its lists): all restore() needs."""
+        """(members as bytes, gangs as bytes, ends of the lists): all that restore() needs."""
         ends = {"free_gang": self.free_gang, "forming": self.forming, "joins": self.joins}
         return (PyBytes_FromStringAndSize(<char*> self.members, self.room * sizeof(Member)),
                 PyBytes_FromStringAndSize(<char*> self.gangs, self.n_gangs * sizeof(Gang)), ends)
 
     def restore(self, const unsigned char[::1] members, const unsigned char[::1] gangs, ends):
-        """Take over a snapshot(); who runs where is to be told by link()."""
+        """Restore a snapshot(); the running pods are then added by link()."""
         cdef int64_t room = members.shape[0] // <int64_t> sizeof(Member)
         cdef int64_t count = gangs.shape[0] // <int64_t> sizeof(Gang)
         if members.shape[0] % <int64_t> sizeof(Member) or gangs.shape[0] % <int64_t> sizeof(Gang) or self.room:
@@ -48,7 +48,7 @@ cdef class PodMembership:
         self.free_gang, self.forming, self.joins = ends["free_gang"], ends["forming"], ends["joins"]
 
     cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil:
-        """A pod has taken a slot."""
+        """Fill the record of a pod that has taken a slot."""
         cdef int32_t room = self.room
         cdef Member* grown
         cdef Member* m
@@ -62,66 +62,66 @@ cdef class PodMembership:
             self.members, self.room = grown, room
         m = &self.members[slot]
         m.tenant, m.group, m.preemptible, m.est, m.est_left = tenant, group, preemptible, est, est
-        m.gang = m.mate = m.following = m.preceding = -1
+        m.gang = m.next_in_gang = m.next_on_node = m.previous_on_node = -1
         m.joined = m.place = 0
         m.restart = m.attained = 0.0
         return 0
 
     cdef void link(self, int32_t slot, int n) noexcept nogil:
-        """The pod runs on node ``n``."""
+        """Add the pod to those of node ``n``."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
         self.moved__n[n] += 1
-        m.preceding, m.following = -1, self.first__n[n]
-        if m.following >= 0:
-            self.members[m.following].preceding = slot
+        m.previous_on_node, m.next_on_node = -1, self.first__n[n]
+        if m.next_on_node >= 0:
+            self.members[m.next_on_node].previous_on_node = slot
         self.first__n[n] = slot
 
     cdef void unlink(self, int32_t slot, int n) noexcept nogil:
-        """The pod does not run on node ``n`` any more."""
+        """Remove the pod from those of node ``n``."""
         cdef Member* m = &self.members[slot]
         self.moves += 1
         self.moved__n[n] += 1
-        if m.preceding >= 0:
-            self.members[m.preceding].following = m.following
+        if m.previous_on_node >= 0:
+            self.members[m.previous_on_node].next_on_node = m.next_on_node
         else:
-            self.first__n[n] = m.following
-        if m.following >= 0:
-            self.members[m.following].preceding = m.preceding
-        m.following = m.preceding = -1
+            self.first__n[n] = m.next_on_node
+        if m.next_on_node >= 0:
+            self.members[m.next_on_node].previous_on_node = m.previous_on_node
+        m.next_on_node = m.previous_on_node = -1
 
-    cdef bint gathered(self, int32_t slot, int64_t job, int32_t size) except -1 nogil:
-        """The pod joins the gang of its job that forms; whether the gang is complete now."""
+    cdef bint join_gang(self, int32_t slot, int64_t job, int32_t size) except -1 nogil:
+        """Add the pod to the forming gang of its job; whether the gang is complete now."""
         cdef int32_t before = -1
         cdef int32_t at = self.forming
         cdef Gang* gang
         while at >= 0 and (self.gangs[at].job != job or self.gangs[at].size != size):
-            before, at = at, self.gangs[at].after
+            before, at = at, self.gangs[at].next_gang
         if at < 0:
-            at, before = self.fresh(), -1
+            at, before = self.new_gang(), -1
             gang = &self.gangs[at]
-            gang.job, gang.size, gang.count, gang.first, gang.after = job, size, 0, slot, self.forming
+            gang.job, gang.size, gang.count, gang.first, gang.next_gang = job, size, 0, slot, self.forming
             self.forming = at
         gang = &self.gangs[at]
         if gang.count > 0:
-            self.members[gang.last].mate = slot
+            self.members[gang.last].next_in_gang = slot
         gang.last = slot
         gang.count += 1
         self.members[slot].gang = at
         if gang.count < size:
             return False
         if before >= 0:
-            self.gangs[before].after = gang.after
+            self.gangs[before].next_gang = gang.next_gang
         else:
-            self.forming = gang.after
+            self.forming = gang.next_gang
         return True
 
-    cdef int32_t fresh(self) except -1 nogil:
-        """An unused record of a gang."""
+    cdef int32_t new_gang(self) except -1 nogil:
+        """An unused gang record."""
         cdef int32_t at = self.free_gang
         cdef Gang* grown
         if at >= 0:
-            self.free_gang = self.gangs[at].after
+            self.free_gang = self.gangs[at].next_gang
             return at
         if self.n_gangs == self.gang_room:
             grown = <Gang*> realloc(self.gangs, (2 * self.gang_room + 16) * sizeof(Gang))
@@ -133,7 +133,7 @@ cdef class PodMembership:
         return self.n_gangs - 1
 
     cdef void leave(self, int32_t slot) noexcept nogil:
-        """The pod leaves the system, and so its gang."""
+        """Remove a pod that leaves the system from its gang."""
         cdef int32_t which = self.members[slot].gang
         cdef int32_t before = -1
         cdef int32_t at
@@ -143,20 +143,20 @@ cdef class PodMembership:
         gang = &self.gangs[which]
         at = gang.first
         while at != slot:
-            before, at = at, self.members[at].mate
+            before, at = at, self.members[at].next_in_gang
         if before >= 0:
-            self.members[before].mate = self.members[slot].mate
+            self.members[before].next_in_gang = self.members[slot].next_in_gang
         else:
-            gang.first = self.members[slot].mate
+            gang.first = self.members[slot].next_in_gang
         if gang.last == slot:
             gang.last = before
         gang.count -= 1
         if gang.count == 0:
-            gang.after, self.free_gang = self.free_gang, which
-        self.members[slot].gang = self.members[slot].mate = -1
+            gang.next_gang, self.free_gang = self.free_gang, which
+        self.members[slot].gang = self.members[slot].next_in_gang = -1
 
-    cdef int32_t lead(self, int32_t slot) noexcept nogil:
-        """The slot that stands for the pod's entry in the waiting line: its own, or the last of its gang."""
+    cdef int32_t entry_slot(self, int32_t slot) noexcept nogil:
+        """The slot of the pod's entry in the waiting line: its own, or the last of its gang."""
         return self.gangs[self.members[slot].gang].last if self.members[slot].gang >= 0 else slot
 
     cdef int32_t first(self, int32_t slot) noexcept nogil:
@@ -164,8 +164,8 @@ cdef class PodMembership:
         return self.gangs[self.members[slot].gang].first if self.members[slot].gang >= 0 else slot
 
     cdef int32_t next(self, int32_t slot) noexcept nogil:
-        """The slot behind this one in its entry, or -1."""
-        return self.members[slot].mate
+        """The next slot of the same entry, or -1."""
+        return self.members[slot].next_in_gang
 
 
 cdef class TenantUsage:
@@ -195,24 +195,24 @@ cdef class TenantUsage:
         return self.tenants[tenant].cpu, self.tenants[tenant].mem, self.tenants[tenant].gpu
 
     cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil:
-        """A pod starts (1) or has ended (-1)."""
+        """Add a pod that starts (``sign`` 1) or subtract one that has ended (-1)."""
         cdef Tenant* t = &self.tenants[tenant]
         t.cpu += sign * pod.cpu
         t.mem += sign * pod.mem
         t.gpu += sign * (pod.num_gpu * pod.milli + pod.mig)
 
-    cdef bint over(self, int32_t tenant) noexcept nogil:
+    cdef bint over_quota(self, int32_t tenant) noexcept nogil:
         """Whether the tenant holds more than its quota."""
         cdef const Tenant* t = &self.tenants[tenant]
-        return self.exceeded(tenant, t.cpu, t.mem, t.gpu)
+        return self.exceeds_quota(tenant, t.cpu, t.mem, t.gpu)
 
-    cdef bint exceeded(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil:
-        """Whether so much is more than the tenant's quota."""
+    cdef bint exceeds_quota(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil:
+        """Whether such usage exceeds the tenant's quota."""
         cdef const Tenant* t = &self.tenants[tenant]
         return cpu > t.cpu_most or mem > t.mem_most or gpu > t.gpu_most
 
-    cdef double share(self, int32_t tenant, const Totals* total) noexcept nogil:
-        """The tenant's largest share of what there is, divided by its weight."""
+    cdef double dominant_share(self, int32_t tenant, const Totals* total) noexcept nogil:
+        """The tenant's dominant share: the largest of its shares of the resources, divided by its weight."""
         cdef const Tenant* t = &self.tenants[tenant]
         cdef double most = 0.0
         if total.cpu_cap > 0:

@@ -1,4 +1,4 @@
-# What the loop tells of pods when something ends, row by row, and the values that are kept of the rows.
+# Outcome rows, one for each end of a stay or pod, and the values taken from them.
 from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
@@ -6,12 +6,12 @@ cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.re
     NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
     OUT_OF_MEMORY, GANG_TOO_LARGE
 
-cdef enum:  # Closes: what an outcome row ends, as bits
-    INTERVAL = 1         # a stay on a node, or the one that never began
+cdef enum:  # Closes: what ends with an outcome row, as bits
+    INTERVAL = 1         # a stay on a node, or a wait without one
     POD = 2              # the pod's time in the system
-    START = 4            # nothing: a stay begins (only told to those who ask)
+    START = 4            # nothing: a stay begins (only on request)
 
-cdef enum:  # Span: values that are kept of outcome rows; order of fastsim.engine.checkpoint_folder.SPANS
+cdef enum:  # Span: values taken from outcome rows; order of fastsim.engine.checkpoint_folder.SPANS
     WAIT, JCT, LOST, SLOWDOWN, PAUSED, SPOILT, SPANS
 
 cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is
@@ -20,9 +20,9 @@ cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy 
     double submit, first_start, start, end           # seconds; NaN = not
     int64_t preemptions
     double lost          # seconds of work lost so far
-    double ideal, paused                 # seconds as told; between its stays so far, NaN = never started
-    double gpu_s, spoilt                 # GPU seconds held so far; those in which work was lost, or it started again
-    double cost          # $ so far; NaN = nobody knows
+    double ideal, paused                 # its duration; seconds between its stays so far, NaN = never started
+    double gpu_s, spoilt                 # GPU seconds so far; those of lost work and of restarts
+    double cost          # $ so far; NaN = unknown
 
 cdef inline int64_t outcome_restarts(const Outcome* row) noexcept nogil:
     """Stays other than the first, of a row that ends its pod."""

@@ -1,6 +1,6 @@
-"""What the loop tells of pods when something ends, and the values that are kept of it: waits, slowdowns, losses."""
+"""Outcome rows, one for each end of a stay or pod, and the values taken from them: waits, slowdowns, losses."""
 
 from typing import Any
 
 def spans_of(rows: Any, room: Any) -> tuple[list[int], int, int]:
-    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
+    """The same as WorkTable.spans() for drained outcome rows, as bytes."""

@@ -1,16 +1,16 @@
-"""What the loop tells of pods when something ends, and the values that are kept of it: waits, slowdowns, losses."""
+"""Outcome rows, one for each end of a stay or pod, and the values taken from them: waits, slowdowns, losses."""
 
 from libc.stdint cimport int64_t
 
 
 cdef inline void span_add(double[:, ::1] room, int64_t* count, int what, double value) noexcept nogil:
-    """One more value of a row."""
+    """Append a value to a row."""
     room[what, count[what]] = value
     count[what] += 1
 
 
 cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
-    """The values of ``n`` outcome rows into the rows of SPANS; see WorkTable.spans()."""
+    """Write the values of ``n`` outcome rows to the rows of SPANS; see WorkTable.spans()."""
     cdef int64_t[SPANS] count
     cdef int64_t preemptions = 0
     cdef int64_t restarts = 0
@@ -41,7 +41,7 @@ cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
 
 
 def spans_of(const unsigned char[::1] rows, double[:, ::1] room):
-    """The same as WorkTable.spans() of outcome rows that were drained, as bytes."""
+    """The same as WorkTable.spans() for drained outcome rows, as bytes."""
     if rows.shape[0] % <int64_t> sizeof(Outcome):
         raise ValueError(f"{rows.shape[0]} bytes are no outcome rows")
     if not rows.shape[0]:

@@ -7,17 +7,17 @@ from fastsim_ext.types cimport Pod
 cdef struct Slot:        # one pod that waits or runs
     int64_t seq, pod_id  # arrival number; the user's name for it
     double submit, duration, start, first_start      # seconds; duration NaN = for ever; NaN = not started
-    double began, lost   # when the work of now began; seconds of work lost so far
+    double began, lost   # when the present work began; seconds of work lost so far
     uint64_t gpus        # devices held, as bits
     int32_t cls, node    # class; node or -1
     int32_t priority, attempt, preemptions
     int32_t turn         # counts the uses of the slot, so that stale departures are recognised
     int32_t before, after                # neighbours in the waiting line, or the next free slot
 
-cdef struct Account:     # what a pod had so far; apart from its slot, which is looked at far more often
-    double ideal, delay  # seconds to run if nothing stops it, NaN = for ever; to start again before the work of now
+cdef struct Account:     # usage of a pod so far; apart from its slot, which is read far more often
+    double ideal, delay  # seconds without interruption, NaN = for ever; restart before the present work
     double left, paused  # when its last stay ended; seconds between its stays
-    double held, delayed                 # milli-GPU seconds of its stays; seconds of starting again in them
+    double held, delayed                 # milli-GPU seconds of its stays; seconds of restarts in them
     double cost          # $ of its stays
     int64_t tenant       # by number, or -1
 
@@ -35,12 +35,12 @@ cdef class WorkTable:
     cdef Tariff tariff                   # or None
     cdef double cost                     # $ of the pods that are gone
     cdef double* tenant_held             # milli-GPU seconds of the pods that are gone, by tenant
-    cdef int32_t n_tenants, tenant_room  # tenants whose pods have come
+    cdef int32_t n_tenants, tenant_room  # tenants with an arrival so far
     cdef int32_t enter(self, int64_t seq, int64_t pod_id, int32_t cls, double submit, double duration,
                        int32_t priority, int32_t tenant) except -1 nogil
-    cdef int meet(self, int32_t tenant) except -1 nogil
-    cdef int known_class(self, int cls) except -1
-    cdef int known_slot(self, int32_t slot) except -1
+    cdef int add_tenants(self, int32_t tenant) except -1 nogil
+    cdef int check_class(self, int cls) except -1
+    cdef int check_slot(self, int32_t slot) except -1
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef void queue(self, int32_t slot, bint by_priority) noexcept nogil
     cdef void queue_behind(self, int32_t slot, int32_t at) noexcept nogil

@@ -16,26 +16,25 @@ class WorkTable:
         instances of partitioned GPUs."""
     def add_classes(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any, mig: Any) -> None:
         """New pod classes, column by column; units as in add_class()."""
-    def charge(self, tariff: Tariff) -> None:
-        """What GPUs cost from now on."""
+    def use_tariff(self, tariff: Tariff) -> None:
+        """Charge GPUs by ``tariff`` from now on."""
     def paid(self) -> tuple[float | None, list[float]]:
         """($ of the pods that are gone or None, GPU seconds that they held by tenant)."""
     def drain(self) -> bytes:
-        """The outcome rows so far; they are forgotten here."""
+        """Remove and return the outcome rows so far."""
     def spans(self, room: Any) -> tuple[list[int], int, int]:
-        """Values into one row each: seconds of waits until the first start, of arrival to end if finished, of work
-        lost by those gone; of finished ones completion over ideal time and seconds of pauses; GPU seconds spoilt.
+        """Write the values of the outcome rows, and remove those: (count of each value, preemptions, restarts).
 
-        Answers how many there are of each, how often pods that are gone were stopped for others, and their restarts.
-        The outcome rows so far are forgotten here.
+        A row each for seconds of waits until the first start, of completion times and of lost work; slowdowns over the
+        ideal time; seconds of pauses; wasted GPU seconds. Preemptions and restarts are those of pods that are gone.
         """
     def snapshot(self) -> tuple[bytes, dict[str, Any]]:
-        """(every slot and account as bytes, the ends of the lists and sums of who is gone): all that restore() needs.
+        """(slots and accounts as bytes, ends of the lists and sums over pods that are gone): all that restore() needs.
 
         Outcomes must have been drained.
         """
     def restore(self, slots: Any, ends: Mapping[str, Any]) -> None:
-        """Take over the pods of a snapshot(); their classes must have been added."""
+        """Restore the pods of a snapshot(); their classes must have been added."""
     def present(self) -> list[int]:
         """Arrival numbers of all pods that wait or run, in no particular order."""
     def running(self) -> list[tuple[int, int, int, int, int, float]]:

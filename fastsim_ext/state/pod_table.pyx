@@ -1,7 +1,7 @@
 """Pod classes, the pods in the system, the waiting line and the outcomes.
 
-Pods that ask for the same are one class. A pod lives in a slot while it waits or runs; what became
-of it leaves as an outcome row, so memory follows the pods in the system and not the trace.
+Pods with equal requests form one class. A pod has a slot while it waits or runs and then becomes an
+outcome row, so memory follows the pods in the system and not the length of the trace.
 """
 
 from libc.math cimport NAN, isnan
@@ -57,8 +57,8 @@ cdef class WorkTable:
         for k in range(cpu.shape[0]):
             self.add_class(cpu[k], mem[k], num_gpu[k], milli[k], models[k], mig[k])
 
-    def charge(self, Tariff tariff):
-        """What GPUs cost from now on."""
+    def use_tariff(self, Tariff tariff):
+        """Charge GPUs by ``tariff`` from now on."""
         self.tariff = tariff
 
     def paid(self):
@@ -67,24 +67,23 @@ cdef class WorkTable:
         return None if self.tariff is None else self.cost, held
 
     def drain(self):
-        """The outcome rows so far, as bytes; they are forgotten here."""
+        """Remove and return the outcome rows so far, as bytes."""
         cdef int64_t n = self.n_outcomes
         self.n_outcomes = 0
         return PyBytes_FromStringAndSize(<char*> self.outcomes, n * sizeof(Outcome))
 
     def spans(self, double[:, ::1] room):
-        """Values into one row each: seconds of waits until the first start, of arrival to end if finished, of work
-        lost by those gone; of finished ones completion over ideal time and seconds of pauses; GPU seconds spoilt.
+        """Write the values of the outcome rows, and remove those: (count of each value, preemptions, restarts).
 
-        Answers how many there are of each, how often pods that are gone were stopped for others, and their restarts.
-        The outcome rows so far are forgotten here.
+        A row each for seconds of waits until the first start, of completion times and of lost work; slowdowns over the
+        ideal time; seconds of pauses; wasted GPU seconds. Preemptions and restarts are those of pods that are gone.
         """
         found = outcome_spans(self.outcomes, self.n_outcomes, room)
         self.n_outcomes = 0
         return found
 
     def snapshot(self):
-        """(every slot and account as bytes, the ends of the lists and sums of who is gone): all that restore() needs.
+        """(slots and accounts as bytes, ends of the lists and sums over pods that are gone): all that restore() needs.
 
         Outcomes must have been drained.
         """
@@ -96,7 +95,7 @@ cdef class WorkTable:
         return slots + PyBytes_FromStringAndSize(<char*> self.accounts, self.n_slots * sizeof(Account)), ends
 
     def restore(self, const unsigned char[::1] slots, ends):
-        """Take over the pods of a snapshot(); their classes must have been added."""
+        """Restore the pods of a snapshot(); their classes must have been added."""
         cdef int32_t s
         cdef int64_t each = sizeof(Slot) + sizeof(Account)
         cdef int32_t count = <int32_t> (slots.shape[0] // each)
@@ -111,11 +110,11 @@ cdef class WorkTable:
         self.free_slot, self.head, self.tail = ends["free"], ends["head"], ends["tail"]
         self.waiting, self.cost = ends["waiting"], ends["cost"]
         for s, held in enumerate(ends["tenant_held"]):
-            self.meet(s)
+            self.add_tenants(s)
             self.tenant_held[s] = held
         for s in range(count):
             if self.slots[s].seq != -1:
-                self.known_class(self.slots[s].cls)
+                self.check_class(self.slots[s].cls)
         self.verify()
 
     def present(self):
@@ -135,7 +134,7 @@ cdef class WorkTable:
 
     cdef int32_t enter(self, int64_t seq, int64_t pod_id, int32_t cls, double submit, double duration,
                        int32_t priority, int32_t tenant) except -1 nogil:
-        """A slot for a pod that has arrived; its node is -1 until it is placed."""
+        """Take a slot for a pod that has arrived; its node is -1 until it is placed."""
         cdef int32_t slot = self.free_slot
         cdef Slot* s
         cdef Account* a
@@ -156,14 +155,14 @@ cdef class WorkTable:
         a.ideal, a.tenant = duration, tenant
         a.delay = a.left = a.paused = a.held = a.delayed = a.cost = 0.0
         if tenant >= self.n_tenants:
-            self.meet(tenant)
+            self.add_tenants(tenant)
         s.preemptions = 0
         s.cls, s.node, s.priority, s.attempt, s.gpus = cls, -1, priority, 0, 0
         s.before = s.after = -1
         return slot
 
-    cdef int meet(self, int32_t tenant) except -1 nogil:
-        """The first pod of a tenant, whose number is the next one or higher."""
+    cdef int add_tenants(self, int32_t tenant) except -1 nogil:
+        """Add sums for the tenants up to this number."""
         cdef int32_t k
         if tenant >= self.tenant_room:
             self.tenant_held = <double*> grown(self.tenant_held, 2 * tenant + 16, sizeof(double))
@@ -173,14 +172,14 @@ cdef class WorkTable:
         self.n_tenants = tenant + 1
         return 0
 
-    cdef int known_class(self, int cls) except -1:
-        """Refuse a class that was never added."""
+    cdef int check_class(self, int cls) except -1:
+        """Raise IndexError unless the class exists."""
         if not 0 <= cls < self.n_classes:
             raise IndexError(f"no pod class {cls}")
         return 0
 
-    cdef int known_slot(self, int32_t slot) except -1:
-        """Refuse a slot in which no pod runs."""
+    cdef int check_slot(self, int32_t slot) except -1:
+        """Raise IndexError unless a pod runs in the slot."""
         if not 0 <= slot < self.n_slots or self.slots[slot].seq == -1 or self.slots[slot].node < 0:
             raise IndexError(f"no pod runs in slot {slot}")
         return 0
@@ -217,7 +216,7 @@ cdef class WorkTable:
         self.waiting += 1
 
     cdef void relink(self, const int32_t* slots, int32_t n) noexcept nogil:
-        """The same pods stand in another order."""
+        """Put the waiting line into another order."""
         cdef int32_t i
         self.head = slots[0] if n else -1
         self.tail = slots[n - 1] if n else -1
@@ -240,7 +239,7 @@ cdef class WorkTable:
         self.waiting -= 1
 
     cdef void close_stay(self, int32_t slot, double now) noexcept nogil:
-        """A stay ends: what was held in it, and the pause before it."""
+        """Charge a stay that ends, and the pause before it, to the account."""
         cdef const Slot* s = &self.slots[slot]
         cdef Account* a = &self.accounts[slot]
         cdef const Pod* pod = &self.classes[s.cls]
@@ -254,7 +253,7 @@ cdef class WorkTable:
         a.left = now
 
     cdef int note(self, int32_t slot, int reason, double now, int closes) except -1 nogil:
-        """Write the outcome row of the pod's present attempt at ``now`` seconds; ``closes`` says what ends."""
+        """Write the outcome row of the pod's present attempt at ``now`` seconds; ``closes`` is what ends."""
         cdef const Slot* s = &self.slots[slot]
         cdef Account* a = &self.accounts[slot]
         cdef const Pod* pod = &self.classes[s.cls]
@@ -284,7 +283,7 @@ cdef class WorkTable:
         return 0
 
     cpdef int verify(self) except -1:
-        """The waiting line is linked both ways, and only pods without a node stand in it."""
+        """Check that the waiting line is linked both ways and has only pods without a node."""
         cdef int32_t at = self.head
         cdef int32_t last = -1
         cdef int64_t n = 0

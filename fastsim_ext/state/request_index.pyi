@@ -7,10 +7,10 @@ class RequestIndex:
 
     count: int
     def intern(self, cpu: Any, mem: Any, num_gpu: Any, milli: Any, models: Any, out: Any) -> None:
-        """Class ids (int32) of the rows into ``out``; milli-CPU, MiB, devices, milli of each, number of the models."""
+        """Write class ids (int32) of the rows to ``out``; milli-CPU, MiB, devices, milli of each, model list."""
     def rows(self, first: int) -> bytes:
         """The requests from class ``first`` on."""
     def row(self, k: int) -> bytes:
         """The request of class ``k``."""
     def verify(self) -> int:
-        """Every request is found where its hash says, once."""
+        """Check that every request is found by its hash, once."""

@@ -1,7 +1,7 @@
 """Distinct requests and their numbers: an open-addressing map whose keys are stored once.
 
-A trace of ten million pods may have a million distinct requests, so a request costs its 32 bytes
-and eight to sixteen bytes of table, and no Python object.
+A trace of ten million pods may have a million distinct requests, so a request takes its 32 bytes and
+eight to sixteen bytes of table, without a Python object.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    """All bits of ``x`` spread over all others (a bijection: multiply by odd numbers, fold the high half)."""
+    """Hash of ``x``, a bijection: multiplies by odd numbers and folds the high half."""
     x ^= x >> 32
     x *= <uint64_t> 0xD6E8FEB86659FD93
     x ^= x >> 32
@@ -28,7 +28,7 @@ cdef class RequestIndex:
 
     def intern(self, const int64_t[::1] cpu, const int64_t[::1] mem, const int16_t[::1] num_gpu,
                const int16_t[::1] milli, const int32_t[::1] models, int32_t[::1] out):
-        """Class ids (int32) of the rows into ``out``; milli-CPU, MiB, devices, milli of each, number of the models."""
+        """Write class ids (int32) of the rows to ``out``; milli-CPU, MiB, devices, milli of each, model list."""
         cdef int64_t i
         cdef int64_t rows = cpu.shape[0]
         cdef Request request
@@ -53,12 +53,12 @@ cdef class RequestIndex:
         return PyBytes_FromStringAndSize(<char*> (self.requests + k), sizeof(Request))
 
     cdef int64_t home(self, const Request* r) noexcept nogil:
-        """Where the search for a request begins."""
+        """The place at which the search for a request begins."""
         cdef uint64_t devices = (<uint64_t> r.num_gpu << 48) ^ (<uint64_t> r.milli << 32) ^ <uint64_t> r.models
         return <int64_t> (mixed(mixed(mixed(<uint64_t> r.cpu) ^ <uint64_t> r.mem) ^ devices) & (self.width - 1))
 
     cdef int32_t number(self, const Request* request) except -1 nogil:
-        """The class id of a request, a new one if it is new."""
+        """The class id of a request, new or known."""
         cdef int64_t at
         cdef const Request* known
         if 2 * self.count >= self.width:
@@ -76,7 +76,7 @@ cdef class RequestIndex:
         return self.table[at]
 
     cdef int widen(self) except -1 nogil:
-        """Twice the table, half full again; every request finds its place anew."""
+        """Double the table and insert every request again."""
         cdef int64_t k, at
         cdef int64_t width = 2 * self.width if self.width else 1024
         cdef Request* requests = <Request*> realloc(self.requests, (width // 2) * sizeof(Request))
@@ -99,7 +99,7 @@ cdef class RequestIndex:
         return 0
 
     cpdef int verify(self) except -1:
-        """Every request is found where its hash says, once."""
+        """Check that every request is found by its hash, once."""
         cdef int64_t at
         cdef int64_t filled = 0
         cdef int64_t before = self.count

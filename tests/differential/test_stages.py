@@ -24,7 +24,7 @@ from tests.differential.ext.online.test_online import Narrow, assert_same
 from tests.reference.online.closing_stages import POLICIES, Step
 from tests.reference.online.engine import simulate_reference
 from tests.reference.online.tables import ReferenceRun
-from tests.spellings import EAGER, Habits, habits, played, spelled
+from tests.spellings import EAGER, ColumnSettings, column_settings, played, spelled
 from tests.strategies import (
     DETERMINISTIC,
     POD_SCHEMA,
@@ -114,7 +114,7 @@ def compiled(run: Staged) -> Result:
     return run_online(s.cluster, s.workload, s.plan, s.typical, options_of(run))
 
 
-def spelling(run: Staged, name: str, changed: Habits, times: int) -> list[Result]:
+def spelling(run: Staged, name: str, changed: ColumnSettings, times: int) -> list[Result]:
     """The run so many times; the second one is lent what the first one worked out."""
     s = run.main
     with spelled(name, changed):
@@ -161,9 +161,12 @@ kept = scenarios(bound=True, kernels=DETERMINISTIC, sizes=(3, 8, 17, 24), most=8
 """Runs whose scores can be kept."""
 
 
-@given(staged(st.one_of(kept, scenarios(bound=True, kernels=DETERMINISTIC, churn=False, departures=False))), habits())
+@given(
+    staged(st.one_of(kept, scenarios(bound=True, kernels=DETERMINISTIC, churn=False, departures=False))),
+    column_settings(),
+)
 @settings(exhaustive, max_examples=SPELLINGS)
-def test_both_spellings_agree_on_every_stage(run: Staged, changed: Habits) -> None:
+def test_both_spellings_agree_on_every_stage(run: Staged, changed: ColumnSettings) -> None:
     (plain,) = spelling(run, "scan", changed, 1)  # which is lent nothing
     expected = {table: getattr(plain, table) for table in ("summary", *TABLES)}
     for found in spelling(run, "index", changed, 2):

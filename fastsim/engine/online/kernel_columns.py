@@ -28,8 +28,8 @@ TOGETHER = ("frag_classes", "before", "frag", "cpu_mw", "gpu_mw", "mig_used", "g
 """Columns that change with every pod of a node, widest numbers first."""
 LANES = 8
 """Device rows are padded to a multiple of this; the kernels' loops rely on it."""
-HABITS = {
-    "window_changes": 4096, "long_window_changes": 32768, "sweep_changes": 4096,
+COLUMN_SETTINGS = {
+    "window_changes": 4096, "long_window_changes": 32768, "drop_changes": 4096,
     "upkeep_ns": 70, "look_ns": 40, "search_ns": 1000, "miss_ns": 20, "worth_ns": 150, "near_nodes": 20_000,
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
     "memo_node_bytes": 1536, "most_gaps": 8, "pack_changes": 250_000,
@@ -37,7 +37,7 @@ HABITS = {
 """When scores are kept from one decision to the next; no result depends on any of these numbers.
 
 After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those
-of a bound; every ``sweep_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
+of a bound; every ``drop_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
 change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
 (``miss_ns``) for each node it comes across that can (cannot) host the pod, and as much again for every ``near_nodes``
 nodes of the cluster, because what is said of them is further away. Up to ``few_classes`` pod classes may each
@@ -51,7 +51,7 @@ MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
 KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
 """A distinct request for devices, as the compiled tables hold it."""
-SPOILT = 4
+UNUSABLE = 4
 """Classes of fragmentation that are summed for requests of devices: all of theirs but the satisfied one."""
 STRIP, STRIPS = 128, 1024
 """CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.scores.frag_grouped."""
@@ -99,7 +99,7 @@ def once_each(look: Callable[[Cluster], Found]) -> Callable[[Cluster], Found]:
 
 _empty: WeakKeyDictionary[Cluster, tuple[list[str], Columns]] = WeakKeyDictionary()
 """For clusters that still exist: model names and the columns of their empty nodes."""
-_SCRATCH = ("fit", "small", "spoilt")
+_SCRATCH = ("fit", "small", "unusable")
 
 
 def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
@@ -232,7 +232,7 @@ def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "freq": np.array(typical.frequency, np.float64)[order], "n_gpu": int(len(bare) - bare.sum()),
         "kind": np.array([number[request] for request in asked], np.int32)[order], "kinds": np.array(kinds, KIND),
         "level_milli": levels, "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
-        "spoilt": np.zeros((2 * len(kinds), SPOILT)), "groups": group_columns(typical, ids),
+        "unusable": np.zeros((2 * len(kinds), UNUSABLE)), "groups": group_columns(typical, ids),
     }  # fmt: skip
 
 
@@ -304,7 +304,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
         "weight": np.array([term.weight for term in plan.terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
-        "habits": dict(HABITS),
+        "column_settings": dict(COLUMN_SETTINGS),
         "feasible": np.zeros(nodes, np.int32), "raw": np.zeros(nodes, np.int64), "total": np.zeros(nodes, np.int64),
     }  # fmt: skip
 

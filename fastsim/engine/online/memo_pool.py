@@ -35,7 +35,7 @@ class MemoPool:
         self._most_bytes, self._lock = most_bytes, threading.Lock()
         self._idle: list[tuple[str, Memo]] = []
 
-    def lend(self, key: str, width: int, each: int, most_bytes: int, cpus: Any = None) -> Memo:
+    def acquire(self, key: str, width: int, each: int, most_bytes: int, cpus: Any = None) -> Memo:
         """A memo for inputs with this key: one that was used for them, or an empty one of at most so many bytes."""
         with self._lock:
             for place in reversed(range(len(self._idle))):
@@ -43,7 +43,7 @@ class MemoPool:
                     return self._idle.pop(place)[1]
         return Memo(width, each, most_bytes, cpus)
 
-    def give_back(self, key: str, memo: Memo) -> None:
+    def release(self, key: str, memo: Memo) -> None:
         """Keep a memo for the next run."""
         with self._lock:
             self._idle.append((key, memo))

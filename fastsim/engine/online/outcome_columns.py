@@ -16,7 +16,7 @@ import pyarrow as pa
 from fastsim.engine.tables import INTERVAL, POD, REASONS, STATE_OF, STATES
 from fastsim.foundation import parquet
 from fastsim.hardware.node_constraints import MAX_GPUS
-from fastsim_ext.state.outcome_columns import gone, placed
+from fastsim_ext.state.outcome_columns import add_jobs, add_placements
 
 NODE = pa.dictionary(pa.int32(), pa.large_string())
 """Names of nodes as they are handed to the writer of the file."""
@@ -122,7 +122,7 @@ class PlacementColumns(OutcomeColumns):
 
     def fill(self, rows: Any, first: int) -> int:
         """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""
-        upto, self.at = placed(rows, first, self.room, self.at)
+        upto, self.at = add_placements(rows, first, self.room, self.at)
         if upto == first and self.at < self.size:
             self.room["devices"] = np.concatenate([self.room["devices"], np.empty_like(self.room["devices"])])
         return upto
@@ -155,7 +155,7 @@ class JobColumns(OutcomeColumns):
 
     def fill(self, rows: Any, first: int) -> int:
         """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""
-        upto, self.at = gone(rows, first, STATE_OF.astype(np.uint8), self.room, self.at)
+        upto, self.at = add_jobs(rows, first, STATE_OF.astype(np.uint8), self.room, self.at)
         return upto
 
     def columns(self) -> Columns:

@@ -14,7 +14,7 @@ import numpy as np
 from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.engine.online.kernel_columns import (
-    HABITS,
+    COLUMN_SETTINGS,
     REMEMBERED,
     ModelIds,
     change_columns,
@@ -170,14 +170,14 @@ class OnlineRun:
 
     def _lent(self) -> tuple[Memo, Any]:
         """A memo for points as they follow from this run's nodes, plan and typical pods; the kind of every node."""
-        self.give_back()
+        self.release_memo()
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in REMEMBERED]
         coarse = {kernel for kernel, _, _ in plan} == {"fgd"}
         kinds, kind = ("", self.columns["model"]) if coarse else node_kinds(self.columns)
         cpus = self.target_cpus if coarse else None
         key = memo_key(kinds, plan, self.nodes.width, self.target_key)
-        most_bytes = int(HABITS["memo_bytes"] + HABITS["memo_node_bytes"] * len(self.cluster))
-        self.memo = key, MEMOS.lend(key, self.nodes.width, len(plan), most_bytes, cpus)
+        most_bytes = int(COLUMN_SETTINGS["memo_bytes"] + COLUMN_SETTINGS["memo_node_bytes"] * len(self.cluster))
+        self.memo = key, MEMOS.acquire(key, self.nodes.width, len(plan), most_bytes, cpus)
         return self.memo[1], kind
 
     def _loop(self) -> OnlineLoop:
@@ -292,10 +292,10 @@ class OnlineRun:
             kept = out if self.watching is None else self.watching.outcomes(out, self.online.now)
             self.scribe.do(self.recorder.outcomes, kept)
 
-    def give_back(self) -> None:
+    def release_memo(self) -> None:
         """Leave what was worked out to the next run."""
         if self.memo is not None:
-            MEMOS.give_back(*self.memo)
+            MEMOS.release(*self.memo)
         self.memo = None
 
     def retarget(self, typical: TypicalPods) -> None:
@@ -341,7 +341,7 @@ def _played(
             run.watching.drop()
         raise
     run.recorder.waits.close()
-    run.give_back()
+    run.release_memo()
     spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began, "loop_s": run.loop_s}
     if run.saving is not None:
         spent = run.saving.spent(spent)

@@ -69,7 +69,7 @@ class TelemetryHook:
 
     def arrive(self, batch: pa.RecordBatch) -> None:
         """Pods that are about to arrive."""
-        if self.sampling.readout is None:
+        if self.sampling.readings is None:
             self.sampling.begin(float(batch.column("submit_s")[0].as_py()))
         self.sampling.profiles.arrive(batch)
 
@@ -93,7 +93,7 @@ class TelemetryHook:
 
     def close(self, now_s: float) -> None:
         """The run ends in this second."""
-        if self.sampling.readout is not None:
+        if self.sampling.readings is not None:
             self.sampling.take(NO_STAYS, now_s, closed=True)
         self.sampling.flush()
         if self.samples is not None:

@@ -60,4 +60,4 @@ def charge(work: WorkTable, cluster: Cluster, prices: Prices | None) -> None:
     """Let pods pay for GPUs; ``prices``, if there are any, has all models of the cluster."""
     tariff = tariff_of(cluster, prices)
     if tariff is not None:
-        work.charge(tariff)
+        work.use_tariff(tariff)

@@ -1,8 +1,8 @@
 """Fragmentation and power of one node, as the formulas read.
 
-Fragmentation asks each typical pod how much of a node's free milli-GPU it could use and sorts the
-answer into seven classes; everything but class ``q3_satisfied`` is a fragment. Power is a step
-function: any use of a device or of a CPU socket turns all of it on.
+The free milli-GPU of a node is split into seven classes by what each typical pod could use of it; all
+but class ``q3_satisfied`` is fragmentation. Power is a step function: any use of a device or of a CPU
+socket turns all of it on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Q1, Q2, Q3, Q4, XL, XR, NA = range(7)
 
 
 def parts(node: Node, typical: TypicalPods, row: int) -> list[tuple[int, int]]:
-    """How one typical pod splits the node's free milli-GPU: pairs (class, milli-GPU)."""
+    """The node's free milli-GPU split for one typical pod: pairs (class, milli-GPU)."""
     cpu, milli, gpus = typical.cpu_milli[row], typical.gpu_milli[row], typical.num_gpu[row]
     total, has_cpu = node.gpu_total, node.cpu_free >= cpu
     if milli == 0:
@@ -34,7 +34,7 @@ def parts(node: Node, typical: TypicalPods, row: int) -> list[tuple[int, int]]:
 
 
 class Fragmentation:
-    """Fragmentation of nodes against one list of typical pods; remembers what it has worked out."""
+    """Fragmentation of nodes for one list of typical pods; results are cached."""
 
     def __init__(self, typical: TypicalPods) -> None:
         self.typical = typical
@@ -73,9 +73,9 @@ class Fragmentation:
 
 
 def gpu_power(node: Node) -> int:
-    """Milliwatts of all devices: idle power if nobody uses a device, else its peak power.
+    """Milliwatts of all devices: idle power of an unused device, else its peak power.
 
-    Of partitioned GPUs, the share that instances in use have of them draws peak power, the rest idle power.
+    Of partitioned GPUs, the share of the instances in use draws peak power, the rest idle power.
     """
     shape, idle = node.shape, len(node.idle_devices)
     unused = shape.mig_gpus * WHOLE - node.mig_used

@@ -1,4 +1,4 @@
-"""Which nodes are there: their own times, maintenance and failures, as a stream of changes for the reference engine."""
+"""Presence of nodes: their own times, maintenance and failures, as a stream of changes for the reference engine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fastsim.scenario import outages
 
 
 class Presence:
-    """Reasons of every node to be away, and the next change.
+    """Number of reasons for each node to be absent, and the next change.
 
-    A failure during which no pod is to come, to go or to be tried again is left out together with its repair. Once no
-    node is failed and no planned change is to come either, failures are over: nothing can wake the run any more.
+    A failure is left out together with its repair if no pod arrives, ends or is tried again later. Once no node is
+    failed and no planned change remains, there are no more failures: no event can start a pod any more.
     """
 
     def __init__(self, cluster: Cluster, given: outages.Outages, seed: int) -> None:
@@ -23,7 +23,7 @@ class Presence:
         self._spared: set[int] = set()
 
     def following(self) -> outages.Change | None:
-        """The next change, if there is any."""
+        """The next change, or None."""
         return next(self._changes, None)
 
     def unnoticed(self, change: outages.Change, busy: bool) -> bool:
@@ -41,7 +41,7 @@ class Presence:
         return not busy
 
     def happened(self, change: outages.Change) -> bool:
-        """Count a change; whether the node goes or comes by it."""
+        """Count a change; whether the node appears or disappears by it."""
         by = -1 if change.comes else 1
         self._failed += change.random * by
         self._planned -= not change.random

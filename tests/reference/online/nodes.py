@@ -1,6 +1,6 @@
-"""Nodes of the reference engine: plain values, the feasibility filter, taking and giving back.
+"""Nodes of the reference engine: plain values, the feasibility filter, allocation and release.
 
-The reference engine is the slow, readable spelling of the compiled one. Its nodes are immutable;
+The reference engine is the slow, readable form of the compiled one. Its nodes are immutable;
 placing a pod makes a new node. Units are milli-CPU, MiB, milli-GPU and milliwatts.
 """
 
@@ -14,16 +14,16 @@ from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import eligible
 
 WHOLE = 1000
-"""Milli-GPU of a device nobody uses."""
+"""Milli-GPU of an unused device."""
 
 STAGES = (
     "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
 )  # fmt: skip
-"""Why a node cannot host a pod, in the order the filter looks."""
+"""Reasons why a node cannot host a pod, in the order of the checks."""
 
 
 class Shape(NamedTuple):
-    """What never changes about a node; ``None`` in ``max_pods`` and ``gpu_memory_mib`` (of a device) means any."""
+    """Constant properties of a node; ``None`` in ``max_pods`` and ``gpu_memory_mib`` (of a device) means any."""
 
     cpu_milli: int
     memory_mib: int
@@ -43,9 +43,9 @@ class Shape(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node at one moment; ``tags`` counts its GPU pods by the tag of :func:`tag`, ``groups`` its pods by group.
+    """The state of a node; ``tags`` counts its GPU pods by the tag of :func:`tag`, ``groups`` its pods by group.
 
-    ``gpu_memory_used`` is MiB by device, ``extra_used`` amounts by name; what nobody uses is in neither.
+    ``gpu_memory_used`` is MiB by device, ``extra_used`` amounts by name; unused ones are in neither.
     """
 
     shape: Shape
@@ -70,7 +70,7 @@ class Node(NamedTuple):
 
     @property
     def idle_devices(self) -> list[int]:
-        """Indices of the devices nobody uses."""
+        """Indices of the unused devices."""
         return [index for index, free in enumerate(self.gpu_free) if free == WHOLE]
 
 
@@ -95,7 +95,7 @@ def demand(pod: PodRequest) -> int:
 
 
 def demand_with_instances(pod: PodRequest) -> int:
-    """The same with what it takes of partitioned GPUs, which scores do not look at."""
+    """The same with its share of partitioned GPUs, on which scores do not depend."""
     return demand(pod) + gpu_milli(pod.conditions.extra_resources)
 
 
@@ -136,7 +136,7 @@ def fits(node: Node, pod: PodRequest) -> bool:
 
 
 def seen(node: Node, pod: PodRequest) -> Node:
-    """The node as the pod sees it: a device with too little memory left for it looks full."""
+    """The node with devices shown as full that have too little memory left for the pod."""
     memory, want = node.shape.gpu_memory_mib, pod.conditions.gpu_memory_mib
     if memory is None or want == 0:
         return node
@@ -146,7 +146,7 @@ def seen(node: Node, pod: PodRequest) -> Node:
 
 
 def extra_free(node: Node, name: str) -> int:
-    """What is left of a further resource; a node without it has nothing."""
+    """Amount left of an extra resource; 0 on a node without it."""
     return dict(node.shape.extra).get(name, 0) - dict(node.extra_used).get(name, 0)
 
 

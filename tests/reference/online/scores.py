@@ -1,7 +1,7 @@
 """Raw integer scores of one node for one pod, as the formulas read, and their normalisation.
 
-Scores are only asked for nodes that can host the pod. All of them are truncated towards zero, so
-that ties are exact. Units are milli-CPU, MiB, milli-GPU and milliwatts.
+Scores are computed for nodes that can host the pod only. All are truncated towards zero, so that
+ties are exact. Units are milli-CPU, MiB, milli-GPU and milliwatts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def device_choice(node: Node, pod: PodRequest, points: Callable[[Node, Node], in
         score = points(node, taken(node, pod, (index,)))
         if best is None or score > best[0]:
             best = score, (index,)
-    assert best is not None, "scores are only asked for nodes that can host the pod"
+    assert best is not None, "scores are computed for nodes that can host the pod only"
     return best
 
 
@@ -122,7 +122,7 @@ def raw_score(term: ScoreTerm, node: Node, pod: PodRequest, frag: Fragmentation)
 
 
 def normalised(scores: Sequence[int], how: str) -> list[int]:
-    """Scores over all feasible nodes: as they are, or stretched to 0..100 in whole numbers.
+    """Scores over all feasible nodes: as they are, or scaled to 0..100 in whole numbers.
 
     Where all are equal, ``min_max_0`` makes them 0 and ``min_max_100`` makes them 100.
     """

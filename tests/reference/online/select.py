@@ -14,7 +14,7 @@ from tests.reference.online.nodes import STAGES, Node, fitting_devices, seen, st
 from tests.reference.online.scores import normalised, raw_score
 
 LANES = 8
-"""User-written scorers see device rows padded to a multiple of this."""
+"""Device rows of user-written scorers are padded to a multiple of this."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Selection:
         self.attempts = 0
 
     def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
-        """The best node, the smallest position on ties; nodes that are absent or out of question are ``None``."""
+        """The best node, the smallest position on ties; absent and excluded nodes are ``None``."""
         attempt = self.attempts
         self.attempts += 1
         stages = {position: stage(node, pod) for position, node in enumerate(nodes) if node is not None}
@@ -46,8 +46,10 @@ class Selection:
         assert node is not None
         return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
 
-    def stay(self, nodes: Sequence[Node | None], position: int, pod: PodRequest, gpus: tuple[int, ...]) -> Choice:
-        """As :meth:`choose` for a pod that is on a node already, and on devices if they are known."""
+    def check_binding(
+        self, nodes: Sequence[Node | None], position: int, pod: PodRequest, gpus: tuple[int, ...]
+    ) -> Choice:
+        """As :meth:`choose`, for a pod bound to a node and, if known, to devices."""
         attempt, node = self.attempts, nodes[position]
         self.attempts += 1
         if node is None:
@@ -91,7 +93,7 @@ class Selection:
 
 
 def scorer_columns(nodes: Sequence[Node | None], feasible: Sequence[int], models: Sequence[str | None]) -> Any:
-    """The columns a user-written scorer looks at; GPU models are numbered as they first appear in the cluster."""
+    """The columns of a user-written scorer; GPU models are numbered by first appearance in the cluster."""
     import numpy as np
 
     distinct = dict.fromkeys(model for model in models if model is not None)

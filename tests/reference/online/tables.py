@@ -21,29 +21,28 @@ if TYPE_CHECKING:
 EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end")
 """Kinds of timeline rows; at equal times events happen in this order."""
 STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
-"""What may become of a pod."""
+"""Final states of a pod."""
 REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
     "out_of_memory", "gang_too_large",
 )  # fmt: skip
-"""How an interval of a pod ended, or why it never began."""
+"""Reasons for the end of an interval of a pod, or why it never began."""
 STAGE = (
     "pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus",
     "frag_milli", "power_w",
 )  # fmt: skip
-"""What of a timeline row is kept for a stage."""
+"""Columns of a timeline row that describe a stage."""
 
 
 @dataclass
 class Outcome:
-    """One pod and what became of it; ``node`` and ``start_s`` are None if it never ran.
+    """One pod and its outcome; ``node`` and ``start_s`` are None if it never ran.
 
-    ``earlier`` has the intervals that ended before the pod found a place again or began to wait again. ``left_s`` is
-    the work still to do (None: endless), ``est_left_s`` what the scheduler believes of it, ``est_s`` of all of it;
-    ``attained_s`` are seconds on nodes in intervals that ended in another wait. ``began_s`` is when the
-    work of now began, after ``restart_s`` seconds of restarting. ``bound`` is the node that the pod is on when it
-    arrives, and its devices there, none if they are not known.
+    ``earlier`` has the intervals before the last one. ``left_s`` is the remaining work (None: endless), ``est_left_s``
+    the scheduler's estimate of it and ``est_s`` that of all work; ``attained_s`` are seconds on nodes in intervals that
+    ended in another wait. ``began_s`` is the begin of the present work, after ``restart_s`` seconds of restarting.
+    ``bound`` is the node of a pod that arrives bound, and its devices there, empty if not known.
     """
 
     pod_id: int
@@ -76,7 +75,7 @@ class Outcome:
 
     @property
     def est_end_s(self) -> float:
-        """When the scheduler believes that a running pod will end, seconds."""
+        """Estimated end of a running pod, seconds."""
         return math.inf if self.est_left_s is None else self.began_s + (self.est_left_s + self.restart_s)
 
     @property
@@ -86,7 +85,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """What became of the pod, without the reason why it found no place."""
+        """Final state of the pod, ``unplaced`` for any reason of refusal."""
         return self.reason if self.reason in STATES else "unplaced"
 
 
@@ -105,7 +104,7 @@ class Tally:
 
 @dataclass
 class ReferenceRun:
-    """What the reference engine answers with: rows of the result tables, and their frames."""
+    """Result of the reference engine: rows of the result tables, and their frames."""
 
     timeline_rows: list[dict[str, Any]] = field(default_factory=list)
     placement_rows: list[dict[str, Any]] = field(default_factory=list)
@@ -147,7 +146,7 @@ class ReferenceRun:
 
     @property
     def stages(self) -> pl.DataFrame:
-        """One row per look at the cluster while something interrupted or followed the run."""
+        """One row per snapshot of the cluster at a closing stage or interruption of the run."""
         import polars as pl
 
         kinds: dict[str, Any] = {"stage": pl.String, "frag_milli": pl.Float64, "power_w": pl.Float64}
@@ -155,7 +154,7 @@ class ReferenceRun:
 
 
 def shapes(cluster: Cluster) -> list[Shape]:
-    """The nodes in position order; what a node says of its power goes before its models' catalogue entry."""
+    """The nodes in position order; a node's own power goes before the catalogue entry of its models."""
     rows, partitioned = cluster.offered.to_pylist(), cluster.partitioned_gpus.tolist()
     return [_shape(row, cluster, gpus) for row, gpus in zip(rows, partitioned, strict=True)]
 
@@ -189,14 +188,14 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
         row["cpu_milli"], row["memory_mib"], row["num_gpu"], row["gpu_milli"], tuple(row.get("gpu_models") or ()),
         conditions_of(row),
     )  # fmt: skip
-    duration, told = _seconds(row.get("duration_s")), _seconds(row.get("est_duration_s"))
+    duration, estimate = _seconds(row.get("duration_s")), _seconds(row.get("est_duration_s"))
     size = row.get("gang_size") or 1
     return Outcome(
         row["pod_id"], row.get("native_id"), request, row["submit_s"], duration, row.get("priority") or 0, sequence,
         job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
         preemptible=row.get("preemptible") is not False, left_s=duration,
-        est_left_s=duration if told is None else told,
-        est_s=duration if told is None else told, bound=_bound(row),
+        est_left_s=duration if estimate is None else estimate,
+        est_s=duration if estimate is None else estimate, bound=_bound(row),
     )  # fmt: skip
 
 
@@ -278,7 +277,7 @@ def paused_s(pod: Outcome, now_s: float) -> float:
 
 
 def held_milli_s(pod: Outcome, now_s: float) -> float:
-    """Milli-GPU seconds of the stays of a pod; who still runs has been there until now."""
+    """Milli-GPU seconds of the stays of a pod; a stay that still runs counts until now."""
     milli, held = demand_with_instances(pod.request), [stay for stay in pod.intervals if stay.node is not None]
     return sum(((now_s if stay.end_s is None else stay.end_s) - (stay.start_s or 0.0)) * milli for stay in held)
 

@@ -57,7 +57,7 @@ def join(engine: ReferenceEngine, entry: Entry) -> None:
 
 def take_up(engine: ReferenceEngine, pod: Outcome, name: str, gpus: tuple[int, ...]) -> None:
     """A pod that is bound to a node starts there, whatever its gang, its quota and labels; or leaves."""
-    choice = engine.select.stay(engine.nodes, engine.names.index(name), pod.request, gpus)
+    choice = engine.select.check_binding(engine.nodes, engine.names.index(name), pod.request, gpus)
     if choice.position is None:
         engine.refuse(Entry((pod,)), [pod], choice.reason)
     else:

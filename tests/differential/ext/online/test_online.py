@@ -23,7 +23,7 @@ from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.reference.online.engine import simulate_reference
 from tests.reference.online.tables import ReferenceRun
-from tests.spellings import EAGER, Habits, assert_same_trace, habits, played, spelled, traced
+from tests.spellings import EAGER, ColumnSettings, assert_same_trace, column_settings, played, spelled, traced
 from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_run
 
 SCENARIOS = scenarios_per_run(300)
@@ -75,7 +75,7 @@ def test_compiled_engine_equals_its_twin(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
 
 
-def spelling(scenario: Scenario, name: str, changed: Habits) -> list[Result]:
+def spelling(scenario: Scenario, name: str, changed: ColumnSettings) -> list[Result]:
     """The run twice, so that the second one is lent what the first one worked out."""
     s = scenario
     with spelled(name, changed):
@@ -94,7 +94,7 @@ wide = scenarios(kernels=DETERMINISTIC, sizes=(3, 8, 16, 17, 40), most=120)
 """Runs with more nodes than one row of a tree of maxima has room for, and pods for many columns."""
 
 
-def assert_spellings_agree(s: Scenario, changed: Habits, seen: Counter[str]) -> None:
+def assert_spellings_agree(s: Scenario, changed: ColumnSettings, seen: Counter[str]) -> None:
     """Both spellings write the same; ``seen`` counts what the index did."""
     inputs = (s.cluster, s.workload, s.plan, s.typical, options_of(s))
     with spelled("scan"):
@@ -104,9 +104,9 @@ def assert_spellings_agree(s: Scenario, changed: Habits, seen: Counter[str]) -> 
             assert_same_trace(traced(*inputs, seen), expected)
 
 
-@given(wide, habits())
+@given(wide, column_settings())
 @settings(max_examples=SPELLINGS, deadline=None, suppress_health_check=list(HealthCheck))
-def test_both_spellings_agree(scenario: Scenario, changed: Habits) -> None:
+def test_both_spellings_agree(scenario: Scenario, changed: ColumnSettings) -> None:
     assert_spellings_agree(scenario, changed, Counter())
 
 

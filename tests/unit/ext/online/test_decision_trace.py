@@ -206,7 +206,7 @@ def test_every_decision_is_heard_and_none_is_changed(queue: str, data: st.DataOb
     if replay.rules is None:
         return  # a plain run has its own witness
     replay.play()
-    replay.give_back()
+    replay.release_memo()
     result = run_online(s.cluster, s.workload, s.plan, s.typical, options)
     stays = result.placements.filter(pl.col("node_id").is_not_null())
     expected = sorted(stays.select("pod_id", "start_s", "node_id", "gpu_ids").rows())

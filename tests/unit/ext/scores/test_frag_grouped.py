@@ -27,7 +27,7 @@ CPUS = (0, 1000, 4000, 8000, 8001, 32_000)
 
 @dataclass(frozen=True)
 class Question:
-    """One node at one moment, what asks for it and what fragmentation is measured against."""
+    """A node state, pods for it and the target workload of fragmentation."""
 
     state: NodeState
     typical: TypicalPods
@@ -56,7 +56,7 @@ def typical_pods(draw: DrawFn) -> TypicalPods:
 
 @st.composite
 def questions(draw: DrawFn, most_gpus: int = 64) -> Question:
-    """A node of up to 64 devices, full, empty or anything between, and pods for it."""
+    """A node of up to 64 devices, full, empty or between, and pods for it."""
     gpus = draw(st.one_of(st.integers(1, 9), st.sampled_from((0, 16, 17, 63, 64)), st.integers(1, most_gpus)))
     levels = draw(st.lists(st.sampled_from(LEVELS), min_size=1, max_size=5))
     left = tuple(levels[i * i % len(levels)] for i in range(gpus))

@@ -1,4 +1,4 @@
-"""A bound is no lower than the points of any pod it stands for."""
+"""A bound is no lower than the points of any of its pods."""
 
 from __future__ import annotations
 

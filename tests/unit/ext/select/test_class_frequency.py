@@ -1,4 +1,4 @@
-"""Habits: what a column would save, from how often and how dearly something is asked for."""
+"""What a column saves, from the frequency and the cost of requests."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import pytest
 from fastsim_ext.select.class_frequency import FrequencyTable
 
 
-def test_a_steady_habit_saves_its_cost_by_frequency() -> None:
-    habit = FrequencyTable()
+def test_a_column_saves_the_cost_of_steady_requests() -> None:
+    frequency = FrequencyTable()
     for change in range(0, 100_000, 50):  # every 50 changes, at 1,000 ns: 20 ns a change
-        habit.charge(change, 4096, 1000)
-    assert habit.rate(100_000, 4096) == pytest.approx(20, rel=0.02)
+        frequency.charge(change, 4096, 1000)
+    assert frequency.rate(100_000, 4096) == pytest.approx(20, rel=0.02)
 
 
-def test_the_first_questions_are_not_taken_for_rare() -> None:
-    habit = FrequencyTable()
-    for change in (100, 200, 300):  # the window is far from full, yet one question in 100 changes is seen
-        habit.charge(change, 32768, 1000)
-    assert habit.rate(300, 32768) == pytest.approx(10, rel=0.1)
+def test_the_first_requests_are_not_taken_for_rare() -> None:
+    frequency = FrequencyTable()
+    for change in (100, 200, 300):  # the window is far from full, yet the rate is one request in 100 changes
+        frequency.charge(change, 32768, 1000)
+    assert frequency.rate(300, 32768) == pytest.approx(10, rel=0.1)
 
 
-def test_questions_answered_by_a_column_keep_what_it_saves() -> None:
-    habit = FrequencyTable()
-    habit.charge(10, 4096, 800)
-    before = habit.rate(10, 4096)
-    habit.charge(10, 4096, 0)
-    assert habit.rate(10, 4096) == pytest.approx(2 * before)
+def test_requests_with_a_column_count_at_the_known_cost() -> None:
+    frequency = FrequencyTable()
+    frequency.charge(10, 4096, 800)
+    before = frequency.rate(10, 4096)
+    frequency.charge(10, 4096, 0)
+    assert frequency.rate(10, 4096) == pytest.approx(2 * before)
 
 
-def test_a_habit_nobody_keeps_fades_by_half_in_a_window() -> None:
-    habit = FrequencyTable()
-    habit.charge(10**6, 4096, 1000)
-    assert habit.rate(10**6 + 4096, 4096) == pytest.approx(habit.rate(10**6, 4096) / 2)
+def test_the_rate_halves_in_a_window_without_requests() -> None:
+    frequency = FrequencyTable()
+    frequency.charge(10**6, 4096, 1000)
+    assert frequency.rate(10**6 + 4096, 4096) == pytest.approx(frequency.rate(10**6, 4096) / 2)
 
 
-def test_three_questions_make_a_habit() -> None:
-    habit, seen = FrequencyTable(), []
+def test_three_requests_give_a_reliable_rate() -> None:
+    frequency, seen = FrequencyTable(), []
     for _ in range(4):
-        habit.charge(1, 4096, 1000)
-        seen.append(habit.settled)
+        frequency.charge(1, 4096, 1000)
+        seen.append(frequency.reliable)
     assert seen == [False, False, True, True]

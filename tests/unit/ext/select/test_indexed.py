@@ -1,4 +1,4 @@
-"""The indexed decision: when it keeps columns and bounds, and that it answers as a look at every node does."""
+"""The indexed selector: when it builds columns and bounds, and that it chooses as the plain one does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.kernel_columns import HABITS, node_kinds
+from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS, node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
@@ -21,32 +21,37 @@ from tests.spellings import played, spelled
 from tests.unit.ext.select.test_scan import LOOP, Decision
 from tests.unit.ext.state.test_node_table import t4
 
-EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 64, "long_window_changes": 64, "sweep_changes": 4}
-"""A bound where there can be one, at the first question, and a column for a class that has asked some times."""
+EAGER = {"upkeep_ns": 0, "search_ns": 0, "window_changes": 64, "long_window_changes": 64, "drop_changes": 4}
+"""A bound at the first request, where there can be one, and a column for a class at its fourth."""
 COLUMNS = EAGER | {"few_classes": 0}
-"""The same, without places in the memo for classes that have no column."""
+"""The same, without lanes in the memo for classes that have no column."""
 
 
 class KeptDecision(Decision):
-    """A selector that keeps scores, with the tables around it."""
+    """An indexed selector with its tables."""
 
     select: IndexedSelector
 
-    def __init__(self, cluster: Cluster, plan: OnlinePlan, habits: dict[str, Any], **options: Any) -> None:
-        self.habits = HABITS | habits
+    def __init__(self, cluster: Cluster, plan: OnlinePlan, settings: dict[str, Any], **options: Any) -> None:
+        self.settings = COLUMN_SETTINGS | settings
         super().__init__(cluster, plan, **options)
 
     def _join(self, options: dict[str, Any]) -> None:
         nodes, figures = self.table.nodes, int(self.plan["figure"].max()) + 1
         self.memo = Memo(nodes.width, figures, 10**6)
         _, kind = node_kinds(self.table.columns)
-        kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
+        kept = {
+            "memo": self.memo,
+            "kind": kind,
+            "state": np.full(nodes.count, -1, np.int32),
+            "column_settings": self.settings,
+        }
         self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
         self.online = OnlineLoop(nodes, self.work, self.select, {**LOOP, **options})
 
 
-def asked(decision: Decision, cls: int) -> tuple[int, str]:
-    """(position or -1, why not) of a pod of the class that comes now and goes again."""
+def trial(decision: Decision, cls: int) -> tuple[int, str]:
+    """(position or -1, reason) of a pod of the class that is placed for a trial."""
     before = decision.table.columns["pods"].copy()
     slot = decision.online.trial(cls)
     if slot < 0:
@@ -57,7 +62,7 @@ def asked(decision: Decision, cls: int) -> tuple[int, str]:
 
 
 def cluster(**columns: Any) -> Cluster:
-    """Nodes by column; what is not said is plenty."""
+    """Nodes by column; other columns are plentiful."""
     count = len(next(iter(columns.values())))
     rest = {"cpu_milli": [96_000] * count, "memory_mib": [64] * count, "num_gpu": [8] * count}
     return Cluster.from_arrow(pa.table({**rest, "gpu_model": ["T4"] * count, **columns}))
@@ -79,12 +84,12 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("habits", [EAGER, COLUMNS], ids=["bounds", "columns"])
+@pytest.mark.parametrize("settings", [EAGER, COLUMNS], ids=["bounds", "columns"])
 @pytest.mark.parametrize("name", PLANS)
-def test_it_answers_as_a_look_at_every_node_does(name: str, habits: dict[str, Any]) -> None:
+def test_it_chooses_as_the_plain_selector_does(name: str, settings: dict[str, Any]) -> None:
     plan = OnlinePlan(PLANS[name])
     made = cluster(cpu_milli=[96_000, 90_000, 95_999, 96_000, 50_000] * 4)
-    kept, plain = KeptDecision(made, plan, habits), Decision(made, plan)
+    kept, plain = KeptDecision(made, plan, settings), Decision(made, plan)
     shapes = [(1, 500, 4000), (1, 300, 500), (2, 1000, 9000), (0, 0, 1000), (1, 1000, 30_000)]
     classes = [(kept.pod(*shape), plain.pod(*shape)) for shape in shapes]
     for k in range(90):
@@ -94,7 +99,7 @@ def test_it_answers_as_a_look_at_every_node_does(name: str, habits: dict[str, An
     assert kept.select.built > 0 and kept.select.attempts == plain.select.attempts == 90
 
 
-def test_a_class_has_a_column_from_its_fourth_question_on() -> None:
+def test_a_class_has_a_column_from_its_fourth_request_on() -> None:
     decision = KeptDecision(t4(20), OnlinePlan((ScoreTerm("simon"),)), COLUMNS)
     cls, built, scans = decision.pod(1, 100), [], []
     for _ in range(5):
@@ -112,13 +117,13 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
         found.append((decision.select.built, decision.select.searches))
     assert found == [(1, 1), (1, 2), (1, 3), (1, 4)]
     # A search need not look at a node whose bound is below what it has found.
-    assert decision.select.looked_at < 4 * 20
+    assert decision.select.evaluated < 4 * 20
 
 
-def test_gaps_of_given_up_columns_are_closed() -> None:
-    habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4, "most_gaps": 0, "pack_changes": 0}
+def test_gaps_of_dropped_columns_are_closed() -> None:
+    settings = COLUMNS | {"upkeep_ns": 60, "window_changes": 4, "most_gaps": 0, "pack_changes": 0}
     made, plan = t4(40, gpus=8), OnlinePlan(PLANS["fgd"])
-    kept, plain = KeptDecision(made, plan, habits), Decision(made, plan)
+    kept, plain = KeptDecision(made, plan, settings), Decision(made, plan)
     classes = [(kept.pod(1, 100 * k, 10 * k), plain.pod(1, 100 * k, 10 * k)) for k in range(1, 7)]
     table = kept.select.table
     for k in range(240):
@@ -129,9 +134,9 @@ def test_gaps_of_given_up_columns_are_closed() -> None:
     assert kept.select.packed > 0 and kept.select.built > kept.memo.n_lanes
 
 
-def test_a_column_that_nobody_asks_for_is_given_up() -> None:
-    habits = COLUMNS | {"upkeep_ns": 60, "window_changes": 4}
-    decision = KeptDecision(t4(40, gpus=8), OnlinePlan((ScoreTerm("simon"),)), habits)
+def test_an_unused_column_is_dropped() -> None:
+    settings = COLUMNS | {"upkeep_ns": 60, "window_changes": 4}
+    decision = KeptDecision(t4(40, gpus=8), OnlinePlan((ScoreTerm("simon"),)), settings)
     often, other = decision.pod(1, 100), decision.pod(1, 200)
     for _ in range(6):
         decision.placed(often)
@@ -149,7 +154,7 @@ def test_there_are_no_more_columns_than_fit() -> None:
     classes = [decision.pod(1, milli) for milli in (100, 200, 300, 400)]
     for _ in range(6):
         for cls in classes:
-            asked(decision, cls)
+            trial(decision, cls)
     assert (decision.select.table.limit, decision.select.table.n_used) == (2, 2)
 
 
@@ -169,10 +174,10 @@ def test_a_search_that_finds_nothing_knows_why(pod: Any, reason: str) -> None:
     for decision in (kept, plain):
         cls = decision.pod(*pod)
         for _ in range(3):  # then there is a bound
-            asked(decision, cls)
+            trial(decision, cls)
         decision.table.nodes.load(0, 7000, 64, [500, 500], {0: 2})
         decision.table.nodes.load(1, 96_000, 65, [500 if pod[3:] == (70,) else 0] * 2, {2: 1})
-    assert [asked(decision, 0) for decision in (kept, plain)] == [(-1, reason)] * 2
+    assert [trial(decision, 0) for decision in (kept, plain)] == [(-1, reason)] * 2
     assert kept.select.searches > 1
 
 
@@ -185,8 +190,8 @@ def test_an_equal_total_before_the_best_wins_although_its_bound_is_no_higher() -
         decision.table.nodes.load(0, 64_000, 64, [1000], {})  # 105 W of the device and the socket; bound: the device
         decision.table.nodes.load(1, 70_000, 64, [1000], {})  # the device, as the bound says
         decision.table.nodes.load(2, 64_000, 64, [500], {0: 1})  # the socket; bound: nothing
-        assert asked(decision, decision.pod(1, 200, 900)) == (1, "")
-    assert (kept.select.searches, kept.select.looked_at) == (1, 3)
+        assert trial(decision, decision.pod(1, 200, 900)) == (1, "")
+    assert (kept.select.searches, kept.select.evaluated) == (1, 3)
 
 
 def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
@@ -198,7 +203,7 @@ def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
         cls = decision.pod(8, 1000)
         decision.table.nodes.load(2, 96_000, 64, [500] * 8, {0: 8})
         for _ in range(4):  # the first two nodes draw 8 W and 9 W more
-            asked(decision, cls)
+            trial(decision, cls)
         decision.table.nodes.load(2, 96_000, 64, [1000] * 8, {})  # and the third one 12,000 W
         found.append([decision.placed(cls) for _ in range(3)])
     assert found[0] == found[1] == [0, 1, 2]
@@ -210,10 +215,10 @@ def test_the_smallest_points_may_be_equal_once_they_are_stretched() -> None:
     plan = OnlinePlan((ScoreTerm("pwr", weight=-1, normalise="min_max_0"),))
     for decision in (KeptDecision(made, plan, COLUMNS), Decision(made, plan)):
         # Minus 1,000 W and minus 1,001 W both become 0 where the best has 100.
-        assert [asked(decision, decision.pod(8, 1000) if k == 0 else 0)[0] for k in range(5)] == [0] * 5
+        assert [trial(decision, decision.pod(8, 1000) if k == 0 else 0)[0] for k in range(5)] == [0] * 5
 
 
-def test_what_rules_hide_of_a_node_is_worked_out_plainly() -> None:
+def test_modified_node_records_use_no_stored_points() -> None:
     rows = [{"pod_id": k, "submit_s": float(k), "cpu_milli": 100 + k, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 200,
              "gpu_memory_mib": 4000} for k in range(40)]  # fmt: skip
     workload, made = Workload.from_arrow(pa.Table.from_pylist(rows)), cluster(num_gpu=[4] * 4)

@@ -60,12 +60,12 @@ def test_a_copy_says_what_its_tree_says(count: int, narrow: bool, data: st.DataO
     few = data.draw(st.lists(small if narrow else any_values, min_size=1, max_size=6))
     plain = [few[i * i % len(few)] for i in range(count)]
     tree, other = MaxTree(plain, beside=1, narrow=narrow), MaxTree([0] * count, beside=3, narrow=narrow)
-    other.repeat(tree)
+    other.copy(tree)
     assert_same(other, plain)
     other.put(count - 1, -3)
     assert_same(tree, plain)
     with pytest.raises(ValueError, match="no copy"):
-        other.repeat(MaxTree([0] * (count + 1), narrow=narrow))
+        other.copy(MaxTree([0] * (count + 1), narrow=narrow))
 
 
 @given(counts, st.booleans(), st.data())

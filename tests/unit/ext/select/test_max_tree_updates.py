@@ -1,4 +1,4 @@
-"""Groves whose maxima are summed up when somebody asks, against plain lists."""
+"""Forests with deferred maxima against plain lists."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def assert_same(trees: DeferredMaxForest, plain: list[list[int]], which: int) ->
 
 
 @given(counts, st.data())
-def test_rows_that_were_written_are_there_when_somebody_asks(count: int, data: st.DataObject) -> None:
+def test_a_query_sees_all_rows_that_were_written(count: int, data: st.DataObject) -> None:
     trees, plain = DeferredMaxForest(count), [[-128] * TREES for _ in range(count)]
     for _ in range(data.draw(st.integers(0, 30))):
         at, seed = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, 40))
-        if data.draw(st.integers(0, 4)) == 0:  # one tree alone, in the middle of what is not summed up yet
+        if data.draw(st.integers(0, 4)) == 0:  # one tree alone, among deferred updates
             which, value = seed % TREES, data.draw(numbers)
             trees.put_one(which, at, value)
             plain[at][which] = value

@@ -27,7 +27,7 @@ BEST_FIT = OnlinePlan((ScoreTerm("best_fit"),))
 
 
 class Decision:
-    """A selector with the tables around it; pods are placed one by one without leaving the cluster again."""
+    """A selector with its tables; pods are placed one by one and stay."""
 
     def __init__(self, cluster: Cluster, plan: OnlinePlan = BEST_FIT, seed: int = 0, **options: Any) -> None:
         self.table, self.work = Table(cluster), WorkTable()
@@ -97,7 +97,7 @@ def mixed() -> Cluster:
         ((4, 1000, 0, 0, "T4"), False),
         ((2, 1000, 0, 0, "T4", "H100"), True),
         ((1, 1, 0, 0, "H100"), False),  # a model no node has
-        ((0, 0, 0, 0, "H100"), True),  # nobody asks a CPU-only pod for its model
+        ((0, 0, 0, 0, "H100"), True),  # the models of a CPU-only pod are not checked
     ],
 )
 def test_what_some_empty_node_could_host(pod: Any, hosted: bool) -> None:
@@ -173,7 +173,7 @@ def test_attempts_count_decisions_and_not_questions() -> None:
 
 @pytest.mark.parametrize(("pick", "device"), [("best", 3), ("worst", 0), ("fgd", 1), ("pwr", 1), ("dot_product", 3)])
 def test_devices_of_a_sharing_pod(pick: str, device: int) -> None:
-    # Whole devices are asked for, so any device already in use is as good for fgd: the first of them.
+    # The typical pods request whole devices, so for fgd all devices in use are equal: the first one.
     decision = Decision(t4(1, gpus=5), OnlinePlan((), gpu_dim="merge"))
     decision.table.nodes.load(0, 8000, 64, [1000, 700, 300, 500, 1000], {0: 3})
     assert decision.select.pick(GPU_PICKS.index(pick), 0, decision.pod(1, 400)) == 1 << device

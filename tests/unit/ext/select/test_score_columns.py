@@ -1,4 +1,4 @@
-"""Columns follow every change of a node, and a column that does not is found."""
+"""Columns follow every change of a node; verify() finds one that does not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.select.state_memo import Memo
 from tests.unit.ext.scores.test_frag_grouped import THIRDS
-from tests.unit.ext.select.test_indexed import COLUMNS, KeptDecision, asked, cluster
+from tests.unit.ext.select.test_indexed import COLUMNS, KeptDecision, cluster, trial
 from tests.unit.ext.state.test_node_table import t4
 
 FGD = OnlinePlan((ScoreTerm("fgd"),))
@@ -24,14 +24,14 @@ def filled(plan: OnlinePlan = FGD) -> KeptDecision:
     for shape in SHAPES:
         cls = decision.pod(*shape)
         for _ in range(6):
-            asked(decision, cls)
+            trial(decision, cls)
     return decision
 
 
 def test_classes_that_ask_for_the_same_devices_are_of_one_family() -> None:
     table = filled().select.table
     assert (table.n_families, table.n_terms) == (4, 1) and table.n_used == table.n_columns >= 5 + 4
-    assert table.bounded and not table.stretched
+    assert table.bounded and not table.normalised
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_classes_that_ask_for_the_same_devices_are_of_one_family() -> None:
 )
 def test_what_totals_depend_on(terms: tuple[ScoreTerm, ...], stretched: bool, bounded: bool) -> None:
     table = filled(OnlinePlan(terms)).select.table
-    assert (table.stretched, table.bounded) == (stretched, bounded)
+    assert (table.normalised, table.bounded) == (stretched, bounded)
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def test_all_is_forgotten_for_another_target() -> None:
     assert (table.n_used, table.n_columns, table.n_families) == (0, 0, 0)
     for cls in range(5):
         for _ in range(6):
-            asked(decision, cls)
+            trial(decision, cls)
     assert table.n_used >= 5 and memo.n_states > 0 and decision.select.verify() == 0
 
 
 def test_memory_bounds_the_number_of_columns() -> None:
-    def limit(count: int, terms: int, **habits: Any) -> int:
+    def limit(count: int, terms: int, **settings: Any) -> int:
         plan = OnlinePlan((ScoreTerm("fgd", normalise="min_max_0"),) * terms)
-        return KeptDecision(t4(count), plan, habits).select.table.limit
+        return KeptDecision(t4(count), plan, settings).select.table.limit
 
     # So many bytes for each node and row: that of totals, and one for each term where totals are stretched.
     assert limit(100, 1, columns_bytes=30_000) == 30_000 // (2 * 100)
     assert limit(100, 2, columns_bytes=100_000) == 100_000 // (6 * 3 * 100)
-    assert limit(100, 1, columns_bytes=0) == HABITS["least_columns"]
+    assert limit(100, 1, columns_bytes=0) == COLUMN_SETTINGS["least_columns"]
     assert limit(1, 1, columns_bytes=2**40) == 256
 
 

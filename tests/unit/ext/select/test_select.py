@@ -1,4 +1,4 @@
-"""Rows of bytes say what columns say one by one."""
+"""Columns updated by rows of bytes equal columns built one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastsim_ext.select.score_columns import ScoreColumns
 from fastsim_ext.select.state_memo import Memo
 from tests.strategies import scenarios_per_run
 from tests.unit.ext.scores.test_frag_grouped import THIRDS
-from tests.unit.ext.select.test_indexed import COLUMNS, KeptDecision, asked, cluster
+from tests.unit.ext.select.test_indexed import COLUMNS, KeptDecision, cluster, trial
 from tests.unit.ext.select.test_scan import LOOP
 from tests.unit.ext.state.test_node_table import t4
 
@@ -34,14 +34,19 @@ REQUESTS = st.tuples(
 
 
 class CoarseDecision(KeptDecision):
-    """A selector whose memo tells states apart only as far as fragmentation does."""
+    """A selector whose memo distinguishes states only as far as fragmentation does."""
 
     def _join(self, options: dict[str, Any]) -> None:
         nodes = self.table.nodes
         nodes.retarget(self.table.target(THIRDS))
         self.memo = Memo(nodes.width, 1, 10**6, np.array(sorted(THIRDS.cpu_milli), np.int64))
         _, kind = node_kinds(self.table.columns)
-        kept = {"memo": self.memo, "kind": kind, "state": np.full(nodes.count, -1, np.int32), "habits": self.habits}
+        kept = {
+            "memo": self.memo,
+            "kind": kind,
+            "state": np.full(nodes.count, -1, np.int32),
+            "column_settings": self.settings,
+        }
         self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
         self.online = OnlineLoop(nodes, self.work, self.select, {**LOOP, **options})
 
@@ -66,7 +71,7 @@ def test_every_change_of_a_node_is_followed(data: st.DataObject) -> None:
     for cpu, mem, (num, milli), names in few:
         cls = decision.pod(num, milli, cpu, mem, *names)
         for _ in range(6):
-            asked(decision, cls)
+            trial(decision, cls)
     for _ in range(data.draw(st.integers(1, 6))):
         n = data.draw(st.integers(0, len(gpus) - 1))
         left = [data.draw(st.sampled_from((0, 299, 300, 301, 999, 1000))) for _ in range(gpus[n])]
@@ -77,11 +82,11 @@ def test_every_change_of_a_node_is_followed(data: st.DataObject) -> None:
 
 
 def test_more_amounts_than_a_byte_can_tell_go_another_way() -> None:
-    decision = CoarseDecision(t4(3, gpus=8), FGD, COLUMNS | {"sweep_changes": 10**9, "columns_bytes": 2**40})
+    decision = CoarseDecision(t4(3, gpus=8), FGD, COLUMNS | {"drop_changes": 10**9, "columns_bytes": 2**40})
     for k in range(300):
         cls = decision.pod(1, 1000, 1 + k)
         for _ in range(4):
-            asked(decision, cls)
+            trial(decision, cls)
     assert decision.select.table.n_used == 256
     decision.table.nodes.load(1, 250, 3, [1000] * 8, {})
     assert decision.select.verify() == 0
@@ -92,10 +97,10 @@ def test_a_node_that_is_gone_or_full_takes_nobody(full: bool) -> None:
     decision = CoarseDecision(cluster(num_gpu=[8, 8], gpu_model=["T4", "T4"], max_pods=[1, 9]), FGD, COLUMNS)
     cls = decision.pod(1, 500, 1000)
     for _ in range(6):
-        asked(decision, cls)
-    assert asked(decision, cls)[0] == 0
+        trial(decision, cls)
+    assert trial(decision, cls)[0] == 0
     if full:
         assert decision.online.trial(cls) >= 0  # the one pod it may have, which stays
     else:
         decision.table.columns["present"][0] = 0  # before the change of the last question is followed
-    assert asked(decision, cls)[0] == 1 and decision.select.verify() == 0
+    assert trial(decision, cls)[0] == 1 and decision.select.verify() == 0

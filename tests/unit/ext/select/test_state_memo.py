@@ -1,4 +1,4 @@
-"""The compiled memo against a dict, while it grows, widens and forgets; and the pool that lends memos to runs."""
+"""The compiled memo against a dict, while it grows, widens and is cleared; and the pool of memos."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ classes = st.tuples(
 notes = st.tuples(states, classes, st.integers(0, EACH - 1), st.integers(-5, 5))
 
 
-class Forgetful:
-    """A memo beside a dict that is cleared when the memo forgets."""
+class MemoAndDict:
+    """A memo beside a dict that is cleared with the memo."""
 
     def __init__(self, most_bytes: int) -> None:
         self.memo, self.most_bytes = Memo(WIDTH, EACH, most_bytes), most_bytes
         self.known: dict[tuple[State, Class, int], int] = {}
         self.generation = 0
 
-    def ask(self, state: State, cls: Class, term: int) -> tuple[int, int, int]:
-        """Where the memo keeps a figure, after checking that it says what the dict says."""
+    def checked(self, state: State, cls: Class, term: int) -> tuple[int, int, int]:
+        """(state, place, term) of a figure in the memo, which must be that of the dict."""
         place, number = self.memo.place(*cls), self.memo.number(*state)
         if self.memo.generation != self.generation:
             assert self.most_bytes < 10**6
@@ -45,8 +45,8 @@ class Forgetful:
         return number, place, term
 
     def note(self, state: State, cls: Class, term: int, figure: int) -> None:
-        """Keep a figure in both."""
-        self.memo.keep(*self.ask(state, cls, term), figure)
+        """Store a figure in both."""
+        self.memo.keep(*self.checked(state, cls, term), figure)
         self.known[state, cls, term] = figure
 
 
@@ -62,7 +62,7 @@ def test_pod_classes_get_new_places_with_what_is_known_of_them(
     places = data.draw(st.permutations(range(memo.n_lanes)))
     kept = places[: data.draw(st.integers(0, memo.n_lanes))]
     had = {place: next(cls for _, cls, *_ in asked if memo.place(*cls) == place) for place in kept}
-    memo.replace(kept)
+    memo.reorder(kept)
     memo.verify()
     assert memo.n_lanes == len(kept)
     for number in range(memo.n_states):
@@ -73,13 +73,13 @@ def test_pod_classes_get_new_places_with_what_is_known_of_them(
     fresh = memo.place(9, 9, 9, 9, 9)
     assert fresh == len(kept) and all(memo.figure(k, fresh, 0) is None for k in range(memo.n_states))
     with pytest.raises(IndexError, match="expected some of"):
-        memo.replace([0, 0])
+        memo.reorder([0, 0])
 
 
 @given(st.lists(notes, max_size=120), st.sampled_from((1, 4000, 10**6)))
 @settings(max_examples=scenarios_per_run(150))
 def test_it_knows_what_a_dict_knows_until_it_forgets(asked: list[tuple[State, Class, int, int]], most: int) -> None:
-    both = Forgetful(most)
+    both = MemoAndDict(most)
     for state, cls, term, figure in asked:
         both.note(state, cls, term, figure)
         both.memo.verify()
@@ -185,15 +185,15 @@ def test_what_it_does_not_have_is_refused() -> None:
 
 def test_a_memo_comes_back_to_the_same_inputs_only_and_to_one_run_at_a_time() -> None:
     pool = MemoPool()
-    first = pool.lend("a", WIDTH, EACH, 10**6)
-    assert pool.lend("a", WIDTH, EACH, 10**6) is not first
-    pool.give_back("a", first)
-    assert pool.lend("b", WIDTH, EACH, 10**6) is not first
-    assert pool.lend("a", WIDTH, EACH, 10**6) is first
-    assert pool.lend("a", WIDTH, EACH, 10**6) is not first
-    pool.give_back("a", first)
+    first = pool.acquire("a", WIDTH, EACH, 10**6)
+    assert pool.acquire("a", WIDTH, EACH, 10**6) is not first
+    pool.release("a", first)
+    assert pool.acquire("b", WIDTH, EACH, 10**6) is not first
+    assert pool.acquire("a", WIDTH, EACH, 10**6) is first
+    assert pool.acquire("a", WIDTH, EACH, 10**6) is not first
+    pool.release("a", first)
     pool.clear()
-    assert pool.lend("a", WIDTH, EACH, 10**6) is not first
+    assert pool.acquire("a", WIDTH, EACH, 10**6) is not first
 
 
 def test_the_memo_nobody_used_for_longest_goes_first() -> None:
@@ -201,8 +201,8 @@ def test_the_memo_nobody_used_for_longest_goes_first() -> None:
     pool = MemoPool(most_bytes=2 * one.bytes)
     memos = {key: one if key == "a" else Memo(WIDTH, EACH, 10**6) for key in "abc"}
     for key, memo in memos.items():
-        pool.give_back(key, memo)
-    found = {key: pool.lend(key, WIDTH, EACH, 10**6) is memo for key, memo in memos.items()}
+        pool.release(key, memo)
+    found = {key: pool.acquire(key, WIDTH, EACH, 10**6) is memo for key, memo in memos.items()}
     assert found == {"a": False, "b": True, "c": True}
 
 

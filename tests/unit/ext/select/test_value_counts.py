@@ -1,4 +1,4 @@
-"""The ends of a changing collection against a list."""
+"""The extremes of a changing multiset against a list."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ def test_one_number_too_far_off_hides_the_ends_while_it_is_there() -> None:
 @given(st.lists(NUMBERS, min_size=32, max_size=32), st.dictionaries(st.integers(0, 31), NUMBERS))
 def test_the_places_are_those_that_a_plain_look_finds(row: list[int], other: dict[int, int]) -> None:
     changed = [other.get(place, number) for place, number in enumerate(row)]
-    assert value_counts.places(row, changed) == [place for place in range(32) if row[place] != changed[place]]
+    assert value_counts.differing_positions(row, changed) == [
+        place for place in range(32) if row[place] != changed[place]
+    ]
 
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="rows of 31 and 32 numbers, expected 32"):
-        value_counts.places([0] * 31, [0] * 32)
+        value_counts.differing_positions([0] * 31, [0] * 32)

@@ -21,7 +21,7 @@ from tests.unit.ext.state.test_node_table import t4
 
 
 def crowd() -> tuple[Decision, int]:
-    """A node with room for everyone, checked after every event."""
+    """A node with room for all pods, checked after every event."""
     decision = Decision(t4(1, gpus=1), checked=1)
     return decision, decision.pod(0)
 

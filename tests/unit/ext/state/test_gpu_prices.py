@@ -1,4 +1,4 @@
-"""What a GPU costs over a time in which prices change, by hand."""
+"""Prices of a GPU over a time in which they change, by hand."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.state.node_table import NodeTable, TypicalTable
 
 WHOLE = TypicalPods((1000,), (1000,), (1,), ((),), (3,), (1.0,))
-"""Only whole devices are asked for; the weight is 3."""
+"""A typical pod requests a whole device; the weight is 3."""
 Q1, Q2, Q3, Q4, XL, XR, NO = range(7)
 
 
@@ -114,7 +114,7 @@ def test_nodes_still_to_come_count_nothing() -> None:
     table = Table(Cluster.from_arrow(pa.table({**rows, "add_s": [None, 5.0]})))
     totals = table.nodes.totals()
     assert (totals["gpu_cap"], totals["cpu_mw"]) == (1000, 15_000)
-    table.columns["cpu_left"][1] = -1  # nobody looks at a node that is not there
+    table.columns["cpu_left"][1] = -1  # an absent node is not checked
     assert table.nodes.verify() == 0
 
 
@@ -195,6 +195,6 @@ def test_a_device_holds_no_more_than_a_device_and_no_less_than_nothing(left: int
 
 def test_counting_a_node_twice_is_found() -> None:
     nodes = Table(t4()).nodes
-    nodes.enter_all()
+    nodes.count_present()
     with pytest.raises(AssertionError, match="totals drifted"):
         nodes.verify()

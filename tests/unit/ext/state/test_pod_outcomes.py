@@ -1,4 +1,4 @@
-"""Values that are kept of outcome rows, however the rows come."""
+"""Values taken from outcome rows, however the rows are split."""
 
 from __future__ import annotations
 

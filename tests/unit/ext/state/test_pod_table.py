@@ -1,4 +1,4 @@
-"""The compiled table of pods: slots used again, a line that keeps its order, outcomes told once."""
+"""The compiled table of pods: reused slots, the order of the waiting line, outcomes reported once."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_line_is_by_arrival_or_by_priority_and_then_arrival(rule: int, starts:
 
 
 def test_leaving_from_the_middle_of_the_line_keeps_it_whole() -> None:
-    decision = queued(2)  # whoever fits may overtake
+    decision = queued(2)  # any pod that fits may overtake
     whole, half = decision.pod(), decision.pod(1, 500)
     decision.feed((half, 0.0, 5.0), (half, 0.0, 20.0), (whole, 1.0, 1.0), (half, 2.0, 1.0), (whole, 3.0, 1.0))
     decision.online.advance(5)

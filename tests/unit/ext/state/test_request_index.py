@@ -1,4 +1,4 @@
-"""The compiled index of requests: every field counts, ids are dense, and growth loses nobody."""
+"""The compiled index of requests: every field counts, ids are dense, and growth loses no request."""
 
 from __future__ import annotations
 
