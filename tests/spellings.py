@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online import run as engine
-from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.kernel_columns import SELECTION_COSTS
 from fastsim.engine.online.memo_pool import MEMOS
 from fastsim.engine.online.plan import OnlinePlan
 from fastsim.engine.online.recorder import gathered
@@ -43,11 +43,11 @@ def habits() -> SearchStrategy[Habits]:
         "upkeep_ns": st.sampled_from((0, 30, 60)),
         "search_ns": st.sampled_from((0, 0, 60, 1200)),
         "few_classes": st.sampled_from((192, 0)),
-        "columns_bytes": st.sampled_from((0, HABITS["columns_bytes"])),
+        "columns_bytes": st.sampled_from((0, SELECTION_COSTS["columns_bytes"])),
         "least_columns": st.sampled_from((16, 1, 2)),
-        "memo_bytes": st.sampled_from((1, 1, HABITS["memo_bytes"])),
-        "memo_node_bytes": st.sampled_from((0, 0, HABITS["memo_node_bytes"])),
-        "most_gaps": st.sampled_from((0, 2, HABITS["most_gaps"])),
+        "memo_bytes": st.sampled_from((1, 1, SELECTION_COSTS["memo_bytes"])),
+        "memo_node_bytes": st.sampled_from((0, 0, SELECTION_COSTS["memo_node_bytes"])),
+        "most_gaps": st.sampled_from((0, 2, SELECTION_COSTS["most_gaps"])),
         "pack_changes": st.sampled_from((0, 8)),
     })  # fmt: skip
 
@@ -59,7 +59,7 @@ def spelled(spelling: str, changed: Mapping[str, float] = MappingProxyType({})) 
         patch.setattr(engine, "SPELLING", spelling)
         patch.setattr(engine, "CHECKED", True)
         for name, value in changed.items():
-            patch.setitem(HABITS, name, value)
+            patch.setitem(SELECTION_COSTS, name, value)
         MEMOS.clear()
         yield
         MEMOS.clear()
@@ -92,7 +92,7 @@ def checked(run: OnlineRun, seen: Counter[str] | None) -> None:
         run.memo[1].verify()
     if seen is not None and isinstance(run.select, IndexedSelector):
         seen.update(deeds(run.select, run.memo))
-    run.scribe.close()
+    run.writer.close()
 
 
 def played(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.kernel_columns import HABITS, node_kinds
+from fastsim.engine.online.kernel_columns import SELECTION_COSTS, node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
@@ -33,7 +33,7 @@ class KeptDecision(Decision):
     select: IndexedSelector
 
     def __init__(self, cluster: Cluster, plan: OnlinePlan, habits: dict[str, Any], **options: Any) -> None:
-        self.habits = HABITS | habits
+        self.habits = SELECTION_COSTS | habits
         super().__init__(cluster, plan, **options)
 
     def _join(self, options: dict[str, Any]) -> None:

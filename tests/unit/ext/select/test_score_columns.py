@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastsim.engine.online.kernel_columns import HABITS
+from fastsim.engine.online.kernel_columns import SELECTION_COSTS
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.select.state_memo import Memo
 from tests.unit.ext.scores.test_frag_grouped import THIRDS
@@ -100,7 +100,7 @@ def test_memory_bounds_the_number_of_columns() -> None:
     # So many bytes for each node and row: that of totals, and one for each term where totals are stretched.
     assert limit(100, 1, columns_bytes=30_000) == 30_000 // (2 * 100)
     assert limit(100, 2, columns_bytes=100_000) == 100_000 // (6 * 3 * 100)
-    assert limit(100, 1, columns_bytes=0) == HABITS["least_columns"]
+    assert limit(100, 1, columns_bytes=0) == SELECTION_COSTS["least_columns"]
     assert limit(1, 1, columns_bytes=2**40) == 256
 
 
