@@ -1,6 +1,6 @@
 """What texts stand for, opened once: a worker that plays many runs makes each cluster and reads each trace once.
 
-Nothing is kept unless somebody says for what (:func:`cache_for`), because files may change between one use and another.
+Nothing is kept before a purpose is set (:func:`cache_for`), because files may change between one use and another.
 No result depends on it.
 """
 

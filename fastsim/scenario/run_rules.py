@@ -1,4 +1,4 @@
-"""What users ask of a scheduler beyond placing single pods: quotas, shares, preemption, failures, in one value.
+"""Rules of a run beyond placing single pods: quotas, shares, preemption, failures, in one value.
 
 Everything is off in ``Rules()``. Texts are how scenarios and the command line spell the tables:
 ``"alice:gpu_milli=8000,cpu_milli=64000;*:gpu_milli=4000"`` for quotas, ``"alice=2,bob=1"`` for weights.

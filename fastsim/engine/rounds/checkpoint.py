@@ -91,7 +91,7 @@ class CheckpointClock:
         self._rounds, self._arrived, self._looked, self._at_s = rounds, arrived, rounds, time.monotonic()
 
     def budget(self, rounds: int, most: int) -> int:
-        """Rounds that may be played before :meth:`due` must be asked again; a round that has begun counts."""
+        """Rounds that may be played before the next call of :meth:`due`; a round that has begun counts."""
         every = self.schedule.every_rounds
         until = rounds + most if every is None else self._rounds + every
         if self.schedule.wall_s is not None:

@@ -19,7 +19,7 @@ from fastsim.simulation.rounds import with_estimates
 from tests.rounds import oracle, setting
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
-JOBS_PAIR_RATE_BELIEFS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"
+PAIRED_JOBS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"
 PACKED = "max_min_fairness(mode=packed)"
 PLAN = SharePlan(None, pairs=True)  # type: ignore[arg-type]
 
@@ -158,7 +158,7 @@ def test_placements_of_jobs_are_not_explained_pod_by_pod() -> None:
 
 
 def asked(**options: Any) -> Scenario:
-    return Scenario("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED, **options)
+    return Scenario("gavel:2:2:2", PAIRED_JOBS, PACKED, **options)
 
 
 def test_a_plan_is_told_only_if_asked() -> None:
@@ -182,17 +182,15 @@ def test_other_workloads_stand_in_the_order_of_the_rates() -> None:
 
 
 def test_what_is_believed_changes_the_run_and_a_seed_repeats_it() -> None:
-    known = fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED).jobs
-    one, two = (
-        fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED, profiling=0.2, references=3).jobs for _ in range(2)
-    )
+    known = fs.simulate("gavel:2:2:2", PAIRED_JOBS, PACKED).jobs
+    one, two = (fs.simulate("gavel:2:2:2", PAIRED_JOBS, PACKED, profiling=0.2, references=3).jobs for _ in range(2))
     assert one["state"].unique().to_list() == ["finished"]
     assert one.equals(two)
     assert not one.equals(known)
 
 
 def test_profiles_of_everything_change_nothing() -> None:
-    known, told = (fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, "gandiva", references=n).jobs for n in (None, 26))
+    known, told = (fs.simulate("gavel:2:2:2", PAIRED_JOBS, "gandiva", references=n).jobs for n in (None, 26))
     assert told.equals(known)
 
 
@@ -209,8 +207,8 @@ def test_profiles_of_everything_change_nothing() -> None:
         ({"profiling": "half"}, "profiling: found 'half'"),
     ],
 )
-def test_mistakes_are_one_clear_error_of_pair_rate_beliefs(options: dict[str, Any], words: str) -> None:
-    given = {"cluster": "gavel:2:2:2", "workload": JOBS_PAIR_RATE_BELIEFS, "policy": PACKED} | options
+def test_mistakes_in_estimates_are_one_clear_error(options: dict[str, Any], words: str) -> None:
+    given = {"cluster": "gavel:2:2:2", "workload": PAIRED_JOBS, "policy": PACKED} | options
     with pytest.raises(ScenarioError, match=words):
         fs.simulate(**given)
 

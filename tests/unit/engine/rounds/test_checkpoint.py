@@ -35,7 +35,7 @@ from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
 JOBS = [Job(100.0 * job, 0, 1, 1000.0) for job in range(8)]
-JOBS_CHECKPOINTING = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
+SIMULATED_JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
 
 
 @dataclasses.dataclass
@@ -231,7 +231,7 @@ def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The working folder of a run that kept its checkpoint."""
     out = tmp_path_factory.mktemp("saving") / "run"
-    fs.simulate("gavel:2:2:2", JOBS_CHECKPOINTING, "fifo", out=out, checkpoint_pods=10, keep_checkpoint=True)
+    fs.simulate("gavel:2:2:2", SIMULATED_JOBS, "fifo", out=out, checkpoint_pods=10, keep_checkpoint=True)
     return out.with_name("run.checkpoint")
 
 
@@ -239,7 +239,7 @@ def test_a_state_says_how_to_build_the_run_again(work: Path) -> None:
     assert [path.name for path in work.iterdir()] == [STATE]
     taken = stored_state(work)
     fields = taken.note["scenario"]["fields"]
-    assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", JOBS_CHECKPOINTING, "fifo")
+    assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", SIMULATED_JOBS, "fifo")
     assert Checkpoints(**taken.note["checkpoints"]) == Checkpoints(10, None, True)
     assert len(taken.arrived) >= 10 and min(taken.note["spent_s"]) > 0
 
