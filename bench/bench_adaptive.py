@@ -11,14 +11,14 @@ import pytest
 from bench.conftest import Timed
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
-from fastsim.engine.adaptive.run import begun, run_adaptive
+from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.step_time_fit import _fitted
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.simulation.adaptive import groups_of, jobs_of, setting_told
+from fastsim.simulation.adaptive import groups_of, jobs_of, table_setting
 from fastsim.workload.texts import workload_from
 from tests.adaptive import Whims
 
@@ -39,7 +39,7 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
 
     def run() -> Any:
         _fitted.cache_clear()
-        return run_adaptive(setting_told(setting), setting, policy.begin(setting), jobs)
+        return run_adaptive(table_setting(setting), setting, policy.begin(setting), jobs)
 
     found = timed(run, items=len(jobs), budget=budget, rounds=1)
     assert np.isfinite(found.jobs["finish_s"]).all()
@@ -56,7 +56,7 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
     )
     listed = f"{JOBS}&copies={times}".replace("jobs=160", f"jobs={160 * times}")
     jobs = jobs_of(workload_from(listed.replace("hour=20", "hour=80") if busy > 8 else listed).workload)
-    rounds = begun(setting, policy.begin(setting), jobs)
+    rounds = adaptive_driver(setting, policy.begin(setting), jobs)
     while len(rounds.loop.active) < busy * times and rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()
@@ -77,7 +77,7 @@ def bench_loop(timed: Timed) -> None:
     setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)[:40]
 
     def play() -> int:
-        rounds = begun(setting, AdaptivePlan(Whims(setting, random.Random(1))), jobs)
+        rounds = adaptive_driver(setting, AdaptivePlan(Whims(setting, random.Random(1))), jobs)
         for _ in range(100):
             rounds.loop.work()
             rounds.decide()

@@ -79,10 +79,10 @@ def bench_rows_out(timed: Timed, outcomes: Any, tmp_path: Path) -> None:
     def write() -> Path:
         folder = tmp_path / str(next(number))
         folder.mkdir()
-        tables, scribe = FileTables(names, folder), Background()
+        tables, writer = FileTables(names, folder), Background()
         for first in range(0, ROWS, CHUNK):
-            scribe.do(tables.outcomes, outcomes[first : first + CHUNK], None)
-        scribe.close()
+            writer.do(tables.outcomes, outcomes[first : first + CHUNK], None)
+        writer.close()
         tables.close()
         return folder
 

@@ -9,7 +9,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.conftest import Timed, shortest_s
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.orders.run import OrderedOutcome, looped, run_turns
+from fastsim.engine.orders.run import OrderedOutcome, ordered_loop_of, run_ordered
 from fastsim.engine.orders.server_demands import ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
@@ -56,7 +56,7 @@ def bench_round(timed: Timed, servers: int, jobs: int, policy: str, most_ms: flo
     plan = order.begin(made.setting)
 
     def played() -> Any:
-        loop = looped(needs, plan, RoundOptions(round_s=300.0, begin_s=300.0), False)
+        loop = ordered_loop_of(needs, plan, RoundOptions(round_s=300.0, begin_s=300.0), False)
         loop.feed(*batch, True)
         loop.advance(rounds)
         return loop
@@ -92,5 +92,5 @@ def bench_twin(timed: Timed) -> None:
     jobs = [Job(*row) for row in zip(*(column.tolist() for column in batch[:6]), strict=True)]
     timed(
         lambda: Twin(plan, needs, options, jobs).play(), items=10 * 200, rounds=2,
-        than=lambda: run_turns(setting, plan, needs, [batch], options), least=10,
+        than=lambda: run_ordered(setting, plan, needs, [batch], options), least=10,
     )  # fmt: skip

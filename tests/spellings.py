@@ -92,7 +92,7 @@ def checked(run: OnlineRun, seen: Counter[str] | None) -> None:
         run.memo[1].verify()
     if seen is not None and isinstance(run.select, IndexedSelector):
         seen.update(deeds(run.select, run.memo))
-    run.scribe.close()
+    run.writer.close()
 
 
 def played(

@@ -76,14 +76,14 @@ class Scenario:
     seed: int
     sample_s: float | None
     until_s: float | None
-    regime: Rules = NO_RULES
+    rules: Rules = NO_RULES
 
     def __repr__(self) -> str:
         """The rows themselves, so that a failing example can be read."""
         tables = (self.cluster.nodes, self.workload.table())
         rows = ["\n".join(str(_filled(row)) for row in table.to_pylist()) for table in tables]
         options = f"seed={self.seed} sample_s={self.sample_s} until_s={self.until_s}"
-        return "\n".join(["Scenario", *rows, str(self.plan), str(self.typical), options, str(self.regime)])
+        return "\n".join(["Scenario", *rows, str(self.plan), str(self.typical), options, str(self.rules)])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
@@ -397,6 +397,6 @@ def ruled(
     conditions = draw(st.sampled_from(((), CONDITIONS, CONDITIONS[:1], CONDITIONS[-2:])))
     together = gangs and queue not in BACKFILL and draw(st.booleans())
     workload = draw(demanding(main.workload, names, together, (*conditions, *RULES)))
-    regime = draw(regimes(queue, names))
-    until_s = LONG_S if main.until_s is None and regime.outages.mtbf_s is not None else main.until_s
-    return replace(main, cluster=cluster, workload=workload, regime=regime, until_s=until_s)
+    rules = draw(regimes(queue, names))
+    until_s = LONG_S if main.until_s is None and rules.outages.mtbf_s is not None else main.until_s
+    return replace(main, cluster=cluster, workload=workload, rules=rules, until_s=until_s)

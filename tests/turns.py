@@ -11,10 +11,10 @@ import numpy as np
 
 from fastsim.cluster.server import GB_MIB, Server
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.orders.run import OrderedOutcome, run_turns
+from fastsim.engine.orders.run import OrderedOutcome, run_ordered
 from fastsim.engine.orders.server_demands import ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
+from fastsim.engine.rounds.options import ORDERED_QUIRKS, Job, RoundOptions, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
@@ -71,7 +71,7 @@ class Case:
     def run(self, **more: Any) -> OrderedOutcome:
         """The compiled run; jobs come in two batches."""
         batches = [JobBatch.of(self.jobs[:3]), JobBatch.of(self.jobs[3:])]
-        return run_turns(self.setting, self.plan, self.needs, batches, self.options, record_tasks=True, **more)
+        return run_ordered(self.setting, self.plan, self.needs, batches, self.options, record_tasks=True, **more)
 
     def shares_of(self, chosen: list[Active]) -> list[tuple[tuple[float, ...], float]]:
         """What the chooser gives these jobs."""
@@ -165,5 +165,5 @@ def options(draw: st.DrawFn, jobs: int) -> RoundOptions:
         until_s=draw(st.sampled_from([float("inf"), 5000.0])),
         begin_s=draw(st.sampled_from([0.0, 1.0, 250.0])),
         window=draw(st.none() | st.just((first, jobs))),
-        compat=frozenset(name for name in TURN_QUIRKS if draw(st.booleans())),
+        compat=frozenset(name for name in ORDERED_QUIRKS if draw(st.booleans())),
     )

@@ -165,16 +165,16 @@ class Replay(OnlineRun):
 
     def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
         options = dataclasses.replace(made.options, record="none")
-        options.regime.refuse(made.plan.queue, made.workload.columns, bool(options.deschedule))
+        options.rules.refuse(made.plan.queue, made.workload.columns, bool(options.deschedule))
         super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
         watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
         watched[list(asked)] = 1
         self.notes = Notes(self, asked, attempt)
         tables, plain = (self.nodes, self.work, self.select), self._loop_options()
-        if self.rules is None:
+        if self.rule_columns is None:
             self.online = DecisionTrace(*tables, plain, watched, self.notes)
         else:
-            self.online = self.ruled = RulesDecisionTrace(*tables, plain | self.rules.options(), watched, self.notes)
+            self.online = self.queue_loop = RulesDecisionTrace(*tables, plain | self.rule_columns.options(), watched, self.notes)
 
 
 def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "placed") -> list[Decision]:
@@ -187,7 +187,7 @@ def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "plac
     except Enough:
         pass
     finally:
-        run.scribe.drop()
+        run.writer.drop()
         run.recorder.drop()
         run.release_memo()
     return run.notes.decisions()

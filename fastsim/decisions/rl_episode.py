@@ -61,7 +61,7 @@ def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], opt
             for key, value in scenario.items()}  # fmt: skip
     made = prepared(Scenario(**told, seed=options.seed, record=options.record))
     run = OnlineRun(made.cluster, made.workload, replace(made.plan, queue="drop"), made.typical, options)
-    if run.ruled is not None or len(run._loop_options()["change_t"]):
+    if run.queue_loop is not None or len(run._loop_options()["change_t"]):
         raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
     kept, stale = max(run.typical.kept, 1), np.ones(len(made.cluster), np.uint8)
     stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, kept)

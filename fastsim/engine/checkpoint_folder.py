@@ -1,8 +1,8 @@
-"""Checkpoints: the state of a run at an instant, written beside its folder, from which it goes on to the same bytes.
+"""Checkpoints: the state of a run at an instant, beside its folder, from which a resumed run writes the same bytes.
 
-A run that keeps checkpoints works in the folder ``OUT.checkpoint``: journals of the rows so far, waiting times, and
-``state.npz``, which says how much of them counts. It is taken only when every pod that was read has arrived, so the
-place in the workload is a number of rows. Kept scores are no part of it: no result depends on them.
+A run with checkpoints works in the folder ``OUT.checkpoint``: journals of the rows so far, waiting times, and
+``state.npz``, which has their valid sizes. A checkpoint is taken only when all pods read so far have arrived, so the
+position in the workload is a number of rows. Cached scores are left out: no result depends on them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from fastsim.foundation.parquet import replacing
 SUFFIX = ".checkpoint"
 STATE = "state.npz"
 PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
-"""What else is in a working folder: journals, waiting times, a state that was being written."""
+"""Other files of a working folder: journals, waiting times, an incomplete state."""
 SPANS = ("wait", "jct", "lost", "slowdown", "paused", "spoilt")
-"""Values of pods that a run keeps beside its tables, eight bytes each, in the order of the compiled loop."""
-VERSION = 4
+"""Values of pods that a run stores beside its tables, eight bytes each, in the order of the compiled loop."""
+VERSION = 5
 """Layout of the state file; another one is refused."""
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """How often checkpoints are written: after every ``pods`` arrivals, every ``wall_s`` seconds of work, or both.
+    """The interval of checkpoints: every ``pods`` arrivals, every ``wall_s`` seconds of work, or both.
 
     With ``keep`` the last one stays when the run is complete, so that other runs can fork from it.
     """
@@ -45,7 +45,7 @@ class Checkpoints:
     keep: bool = False
 
     def check(self) -> None:
-        """ScenarioError if these numbers mean nothing."""
+        """ScenarioError if one of the numbers is not valid."""
         if self.pods is not None and (isinstance(self.pods, bool) or not isinstance(self.pods, int) or self.pods < 1):
             raise ScenarioError("checkpoint_pods", repr(self.pods), "a whole number of 1 or more")
         if self.wall_s is not None and not (isinstance(self.wall_s, int | float) and 0 <= self.wall_s < float("inf")):
@@ -60,7 +60,7 @@ class Checkpoint:
     arrays: dict[str, Any]
 
     def write(self, folder: Path) -> None:
-        """Put it in the place of the one before, completely or not at all."""
+        """Replace the state in a folder, completely or not at all."""
         text = json.dumps({"version": VERSION, **self.meta})
         with replacing(folder / STATE) as partial, partial.open("wb") as file:
             np.savez(file, meta=np.frombuffer(text.encode(), np.uint8), **self.arrays)
@@ -84,35 +84,35 @@ class Checkpoint:
         return cls(meta, arrays)
 
     def parts(self) -> dict[str, int]:
-        """The files that belong to the state, and how many bytes of each count."""
+        """The files that belong to the state, and their valid sizes in bytes."""
         tables, waits = self.meta["tables"].values(), self.meta["waits"]
         sizes = {file: size for segments in tables for file, size in segments}
         return sizes | {f"{name}.f8": 8 * waits[name] for name in SPANS}
 
     def check_parts(self, folder: Path) -> None:
-        """ResultError if one of them is missing in this folder, or has lost its end."""
+        """ResultError if a file of the state is missing in this folder, or too short."""
         for name, size in self.parts().items():
             path = folder / name
-            found = path.stat().st_size if path.is_file() else None
-            if found is None or found < size:
-                told = "no such file" if found is None else f"{found} bytes"
-                raise ResultError(f"{path}: found {told}, expected at least {size} bytes, as its checkpoint says")
+            actual = path.stat().st_size if path.is_file() else None
+            if actual is None or actual < size:
+                found = "no such file" if actual is None else f"{actual} bytes"
+                raise ResultError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
 
 
 def working_folder(out: Path) -> Path:
-    """Where a run to this folder keeps its checkpoint; the working folder itself is taken for what it is."""
+    """The folder of the checkpoint of a run to ``out``, which may be that folder itself."""
     return out if out.name.endswith(SUFFIX) else out.with_name(out.name + SUFFIX)
 
 
 @contextmanager
-def unfinished(out: Path, keeping: Checkpoints, taken_over: bool, overwrite: bool) -> Iterator[Path]:
-    """The working folder of a run: removed when the run is complete, kept when there is something to go on from."""
+def unfinished(out: Path, checkpoints: Checkpoints, taken_over: bool, overwrite: bool) -> Iterator[Path]:
+    """The working folder of a run: removed when the run is complete, kept when it fails after a checkpoint."""
     folder = working_folder(out)
     if folder.exists() and not taken_over:
-        _refuse_strangers(folder)
+        _refuse_other_files(folder)
         if (folder / STATE).exists() and not overwrite:
             raise ResultError(f"{folder}: an unfinished run is there; resume it or overwrite it")
-        shutil.rmtree(folder)  # one that was killed before its first checkpoint is no loss
+        shutil.rmtree(folder)  # without a checkpoint nothing is lost
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     try:
@@ -121,14 +121,14 @@ def unfinished(out: Path, keeping: Checkpoints, taken_over: bool, overwrite: boo
         if not (folder / STATE).exists():
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    if not keeping.keep or not (folder / STATE).exists():
+    if not checkpoints.keep or not (folder / STATE).exists():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_strangers(folder: Path) -> None:
-    """ResultError if the folder, which is about to be replaced, holds anything that no run wrote."""
+def _refuse_other_files(folder: Path) -> None:
+    """ResultError if the folder, which is about to be replaced, has files that no run wrote."""
     known = (STATE, *PARTS)
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
-    strange = [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]
-    if strange:
-        raise ResultError(f"{folder}: found {strange[0]}, expected the checkpoint of a run or no such folder")
+    other = [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]
+    if other:
+        raise ResultError(f"{folder}: found {other[0]}, expected the checkpoint of a run or no such folder")

@@ -1,7 +1,7 @@
 """The degenerate cluster: one pool of interchangeable GPUs, first come first served.
 
-Where every GPU is as good as any other and nobody overtakes, a job's position does not matter and nothing
-has to be scored; millions of jobs a second are placed then. Starts are those of the online engine with
+If all GPUs are equal and no job overtakes another, places of jobs do not matter and nothing has to be
+scored, so millions of jobs a second can be placed. Starts are those of the online engine with
 ``queue="fifo"`` on one node that has all the GPUs.
 """
 
@@ -25,11 +25,11 @@ WHOLE = 1000
 
 
 def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
-    """When each job starts and ends on a pool of ``gpus`` GPUs and how long it waits: seconds, in the jobs' order.
+    """Start, end and wait of each job on a pool of ``gpus`` GPUs: seconds, in the jobs' order.
 
     ``jobs`` is a workload or any Arrow table with ``submit_s`` (rising), ``duration_s`` (null = for ever) and
-    ``num_gpu`` (whole GPUs; 0 = starts as soon as everybody before it has). CPU and memory are not looked at. A null
-    in the answer means never.
+    ``num_gpu`` (whole GPUs; 0 = starts as soon as all jobs before it have). CPU and memory are ignored. A null
+    in the result means never.
     """
     if not isinstance(gpus, int) or not 0 < gpus <= MOST_GPUS:
         raise InputError("gpus", repr(gpus), f"a whole number from 1 to {MOST_GPUS:,}")

@@ -1,4 +1,4 @@
-"""Which profile a pod has on which device: that of its application, or what its request says."""
+"""Profiles of pods on devices: that of the application, or one made from the request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE = 1000
 class PodProfiles:
     """Profiles as a growing table of phases; pods of one application and request share a number.
 
-    A pod without a profile uses its share of the device all the time, and the memory it asks for, or its share of that.
+    A pod without a profile uses its share of the device all the time, and its requested memory, or its share of it.
     """
 
     def __init__(self, profiles: Mapping[str, Profile], devices: Sequence[Device]) -> None:
@@ -38,7 +38,7 @@ class PodProfiles:
         self._arrived = 0
 
     def columns(self) -> dict[str, Array]:
-        """Phases as the compiled readings take them."""
+        """Phases as columns of the compiled readings."""
         table = np.array(self._phases or np.zeros((0, 4)), np.float64).T
         names = ("after_s", "memory_mib", "util_pct", "power_w")
         self.fresh = False
@@ -46,7 +46,7 @@ class PodProfiles:
                 **{name: np.ascontiguousarray(row) for name, row in zip(names, table, strict=True)}}  # fmt: skip
 
     def needs(self, rows: pa.RecordBatch | pa.Table) -> Array:
-        """For every pod the number of what it is and asks for."""
+        """The number of each pod's need: its application, share of a GPU and memory."""
         count = rows.num_rows
         columns = []
         for name in (s.WORKLOAD, s.GPU_MILLI, s.GPU_MEMORY_MIB):
@@ -67,8 +67,8 @@ class PodProfiles:
         """Profile numbers of pods with these needs on these devices."""
         keys = need.astype(np.int64) * len(self.devices) + device
         distinct, back = np.unique(keys, return_inverse=True)
-        found = [self._numbered(*divmod(int(key), len(self.devices))) for key in distinct]
-        return np.array(found, np.int32)[back] if found else np.zeros(0, np.int32)
+        number = [self._numbered(*divmod(int(key), len(self.devices))) for key in distinct]
+        return np.array(number, np.int32)[back] if number else np.zeros(0, np.int32)
 
     def _numbered(self, need: int, device: int) -> int:
         if (need, device) not in self._number:
@@ -94,12 +94,12 @@ class PodProfiles:
         return Profile("share", (Phase(math.inf, memory, 100 * share),))
 
     def arrive(self, batch: pa.RecordBatch) -> None:
-        """Remember what the next arrivals need, for as long as one of them is in the system."""
+        """Add the needs of the next arrivals, which are kept until the last of the batch has left."""
         self._batches.append(_Batch(self._arrived, self.needs(batch)))
         self._arrived += batch.num_rows
 
     def of(self, out: Array) -> Array:
-        """Needs of the pods of these outcome rows; those that leave are forgotten."""
+        """Needs of the pods of these outcome rows, dropping those of pods that end."""
         which = np.searchsorted([batch.first for batch in self._batches], out["seq"], side="right") - 1
         need = np.zeros(len(out), np.int32)
         gone = out["closes"] & POD > 0
@@ -112,7 +112,7 @@ class PodProfiles:
 
 
 class _Batch:
-    """Needs of pods that came one after another; `left` of them have not gone."""
+    """Needs of consecutive pods; `left` of them are still in the system."""
 
     def __init__(self, first: int, need: Array) -> None:
         self.first, self.need, self.left = first, need, len(need)

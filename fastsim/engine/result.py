@@ -1,4 +1,4 @@
-"""What a run leaves behind: frames, one summary row, where they came from, and how to keep them."""
+"""The result of a run: tables, the summary row, provenance; and its folder of files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 
 class FolderFrames(Mapping[str, pl.DataFrame]):
-    """The tables of a folder, each read when it is first asked for."""
+    """The tables of a folder, each read on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
 class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
-    Frames are made when they are first asked for. Those of a run that was written to a folder are read from it;
+    Frames are made on first use. Those of a run that was written to a folder are read from it;
     :meth:`scan` looks at them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
     loop, pods per second) is kept apart, so that equal runs have equal frames.
     """
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def telemetry(self) -> pl.DataFrame:
-        """A row for every reading of every GPU, if telemetry was asked for; columns as in ``readings_table``."""
+        """A row for every reading of every GPU in a run with telemetry; columns as in ``readings_table``."""
         if "telemetry" in self.frames:
             return self.frames["telemetry"]
         return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))
@@ -160,7 +160,7 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Result:
-        """A saved run; its tables are read when they are first asked for."""
+        """A saved run; its tables are read on first use."""
         source = Path(folder)
         try:
             record = json.loads((source / "run.json").read_text())
@@ -181,13 +181,13 @@ def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:
 
 
 def provenance_of_build() -> dict[str, Any]:
-    """What results are computed with."""
+    """Build and versions that results are computed with."""
     return {"build": {"checked": CHECKED, "flags": FLAGS}, "versions": dict(_versions())}
 
 
 @cache
 def _versions() -> dict[str, str]:
-    """What the result was computed with; looking it up reads files."""
+    """Versions of fastsim and its libraries; cached, because finding them reads files."""
     import pyarrow as pa
 
     packages = {"numpy": np.__version__, "polars": pl.__version__, "pyarrow": pa.__version__}

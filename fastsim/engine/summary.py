@@ -16,13 +16,13 @@ from fastsim.foundation.exact_percentiles import ExactPercentiles
 from fastsim_ext.state.pod_outcomes import spans_of
 
 WHOLE = ("preemptions", "restarts")
-"""Figures that are whole numbers also where they are not known."""
+"""Figures that are integers even where they are null."""
 
 Row = Any
 
 
 class Waits:
-    """Values of pods as they come: seconds of waiting and of completion, and what stopping pods came to.
+    """Values of pods, in the order of their ends: waiting, completion, and the cost of stopping pods.
 
     ``wait`` of pods that started · ``jct``, ``slowdown`` and ``paused`` (those above 0) of pods that finished ·
     ``lost`` seconds of work that stopping threw away · ``spoilt`` GPU seconds of that and of starting again. Beside
@@ -30,7 +30,7 @@ class Waits:
     """
 
     def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
-        """In memory and files of its own, or in ``folder`` after the ``counts`` values of an earlier start."""
+        """In memory and temporary files, or in ``folder`` after the ``counts`` values of an earlier start."""
         self.spans = {
             name: ExactPercentiles(
                 None if folder is None else folder / f"{name}.f8", None if counts is None else counts[name]
@@ -42,7 +42,7 @@ class Waits:
         self.restarts: int | None = None if counts is None else counts["restarts"]
 
     def add(self, out: Any) -> None:
-        """Take note of outcome rows, in the order in which the loop wrote them."""
+        """Add outcome rows, in the order in which the loop wrote them."""
         room = self.room(len(out))
         self.take(room, *spans_of(np.ascontiguousarray(out).view(np.uint8), room))
 
@@ -51,21 +51,21 @@ class Waits:
         return np.empty((len(SPANS), count))
 
     def take(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:
-        """Take note of the first ``counts`` values of each row, in the order of ``SPANS``, and of more stops."""
+        """Add the first ``counts`` values of each row, in the order of ``SPANS``, and counts of stops."""
         for spans, values, count in zip(self.spans.values(), room, counts, strict=True):
             spans.add(values[:count].copy())
         self.preemptions = (self.preemptions or 0) + preemptions
         self.restarts = (self.restarts or 0) + restarts
 
     def durable(self) -> dict[str, int]:
-        """Put everything in the files; how many values of each there are."""
+        """Flush all values to the files; the number of values of each, and counts of stops."""
         for spans in self.spans.values():
             spans.secure()
         counts = {name: spans.count for name, spans in self.spans.items()}
         return counts | {"preemptions": self.preemptions or 0, "restarts": self.restarts or 0}
 
     def figures(self) -> dict[str, float | None]:
-        """Mean, percentiles and largest of both; None where there is no pod to speak of."""
+        """Mean, percentiles and maximum of waits and completion times; None without a pod."""
         return {
             **self.wait.figures("wait"), **self.jct.figures("jct"), "preemptions": self.preemptions,
             "lost_work_s": None if self.preemptions is None else self.lost.total(),
@@ -79,30 +79,30 @@ class Waits:
         return JobTotals(self.restarts, paused_mean_s, self.slowdown, gpu_s, self.spoilt.total())
 
     def close(self) -> None:
-        """Give back what held the values."""
+        """Release memory and files."""
         for spans in self.spans.values():
             spans.close()
 
 
 def summary_frame(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits,
-    totals: JobTotals = UNKNOWN,
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float,
+    typical_counts: tuple[int, int], waits: Waits, totals: JobTotals = UNKNOWN,
 ) -> pl.DataFrame:  # fmt: skip
     """Counts, state at the end, state when arrived demand reached the GPU capacity, means over time, waits, totals.
 
     ``seconds`` is the time from the first arrival to the last event, ``areas["seconds"]`` that from the first event;
     means over time are null without it.
-    ``kept`` is the typical pods' total count at the end and during the main run.
+    ``typical_count`` is the typical pods' total count at the end and during the main run.
     """
-    return row_frame(summary_row(final, at_capacity, areas, seconds, kept, waits, totals))
+    return row_frame(summary_row(final, at_capacity, areas, seconds, typical_counts, waits, totals))
 
 
 def summary_row(
-    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float, kept: tuple[int, int], waits: Waits,
-    totals: JobTotals = UNKNOWN,
+    final: Row, at_capacity: Row, areas: dict[str, float], seconds: float,
+    typical_counts: tuple[int, int], waits: Waits, totals: JobTotals = UNKNOWN,
 ) -> dict[str, Any]:  # fmt: skip
     """The row of ``summary_frame``."""
-    at_end, during = kept
+    at_end, during = typical_counts
     return {
         **_counts(final), **_state(final, at_end),
         **{f"at_capacity_{key}": value for key, value in _at_capacity(at_capacity, during).items()},
@@ -129,17 +129,17 @@ def _counts(row: Row) -> dict[str, int]:
     }  # fmt: skip
 
 
-def frag_milli(row: Row, kept: int) -> float:
+def frag_milli(row: Row, typical_count: int) -> float:
     """Fragmented milli-GPU of a timeline row."""
-    return sum(int(row[name]) for name in FRAG_COLUMNS if name != "q3_satisfied") / kept
+    return sum(int(row[name]) for name in FRAG_COLUMNS if name != "q3_satisfied") / typical_count
 
 
 def _percent(part: float, whole: float) -> float | None:
     return 100 * part / whole if whole else None
 
 
-def _state(row: Row, kept: int) -> dict[str, Any]:
-    frag, free = frag_milli(row, kept), int(row["gpu_cap"] - row["gpu_alloc"])
+def _state(row: Row, typical_count: int) -> dict[str, Any]:
+    frag, free = frag_milli(row, typical_count), int(row["gpu_cap"] - row["gpu_alloc"])
     return {
         "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
         "gpu_milli_alloc": int(row["gpu_alloc"]), "cpu_milli_alloc": int(row["cpu_alloc"]),
@@ -154,9 +154,9 @@ def _state(row: Row, kept: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _at_capacity(row: Row, kept: int) -> dict[str, Any]:
+def _at_capacity(row: Row, typical_count: int) -> dict[str, Any]:
     """The state after the last arrival with which arrived demand was still within the GPU capacity."""
-    frag = frag_milli(row, kept)
+    frag = frag_milli(row, typical_count)
     return {
         "gpu_alloc_pct": _percent(row["gpu_alloc"], row["gpu_cap"]), "frag_pct": _percent(frag, row["gpu_cap"]),
         "eopc_w": (row["cpu_mw"] + row["gpu_mw"]) / 1000,
@@ -164,14 +164,14 @@ def _at_capacity(row: Row, kept: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _means(areas: dict[str, float], kept: int) -> dict[str, float | None]:
+def _means(areas: dict[str, float], typical_count: int) -> dict[str, float | None]:
     """Means over time; allocation is measured against the capacity there was at the time."""
     seconds = areas["seconds"]
     frag, power, pending = (areas[name] / seconds if seconds else None for name in ("frag", "power_mw", "pods_pending"))
     return {
         "mean_gpu_alloc_pct": _percent(areas["gpu_milli_alloc"], areas["gpu_milli_capacity"]),
         "mean_cpu_alloc_pct": _percent(areas["cpu_milli_alloc"], areas["cpu_milli_capacity"]),
-        "mean_frag_milli": None if frag is None else frag / kept,
+        "mean_frag_milli": None if frag is None else frag / typical_count,
         "mean_power_w": None if power is None else power / 1000,
         "mean_pods_pending": pending,
         "energy_kwh": areas["power_mw"] / 3.6e9 if seconds else None,

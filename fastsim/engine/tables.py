@@ -1,4 +1,4 @@
-"""From what the compiled loop wrote to the frames users read."""
+"""Result tables: types of the rows that compiled loops write, and the frames that users read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ REASONS = (
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
     "out_of_memory", "gang_too_large",
 )  # fmt: skip
-"""How an interval of a pod ended, or why it never began, by their number in the engine."""
+"""Reasons why an interval of a pod ended or never began, by their number in the engine."""
 STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")
-"""What became of a pod."""
+"""Final states of a pod."""
 STATE_OF = np.array([STATES.index(reason if reason in STATES else "unplaced") for reason in REASONS], np.int64)
 FRAG_COLUMNS = (
     "q1_lack_both", "q2_lack_gpu", "q3_satisfied", "q4_lack_cpu", "xl_satisfied", "xr_lack_cpu", "no_access",
@@ -50,17 +50,17 @@ FrameMakers = Mapping[str, Callable[[], pl.DataFrame]]
 
 
 class LazyFrames(Mapping[str, pl.DataFrame]):
-    """Tables by name: some are there, the others are made when they are first asked for."""
+    """Tables by name; those of ``makers`` are made on first use."""
 
-    def __init__(self, made: Mapping[str, pl.DataFrame], makers: FrameMakers) -> None:
-        self._names = (*made, *makers)
-        self._made, self._makers, self._lock = dict(made), dict(makers), threading.Lock()
+    def __init__(self, frames: Mapping[str, pl.DataFrame], makers: FrameMakers) -> None:
+        self._names = (*frames, *makers)
+        self._frames, self._makers, self._lock = dict(frames), dict(makers), threading.Lock()
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         with self._lock:
             if name in self._makers:
-                self._made[name] = self._makers.pop(name)()  # lets go of the rows it is made from
-        return self._made[name]
+                self._frames[name] = self._makers.pop(name)()  # the rows can be freed now
+        return self._frames[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -72,10 +72,10 @@ class LazyFrames(Mapping[str, pl.DataFrame]):
         return LazyFrames, (dict(self), {})
 
 
-def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:
-    """The timeline; ``kept`` is the typical pods' total count that was in force at each row, or at all of them."""
-    shares = {name: rows[name] / kept for name in FRAG_COLUMNS}
-    frag = sum(rows[name] for name in FRAG_COLUMNS if name != "q3_satisfied") / kept
+def timeline_frame(rows: Array, typical_count: Array) -> pl.DataFrame:
+    """The timeline; ``typical_count`` is the total count of the typical pods at each row, or at all rows."""
+    shares = {name: rows[name] / typical_count for name in FRAG_COLUMNS}
+    frag = sum(rows[name] for name in FRAG_COLUMNS if name != "q3_satisfied") / typical_count
     column = partial(_column, rows)
     frame = pl.DataFrame({
         "t_s": column("t"), "event_seq": column("seq"),
@@ -98,7 +98,7 @@ def timeline_frame(rows: Array, kept: Array) -> pl.DataFrame:
 
 
 def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) -> pl.DataFrame:
-    """One row for every interval a pod held a node, and one for every pod that never did; ``names`` of the nodes."""
+    """A row for every stay of a pod on a node, and for every pod without one; ``names`` are those of the nodes."""
     out, natives = _closing(out, natives, INTERVAL)
     node = _column(out, "node")
     placed = pl.Series(node >= 0)
@@ -116,7 +116,7 @@ def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) ->
 
 
 def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
-    """One row for every pod: its first start, its last end, how long it waited and what became of it."""
+    """One row for every pod: first start, last end, wait, state and totals of its stays."""
     out, natives = _closing(out, natives, POD)
     submit, start, end = (_column(out, name) for name in ("submit", "first_start", "end"))
     reason = _column(out, "reason")
@@ -138,13 +138,13 @@ def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
 
 def device_lists(masks: Array) -> pa.Array:
     """Device numbers, ascending, of every 64-bit mask."""
-    distinct = pa.array(masks).dictionary_encode()  # they are few, so nothing needs sorting
+    distinct = pa.array(masks).dictionary_encode()  # few, so sorting is not needed
     lists = [[g for g in range(64) if mask >> g & 1] for mask in distinct.dictionary.to_pylist()]
     return pa.array(lists, pa.list_(pa.int16())).take(distinct.indices)
 
 
 def _closing(out: Array, natives: pl.Series | None, what: int) -> tuple[Array, pl.Series | None]:
-    """The rows that end this, and their names; most often all do."""
+    """The rows with this bit of ``closes``, and their names; most often all rows."""
     ends = out["closes"] & what > 0
     if ends.all():
         return out, natives
@@ -152,17 +152,17 @@ def _closing(out: Array, natives: pl.Series | None, what: int) -> tuple[Array, p
 
 
 def _column(rows: Array, name: str) -> Array:
-    """One field of all rows side by side, as frames take them over fastest."""
+    """One field of all rows in contiguous memory, the fastest input of frames."""
     return np.ascontiguousarray(rows[name])
 
 
 def _known(values: Array) -> pl.Series:
-    """Numbers, null where there are none."""
+    """Numbers, null for NaN."""
     return pl.Series(values, nan_to_null=True)
 
 
 def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:
-    """The words by their position; no text is looked up."""
+    """Words by their position, without comparing texts."""
     return pl.Series(words, dtype=pl.Enum(words)).gather(pl.Series(codes))
 
 
@@ -171,5 +171,5 @@ def _natives(natives: pl.Series | None, rows: int) -> pl.Series:
 
 
 def arrow(frame: pl.DataFrame) -> pa.Table:
-    """A frame as it is written."""
+    """A frame as the Arrow table that is written to files."""
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())

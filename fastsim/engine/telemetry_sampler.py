@@ -1,7 +1,7 @@
-"""Samples of every GPU while a run goes on: who comes and goes in, rows of the telemetry table out.
+"""Samples of every GPU during a run: starts and ends of stays in, rows of the telemetry table out.
 
-A sample sees who left until its second, and not yet who comes in that second. Memory follows the GPUs and the pods in
-the system, not the run.
+A sample at a second is taken after ends of stays and before starts of that second. Memory follows the GPUs and the
+pods in the system, not the run.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, GpuReadings
 
 Array = Any
 Sink = Callable[[pa.RecordBatch], None]
-"""Where rows of the telemetry table go."""
+"""A function that takes rows of the telemetry table."""
 WINDOW_ROWS = 1 << 17
-"""Rows that are gathered before they are handed on: so many are sorted, and held in memory."""
+"""Rows that are collected in memory and sorted before they go to the sink."""
 STAMP = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": "simulation"}
 """Metadata of a table of samples."""
 
 
 class Sampling:
-    """The samples of one run, in order of time; ``sink`` takes the rows, None if nobody wants them."""
+    """The samples of one run, in order of time; ``sink`` takes the rows, None for a run without a table."""
 
     def __init__(self, telemetry: Telemetry, cluster: Cluster, seed: int, sink: Sink | None) -> None:
         self.telemetry, self.sink = telemetry, sink
@@ -40,9 +40,9 @@ class Sampling:
         self.first__n = np.searchsorted(self.node, np.arange(len(table))).astype(np.int64)
         self.names = [name or str(row) for row, name in enumerate(table["name"].to_pylist())]
         self.models = table["gpu_model"].to_pylist()
-        found = sorted({self.models[node] for node in self.node.tolist()})
-        self.devices = [telemetry.device(model, cluster) for model in found]
-        number = {model: k for k, model in enumerate(found)}
+        models = sorted({self.models[node] for node in self.node.tolist()})
+        self.devices = [telemetry.device(model, cluster) for model in models]
+        number = {model: k for k, model in enumerate(models)}
         self.device__u = np.array([number[self.models[node]] for node in self.node.tolist()], np.int32)
         self.profiles = PodProfiles(telemetry.profiles, self.devices)
         self.capacity__u = np.array([float(device.memory_mib) for device in self.devices], np.float64)[self.device__u]
@@ -62,7 +62,7 @@ class Sampling:
 
     @property
     def due_s(self) -> float:
-        """The next second at which somebody looks."""
+        """The next second at which a device is read or sampled."""
         return math.inf if self.readings is None else min(self._next_look_s, self.sample_s)
 
     @property
@@ -71,7 +71,7 @@ class Sampling:
         return self._sample * self.telemetry.every_s
 
     def begin(self, begin_s: float) -> None:
-        """GPUs have been idle until now."""
+        """Start with idle GPUs."""
         levels = {
             name: np.zeros(len(self.node)) for name in ("util_pct__u", "power_w__u", "temperature_c__u", "energy_j__u",
                                                         "at_s__u")
@@ -83,7 +83,7 @@ class Sampling:
         self._next_look_s = next(self._looks, math.inf)
 
     def take(self, rows: Mapping[str, Array], until_s: float, closed: bool = False) -> None:
-        """Stays that begin (``profile`` 0 or more) and end (-1), all there are before ``until_s``; ``closed``: also at.
+        """Add starts (``profile`` 0 or more) and ends (-1) of stays before ``until_s``; with ``closed`` also at it.
 
         Columns: ``t``, ``who``, ``gpu`` and ``profile``.
         """
@@ -99,7 +99,7 @@ class Sampling:
             self._look(due_s)
 
     def skip(self, until_s: float) -> None:
-        """Leave out looks after which another one comes before ``until_s``: nobody would see them."""
+        """Skip readings that others replace before ``until_s``."""
         if not self.telemetry.refresh_s:
             self._sample = max(self._sample, math.ceil(until_s / self.telemetry.every_s) - 1)
             return
@@ -133,7 +133,7 @@ class Sampling:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on the samples that are held."""
+        """Pass the collected samples to the sink."""
         rows, self._kept_ms = len(self._kept_ms), self._kept_ms
         if rows and len(self.node) and self.sink is not None:
             if self._labels is None:
@@ -144,14 +144,14 @@ class Sampling:
         self._kept_ms = []
 
     def by_node(self, name: str) -> Array:
-        """The mean over its GPUs of what was seen of each last, for every node; 0 for a node without."""
+        """The last readings of a quantity, mean over the GPUs of each node; 0 for a node without GPUs."""
         gpus = np.bincount(self.node, minlength=len(self.names))
         total = np.bincount(self.node, weights=self._held[name], minlength=len(self.names))
         return total / np.maximum(gpus, 1)
 
 
 class Labels:
-    """The columns that say which device a reading is of, device by device in the order of the table."""
+    """The columns that identify devices, device by device in the order of the table."""
 
     def __init__(self, node: Array, index: Array, names: list[str], models: list[str | None]) -> None:
         devices = [
@@ -172,21 +172,21 @@ class Labels:
         pod = pa.array(pods, pa.int64(), mask=pods < 0).cast(pa.string())
         nothing = pa.nulls(rows, pa.string())
         name = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [metric]).cast(pa.string())
-        found = pa.array(np.ascontiguousarray(values[:, self.order].T).ravel())
+        readings = pa.array(np.ascontiguousarray(values[:, self.order].T).ravel())
         stamps = pa.array(np.tile(ts, devices), pa.timestamp("ms", "UTC"))
         return pa.RecordBatch.from_arrays(
-            [stamps, node, uuid, index, model, nothing, pod, nothing, name, found], schema=SCHEMA
+            [stamps, node, uuid, index, model, nothing, pod, nothing, name, readings], schema=SCHEMA
         )
 
 
 def uuid_of(node: str, index: int) -> str:
-    """A name for a device that has none: always the same for the same place."""
+    """A UUID for a simulated device, the same for the same node and index."""
     text = hashlib.sha256(f"{node}/{index}".encode()).hexdigest()
     return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:32]}"
 
 
 def device_columns(devices: list[Any]) -> dict[str, Array]:
-    """Devices as the compiled readings take them: a row of numbers each, and tables by the number of pods."""
+    """Devices as columns of the compiled readings: a row of numbers each, and tables by the number of pods."""
     named = [name for name in DEVICE_FIELDS if not name.endswith("_known")]
     rows = [[*(getattr(d, name) for name in named), float(bool(d.util_pct)), float(bool(d.power_w))] for d in devices]
     columns: dict[str, Array] = {"fields": np.array(rows or np.zeros((0, len(DEVICE_FIELDS))), np.float64)}

@@ -23,7 +23,7 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
-from fastsim.simulation.adaptive import prepared_adaptive, setting_told
+from fastsim.simulation.adaptive import prepared_adaptive, table_setting
 
 Told = Callable[[int], None]
 Run = tuple[AdaptiveJob, int, int]
@@ -128,7 +128,7 @@ def _run(all_of_it: AdaptiveSetting, policy: AdaptivePolicy, job: AdaptiveJob, n
     nodes = (gpus,) if gpus < whole else (whole,) * math.ceil(gpus / whole)
     setting = replace(all_of_it, groups=(NodeGroup(group.gpu_model, nodes, tuple(range(len(nodes)))),))
     try:
-        run = run_adaptive(setting_told(setting), setting, policy.begin(setting), [job])
+        run = run_adaptive(table_setting(setting), setting, policy.begin(setting), [job])
     except (InputError, PolicyError):  # never measured there, or never served
         return math.nan
     return float(run.jobs["finish_s"][0]) - job.submit_s

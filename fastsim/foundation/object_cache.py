@@ -1,6 +1,6 @@
 """What texts stand for, opened once: a worker that plays many runs makes each cluster and reads each trace once.
 
-Nothing is kept unless somebody says for what (:func:`keep_for`), because files may change between one use and another.
+Nothing is kept before a purpose is set (:func:`cache_for`), because files may change between one use and another.
 No result depends on it.
 """
 
@@ -27,7 +27,7 @@ class ObjectCache:
         self._purpose: str | None = None
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
-    def keep_for(self, purpose: str | None) -> None:
+    def cache_for(self, purpose: str | None) -> None:
         """From now on keep what is made, for this purpose; what was kept for another one is forgotten."""
         with self._lock:
             if purpose != self._purpose:

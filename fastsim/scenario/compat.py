@@ -1,8 +1,8 @@
-"""Compat switches: behaviours of an original system that a clean design would not choose.
+"""Compat switches: behaviours of original systems that fastsim reproduces only on request.
 
 A switch is a named boolean that is off by default; ``compat="gavel"`` turns on a system's set. The
-FGD and PWR simulators need none: everything they do that changes a placement is part of the
-published definition of their policies and is what fastsim does without being asked. Parameters of policies that a
+FGD and PWR simulators need none: everything in them that changes a placement is part of the
+published definition of their policies, and fastsim always does the same. Parameters of policies that a
 switch turns on bear its name.
 """
 
@@ -73,10 +73,10 @@ SWITCHES: tuple[Switch, ...] = tuple(
 
 def switches_on(compat: str) -> frozenset[str]:
     """Names of the switches that ``compat`` turns on: systems and switch names, separated by commas."""
-    asked = [word.strip() for word in compat.split(",") if word.strip()]
+    words = [word.strip() for word in compat.split(",") if word.strip()]
     known = {*SYSTEMS, *(switch.name for switch in SWITCHES)}
-    for word in asked:
+    for word in words:
         if word not in known:
             raise ScenarioError("compat", repr(word), f"one of {', '.join(sorted(known))}")
-    chosen = {switch.name for switch in SWITCHES if switch.default or {switch.name, switch.system} & set(asked)}
+    chosen = {switch.name for switch in SWITCHES if switch.default or {switch.name, switch.system} & set(words)}
     return frozenset(chosen)

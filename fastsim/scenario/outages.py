@@ -1,7 +1,7 @@
-"""When nodes go and come back: random failures, a maintenance table, and the nodes' own ``add_s`` and ``remove_s``.
+"""Times at which nodes are absent: random failures, a maintenance table, and the nodes' ``add_s`` and ``remove_s``.
 
-A node is there while nothing keeps it away: not before ``add_s``, not from ``remove_s`` on, not during maintenance,
-not between a failure and its repair. At one instant, a new reason to be away comes before the end of an old one.
+A node is absent before ``add_s``, from ``remove_s`` on, during maintenance, and between a failure and its repair. At
+one instant, starts of absences come before ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWN = 16
 
 
 class Change(NamedTuple):
-    """One node goes or comes; ``random`` ones may be left out when nobody could notice them. Seconds, position."""
+    """A node at ``position`` becomes absent or present; ``random`` changes may be skipped while no pod is affected."""
 
     t_s: float
     position: int
@@ -49,7 +49,7 @@ class Outages:
 
 
 NO_OUTAGES = Outages()
-"""Nodes come and go as their own columns say."""
+"""No outages beside ``add_s`` and ``remove_s`` of nodes."""
 
 
 def failures_from(text: str) -> tuple[float | None, float | None]:
@@ -57,26 +57,26 @@ def failures_from(text: str) -> tuple[float | None, float | None]:
     if not text.strip():
         return None, None
     expected = "mean seconds such as 'mtbf=86400,mttr=3600'"
-    found: dict[str, float] = {}
+    means: dict[str, float] = {}
     for item in text.split(","):
         name, _, number = item.partition("=")
         try:
-            found[name.strip()] = float(number)
+            means[name.strip()] = float(number)
         except ValueError:
             raise ScenarioError("failures", repr(text), expected) from None
-    if set(found) != {"mtbf", "mttr"} or not all(0 < mean < math.inf for mean in found.values()):
+    if set(means) != {"mtbf", "mttr"} or not all(0 < mean < math.inf for mean in means.values()):
         raise ScenarioError("failures", repr(text), expected)
-    return found["mtbf"], found["mttr"]
+    return means["mtbf"], means["mttr"]
 
 
-def maintenance_from(given: Any) -> tuple[Maintenance, ...]:
+def maintenance_from(value: Any) -> tuple[Maintenance, ...]:
     """Windows from rows of (node, down_s, up_s), an Arrow table of these columns, or the path of a CSV/Parquet file."""
-    if given is None or (isinstance(given, str | Sequence) and not given):
+    if value is None or (isinstance(value, str | Sequence) and not value):
         return ()
-    if isinstance(given, str):
-        rows, where = _file_rows(given), given
+    if isinstance(value, str):
+        rows, where = _file_rows(value), value
     else:
-        rows, where = _rows(given), "maintenance"
+        rows, where = _rows(value), "maintenance"
     return tuple(_window(row, f"{where}:{index + 1}") for index, row in enumerate(rows))
 
 
@@ -91,13 +91,13 @@ def _file_rows(path: str) -> list[Any]:
     return _rows(table)
 
 
-def _rows(given: Any) -> list[Any]:
-    if hasattr(given, "__arrow_c_stream__"):
+def _rows(value: Any) -> list[Any]:
+    if hasattr(value, "__arrow_c_stream__"):
         from fastsim.foundation.parquet import arrow_table
 
-        rows: list[Any] = arrow_table(given, "maintenance").to_pylist()
+        rows: list[Any] = arrow_table(value, "maintenance").to_pylist()
         return rows
-    return list(given)
+    return list(value)
 
 
 def _window(row: Any, where: str) -> Maintenance:
@@ -115,12 +115,12 @@ def _window(row: Any, where: str) -> Maintenance:
 
 
 def away_at_start(cluster: Cluster) -> list[bool]:
-    """Whether each node is still to come when the run begins."""
+    """Whether each node is absent when the run begins."""
     return [add_s is not None for add_s in cluster.nodes["add_s"].to_pylist()]
 
 
 def planned(cluster: Cluster, outages: Outages) -> list[Change]:
-    """Every change that is known beforehand, in order."""
+    """All changes that are not random, in order."""
     changes = []
     for position, row in enumerate(cluster.nodes.select(["add_s", "remove_s"]).to_pylist()):
         changes += [Change(row["add_s"], position, True, False)] if row["add_s"] is not None else []

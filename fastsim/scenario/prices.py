@@ -1,4 +1,4 @@
-"""What a GPU costs by the hour: fixed prices, or spot prices recorded by AWS and Azure, and Google's list prices.
+"""Prices of GPUs by the hour: fixed ones, spot prices recorded by AWS and Azure, and Google's list prices.
 
 A folder of recorded prices holds ``aws/logs/us-east-1/*.json``, the answers of `describe-spot-price-history`, and
 ``azure/logs/ZONE.csv``, one line a day: `Date,NC6,NC6s v2,NC6s v3` and `01/31/2020,$0.18,,$0.61` (empty = unknown).

@@ -1,9 +1,9 @@
-"""What a run in rounds is described with: rates, prices, windows and servers as texts.
+"""Texts of runs in rounds: rates, prices, windows and servers.
 
 =========  ======================================================================================================
 rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
            ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
-           policy knows better; none: ``default`` for a workload that names what its jobs run, else a step a second
+           policy allocates CPUs and memory; none: ``default`` for jobs with workloads, else a step a second
 prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
 window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 =========  ======================================================================================================
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 SYNERGY = "synergy"
 """Sensitivities of Synergy's models, as measured with as many CPUs for each GPU as the servers have."""
 MEASURED = (3.0, 4.0, 5.0, 6.0)
-"""CPUs for each GPU that they were measured with; others take the first."""
+"""CPUs for each GPU of the measurements; other ratios take the first."""
 
 
 def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
-    """The rates a text or an object stands for, at least on these GPU models."""
+    """The rates of a text or an object, at least on these GPU models."""
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
 
@@ -63,7 +63,7 @@ def pod_oracle(workload: Workload, gpu_models: tuple[str, ...]) -> Oracle:
 
 
 def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
-    """The sensitivities a text or an object stands for, on servers such as these; None if it stands for rates."""
+    """The sensitivities of a text or an object, on servers of this cluster; None if it has rates instead."""
     from fastsim.performance.sensitivity import Sensitivity
 
     if isinstance(what, Sensitivity):
@@ -92,7 +92,7 @@ def gang_sizes(workload: Workload) -> list[int]:
 
 
 def check_rates(what: Any) -> None:
-    """Refuse what names no rates; files are read later."""
+    """ScenarioError for a text that names no rates; files are read later."""
     if what is None or what in ("default", SYNERGY) or not isinstance(what, str | Path):
         return
     if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not Path(what).is_file():
@@ -101,7 +101,7 @@ def check_rates(what: Any) -> None:
 
 
 def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = False) -> Prices | None:
-    """The prices of these GPU models that a text or an object stands for."""
+    """The prices of a text or an object, for these GPU models."""
     from fastsim.scenario.prices import CLOUDS, Prices
 
     if what is None:

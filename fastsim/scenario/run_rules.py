@@ -1,4 +1,4 @@
-"""What users ask of a scheduler beyond placing single pods: quotas, shares, preemption, failures, in one value.
+"""Rules of a run beyond placing single pods: quotas, shares, preemption, failures, in one value.
 
 Everything is off in ``Rules()``. Texts are how scenarios and the command line spell the tables:
 ``"alice:gpu_milli=8000,cpu_milli=64000;*:gpu_milli=4000"`` for quotas, ``"alice=2,bob=1"`` for weights.
@@ -18,13 +18,13 @@ from fastsim.scenario.outages import NO_OUTAGES, Outages, failures_from, mainten
 from fastsim.scenario.sort_keys import SERVED
 
 RESOURCES = ("cpu_milli", "memory_mib", "gpu_milli")
-"""What a quota may limit and a dominant share looks at: milli-CPU, MiB and milli-GPU."""
+"""Resources of quotas and of dominant shares: milli-CPU, MiB and milli-GPU."""
 PREEMPT = ("none", "priority")
-"""Whom a pod that fits nowhere may stop: nobody, or running pods of lower priority."""
+"""Pods that a pod which fits nowhere may preempt: none, or running ones of lower priority."""
 NODE_LOSS = ("lost", "requeue")
-"""What becomes of the pods of a node that goes: they are lost, or they wait again."""
-EVERYBODY_ELSE = "*"
-"""The tenant of a quota that holds for each tenant without its own."""
+"""Pods of a node that is removed or fails: they are lost, or they queue again."""
+OTHER_TENANTS = "*"
+"""The tenant of a quota that holds for every tenant without its own."""
 
 Quotas = Mapping[str, Mapping[str, int]]
 
@@ -49,12 +49,12 @@ class Rules:
 
     def limits(self, tenant: str | None) -> tuple[float, float, float]:
         """Most milli-CPU, MiB and milli-GPU the tenant's pods may hold at once; infinite without a quota."""
-        quota = self.quotas.get(tenant or "", self.quotas.get(EVERYBODY_ELSE, {}))
+        quota = self.quotas.get(tenant or "", self.quotas.get(OTHER_TENANTS, {}))
         cpu, memory, gpu = (quota.get(name, math.inf) for name in RESOURCES)
         return cpu, memory, gpu
 
     def weight(self, tenant: str | None) -> float:
-        """How much of the cluster the tenant deserves, relative to others."""
+        """The tenant's entitlement, relative to other tenants."""
         return self.weights.get(tenant or "", 1.0)
 
     def kept_s(self, worked_s: float) -> float:
@@ -78,7 +78,7 @@ class Rules:
         if served and self.preempt == "none" and self.on_node_loss == "lost":
             raise ScenarioError("queue", f"{queue!r}, where no pod that ran waits again",
                                 "preempt='priority' or on_node_loss='requeue' with it",
-                                "without them nobody has had anything: it is the rule fifo")  # fmt: skip
+                                "without them no pod has received service: it is the rule fifo")  # fmt: skip
         if deschedules and gangs:
             raise ScenarioError("deschedule", "a workload with a gang_size column", "no descheduling of gangs",
                                 "drop the column to place pods singly")  # fmt: skip
@@ -90,20 +90,21 @@ NO_RULES = Rules()
 """Nothing beyond placing single pods."""
 
 
-def regime_from(given: Any) -> Rules:
-    """The rules in a scenario's fields, whose names are those of :class:`Rules`, ``failures`` and ``maintenance``."""
-    mtbf_s, mttr_s = failures_from(given.failures)
+def rules_from(scenario: Any) -> Rules:
+    """The rules of a scenario, from fields named as in :class:`Rules`, ``failures`` and ``maintenance``."""
+    mtbf_s, mttr_s = failures_from(scenario.failures)
     return Rules(
-        given.preempt, given.on_node_loss, given.checkpoint_every_s, given.restart_s, quotas_from(given.quotas),
-        weights_from(given.weights), Outages(mtbf_s, mttr_s, maintenance_from(given.maintenance)),
+        scenario.preempt, scenario.on_node_loss, scenario.checkpoint_every_s, scenario.restart_s,
+        quotas_from(scenario.quotas), weights_from(scenario.weights),
+        Outages(mtbf_s, mttr_s, maintenance_from(scenario.maintenance)),
     )  # fmt: skip
 
 
-def quotas_from(given: Quotas | str) -> dict[str, dict[str, int]]:
+def quotas_from(value: Quotas | str) -> dict[str, dict[str, int]]:
     """Quotas by tenant from a mapping or a text."""
-    rows: Mapping[str, Any] = _split(given, "quotas") if isinstance(given, str) else given
+    rows: Mapping[str, Any] = _split(value, "quotas") if isinstance(value, str) else value
     if not isinstance(rows, Mapping):
-        raise ScenarioError("quotas", type(given).__name__, "a table of tenants")
+        raise ScenarioError("quotas", type(value).__name__, "a table of tenants")
     return {str(tenant): _amounts(str(tenant), amounts) for tenant, amounts in rows.items()}
 
 
@@ -114,9 +115,9 @@ def _split(text: str, where: str) -> dict[str, str]:
     return {unquote(tenant.strip()): rest for tenant, _, rest in parts}
 
 
-def _amounts(tenant: str, given: Any) -> dict[str, int]:
+def _amounts(tenant: str, value: Any) -> dict[str, int]:
     where = f"quotas: {tenant}"
-    pairs = _pairs(given, where)
+    pairs = _pairs(value, where)
     for name, amount in pairs.items():
         if name not in RESOURCES:
             raise ScenarioError(where, f"a limit of {name!r}", f"limits of {', '.join(RESOURCES)}")
@@ -126,24 +127,24 @@ def _amounts(tenant: str, given: Any) -> dict[str, int]:
     return {name: int(pairs[name]) for name in RESOURCES if name in pairs}
 
 
-def _pairs(given: Any, where: str) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        return dict(given)
-    if not isinstance(given, str):
-        raise ScenarioError(where, repr(given), "names and numbers")
-    found: dict[str, Any] = {}
-    for item in filter(None, (part.strip() for part in given.split(","))):
+def _pairs(value: Any, where: str) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, str):
+        raise ScenarioError(where, repr(value), "names and numbers")
+    numbers: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in value.split(","))):
         name, _, number = item.partition("=")
         try:
-            found[unquote(name.strip())] = float(number)
+            numbers[unquote(name.strip())] = float(number)
         except ValueError:
             raise ScenarioError(where, repr(item), "name=number") from None
-    return found
+    return numbers
 
 
-def weights_from(given: Mapping[str, float] | str) -> dict[str, float]:
+def weights_from(value: Mapping[str, float] | str) -> dict[str, float]:
     """Weights by tenant from a mapping or a text such as ``"alice=2,bob=1"``."""
-    weights = {str(tenant): weight for tenant, weight in _pairs(given, "weights").items()}
+    weights = {str(tenant): weight for tenant, weight in _pairs(value, "weights").items()}
     for tenant, weight in weights.items():
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         if not number or not 0 < weight < math.inf:

@@ -1,7 +1,7 @@
 """A scenario: everything that decides a run, as one frozen value that can be written down.
 
-Nothing here knows how to run anything. What a cluster, workload or policy text means is checked by
-:data:`CHECKS`, which the floors above fill in when they are loaded.
+Texts of clusters, workloads and policies are checked by :data:`CHECKS`, which packages that can open
+them fill in when they are loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNDECIDED = ("name", "out", "log")
 """Fields that no result depends on."""
 
 CHECKS: dict[str, Callable[[Any], object]] = {}
-"""For each field, a function that raises a :class:`FastsimError` if its value means nothing."""
+"""For each field, a function that raises a :class:`FastsimError` for a value that is not valid."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Scenario:
     ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
     rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies
     for pairs see estimates. ``telemetry`` is explained in :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a
-    text or an object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for what
-    Gavel's simulator would print of a run in rounds; none of them decides anything.
+    text or an object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for the
+    log of Gavel's simulator; none of them changes a result.
     """
 
     cluster: Any = "openb"
@@ -113,10 +113,10 @@ class Scenario:
         if unknown:
             found, expected = f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}"
             raise ScenarioError(where, found, expected, suggestion(unknown[0], known))
-        given = dict(values)
-        if isinstance(given.get("deschedule"), list):
-            given["deschedule"] = tuple(given["deschedule"])
-        return cls(**given)
+        arguments = dict(values)
+        if isinstance(arguments.get("deschedule"), list):
+            arguments["deschedule"] = tuple(arguments["deschedule"])
+        return cls(**arguments)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -142,13 +142,13 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that differ from their defaults, and cluster, workload and policy in any case."""
-        return {name: _plain(name, value) for name, value in self._given()}
+        return {name: _plain(name, value) for name, value in self._changed_fields()}
 
     def written(self) -> dict[str, Any]:
         """``fields`` that can be written down, and the names of the ``objects`` that cannot."""
         plain: dict[str, Any] = {}
         objects = []
-        for name, value in self._given():
+        for name, value in self._changed_fields():
             if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
                 objects.append(name)
                 continue
@@ -169,25 +169,25 @@ class Scenario:
     @property
     def id(self) -> str:
         """Sixteen hex digits that depend on what is run, not on ``UNDECIDED`` or on how the file was written."""
-        values = {name: _identity(value) for name, value in self._given() if name not in UNDECIDED}
+        values = {name: _identity(value) for name, value in self._changed_fields() if name not in UNDECIDED}
         canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def problems(self, known: dict[tuple[str, str], FastsimError | None] | None = None) -> list[Problem]:
         """Every mistake in this scenario; an empty list if it can be run.
 
-        Who asks of many scenarios gives the same ``known`` each time: what was found of a value is noted there.
+        ``known`` caches the results of checks by field and value; pass the same one for many scenarios.
         """
-        found = list(self._malformed())
-        wrong = {problem.path for problem in found}
+        problems = list(self._malformed())
+        wrong = {problem.path for problem in problems}
         for name in CHECKS:
             error = None if name in wrong else self._mistake(name, {} if known is None else known)
             if error is not None:
-                found.append(Problem(name, str(error), error))
-        return found
+                problems.append(Problem(name, str(error), error))
+        return problems
 
     def _mistake(self, name: str, known: dict[tuple[str, str], FastsimError | None]) -> FastsimError | None:
-        """What is wrong with the value of a field."""
+        """The error in the value of a field; None if it is valid."""
         value = getattr(self, name)
         key = (name, repr(value)) if value is None or isinstance(value, str | int | float | tuple) else None
         if key is None or key not in known:
@@ -203,17 +203,17 @@ class Scenario:
 
     def check(self) -> None:
         """Raise if there are mistakes: the one mistake itself, or one :class:`ScenarioError` that lists them."""
-        found = self.problems()
-        if len(found) == 1 and found[0].error is not None:
-            raise found[0].error
-        if found:
-            raise ScenarioError("scenario", _counted(len(found)), "none", "; ".join(map(str, found)))
+        problems = self.problems()
+        if len(problems) == 1 and problems[0].error is not None:
+            raise problems[0].error
+        if problems:
+            raise ScenarioError("scenario", _counted(len(problems)), "none", "; ".join(map(str, problems)))
 
     def with_(self, **changes: Any) -> Scenario:
         """A copy with some fields changed."""
         return replace(self, **changes)
 
-    def _given(self) -> Iterator[tuple[str, Any]]:
+    def _changed_fields(self) -> Iterator[tuple[str, Any]]:
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name in ("cluster", "workload", "policy") or not _same(value, item.default):

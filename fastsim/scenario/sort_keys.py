@@ -1,26 +1,26 @@
 """Orders as data: sort keys of jobs in rounds, and of pods in the waiting line.
 
-A key is a list of terms; a minus sign before one turns it round. What a term counts in a job of rounds, and in a pod:
+A key is a list of terms; a minus sign before a term reverses it. Values of the terms for jobs in rounds and for pods:
 
 =============  ======================================================  ===============================================
 term           job                                                     pod that waits
 =============  ======================================================  ===============================================
-arrival        when it came, seconds                                   the same
+arrival        arrival, seconds                                        the same
 priority       1 if it has waited longer than ``starving_s``, else 0   none
-remaining      seconds it still takes on the fastest GPU model, with   seconds it still takes, as ``est_duration_s`` or
-               what it needs (``fair``: with its fair share)           else ``duration_s`` says; endless without them
-service        GPU seconds it has had so far                           the same: it ran before it was stopped
-attained       seconds it has had so far                               the same
-finish_ratio   (time since it came + remaining) / time it takes in     the same; 1 for an endless one
+remaining      seconds it still takes on the fastest GPU model, with   seconds it still takes, by ``est_duration_s`` or
+               its demand (``fair``: with its fair share)              else ``duration_s``; endless without them
+service        GPU seconds it has received so far                      the same: it ran before it was stopped
+attained       seconds it has run so far                               the same
+finish_ratio   (time since arrival + remaining) / time it takes in     the same; 1 for an endless one
                all at its fair share
 dominant       largest part of the cluster's GPUs, CPUs and memory     the same, of the nodes that are there
                that it needs
 packing        sum of the three parts x remaining                      the same
 service_left   remaining x GPUs                                        the same
-level          how many of ``level_s`` its service has reached         the same, with one level: a GPU hour
+level          number of ``level_s`` that its service has reached      the same, with one level: a GPU hour
 weight         importance of the job                                   none
 gpus           size of the gang                                        GPUs, parts of shared ones included
-last           when it last was at work, or came, seconds              none
+last           end of its last round, or arrival, seconds              none
 =============  ======================================================  ===============================================
 """
 
@@ -32,7 +32,7 @@ TERMS = (
     "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
     "level", "weight", "gpus", "last",
 )  # fmt: skip
-"""What sort keys are made of, by their number in the compiled loops."""
+"""Terms of sort keys, by their number in the compiled loops."""
 MOST_TERMS = 4
 """Terms of one key."""
 
@@ -57,19 +57,19 @@ PODS: dict[str, tuple[str, ...]] = {
     "smallest": ORDERS["drf"],
     "tetris": ORDERS["tetris"],
 }
-"""Those of them that mean something to pods that wait. ``smallest`` is what Synergy calls DRF, each job a tenant of its
-own; the queue rule ``drf`` looks at real tenants. ``fcfs`` is ``fifo``; slices of time need rounds."""
+"""Those of them that apply to waiting pods. ``smallest`` is Synergy's DRF, in which each job is a tenant of its own;
+the queue rule ``drf`` compares real tenants. ``fcfs`` is ``fifo``; slices of time need rounds."""
 SERVED = ("las", "tiresias")
-"""Orders that look at what a pod has had: they need pods that ran before they wait."""
+"""Orders by received service: they need pods that ran before they wait."""
 POD_LEVEL_S = (3600.0,)
 """GPU seconds at which a pod goes to the second queue of ``tiresias``."""
 
 PODS_QUEUES = tuple(f"{name}{how}" for name in PODS for how in ("", "_skip"))
-"""Queue rules of pods that are orders; with ``_skip`` others pass one that fits nowhere."""
+"""Queue rules of pods that are orders; with ``_skip`` others overtake a pod that fits nowhere."""
 
 
 def line_order(queue: str) -> dict[str, object]:
-    """What the compiled waiting line is told of a queue rule; nothing if it is no order."""
+    """Options of the compiled queue for a queue rule; empty if it is no order."""
     key = PODS.get(queue.removesuffix("_skip")) if queue in PODS_QUEUES else None
     return {} if key is None else {"terms": numbers(key), "level_s": array("d", POD_LEVEL_S)}
 

@@ -1,4 +1,4 @@
-"""Runs of adaptive jobs: texts become objects, the engine plays the rounds, the result is one like all others."""
+"""Runs of adaptive jobs: the objects of a scenario, the run of its engine, the result."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.adaptive.run import AdaptiveRun
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving
+    from fastsim.engine.adaptive.run import AdaptiveOutcome
+    from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, RoundCheckpointWriter
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
 ROUND_S = 60.0
-"""Length of a round if nothing is said, seconds."""
+"""Usual length of a round, seconds."""
 REFUSED = (
     "realloc_s", "restart_s", "window", "prices", "global_queue", "profiling", "references", "ideal", "log", "compat",
 )  # fmt: skip
@@ -39,7 +39,7 @@ REFUSED = (
 
 
 class PreparedAdaptive(NamedTuple):
-    """What the texts of a scenario stand for."""
+    """The objects of a scenario for the engine of adaptive jobs."""
 
     cluster: Cluster
     workload: Workload
@@ -48,7 +48,7 @@ class PreparedAdaptive(NamedTuple):
     jobs: tuple[AdaptiveJob, ...]
     typical: TypicalPods
     messages: Sequence[Message] = ()
-    """What the user should be told."""
+    """Warnings for the user."""
 
 
 def is_adaptive(policy: Any) -> bool:
@@ -72,42 +72,43 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
 
 
 def played_adaptive(
-    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, writer: RoundCheckpointWriter | None = None
 ) -> tuple[Result, Sequence[Message]]:
-    """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
-    from fastsim.engine.adaptive import tables as adaptive_frames
+    """The result of a scenario and its warnings; ``writer`` writes checkpoints and may have one to resume."""
+    from fastsim.engine.adaptive import tables as adaptive_tables
     from fastsim.engine.tables import LazyFrames
 
-    spent = (0.0, 0.0) if saving is None else saving.spent_s
+    spent = (0.0, 0.0) if writer is None else writer.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
-    keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
-    made = prepared_adaptive(scenario, policy)
-    run = driven_adaptive(scenario, made, progress, keeping, start)
-    kept = max(made.typical.kept, 1)
+    schedule, start = (None, None) if writer is None else (writer.schedule, writer.start)
+    inputs = prepared_adaptive(scenario, policy)
+    run = driven_adaptive(scenario, inputs, progress, schedule, start)
+    typical_count = max(inputs.typical.kept, 1)
     frames = LazyFrames(
-        {"summary": adaptive_frames.summary(run, kept)}, adaptive_frames.makers(run, made.cluster, kept)
+        {"summary": adaptive_tables.summary(run, typical_count)},
+        adaptive_tables.makers(run, inputs.cluster, typical_count),
     )
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
-    return Result(frames, _provenance(scenario, made), timing), made.messages
+    return Result(frames, _provenance(scenario, inputs), timing), inputs.messages
 
 
 def driven_adaptive(
-    scenario: Scenario, made: PreparedAdaptive, progress: Callable[[int], None] | None,
-    checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
-) -> AdaptiveRun:  # fmt: skip
+    scenario: Scenario, inputs: PreparedAdaptive, progress: Callable[[int], None] | None,
+    checkpoint: CheckpointSchedule | None = None, resume: RoundCheckpoint | None = None,
+) -> AdaptiveOutcome:  # fmt: skip
     """Play the jobs."""
     from fastsim.engine.adaptive.run import run_adaptive
-    from fastsim.engine.rounds.node_metrics import gauge_of
+    from fastsim.engine.rounds.node_metrics import cluster_metrics_of
 
-    told = setting_told(made.setting)
+    names = table_setting(inputs.setting)
     timeline = scenario.record in ("timeline", "all")
     recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
     return run_adaptive(
-        told, made.setting, made.plan, made.jobs, record_tasks=recorded,
+        names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        gauge=gauge_of(made.cluster, made.typical, told.gpu_models, scenario.sample_s or 0.0, timeline),
+        gauge=cluster_metrics_of(inputs.cluster, inputs.typical, names.gpu_models, scenario.sample_s or 0.0, timeline),
         progress=progress, checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
 
@@ -124,17 +125,17 @@ def refuse_options(scenario: Scenario) -> None:
 def groups_of(cluster: Cluster) -> tuple[NodeGroup, ...]:
     """The cluster's nodes with whole GPUs by GPU model, models sorted by name."""
     nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
-    found: dict[str, list[tuple[int, int]]] = {}
+    groups: dict[str, list[tuple[int, int]]] = {}
     for position, node in enumerate(nodes):
         if node["num_gpu"]:
-            found.setdefault(node["gpu_model"], []).append((node["num_gpu"], position))
-    if not found:
+            groups.setdefault(node["gpu_model"], []).append((node["num_gpu"], position))
+    if not groups:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can train on")
-    return tuple(NodeGroup(model, *zip(*found[model], strict=True)) for model in sorted(found))
+    return tuple(NodeGroup(model, *zip(*groups[model], strict=True)) for model in sorted(groups))
 
 
 def applications_from(what: Any) -> Applications:
-    """The applications a text or an object stands for; those that ship if nothing is said."""
+    """The applications of a text or an object; by default those that ship with fastsim."""
     if isinstance(what, Applications):
         return what
     if what is None or what == "default":
@@ -146,7 +147,7 @@ def applications_from(what: Any) -> Applications:
 
 
 def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:
-    """The jobs of a workload: applications, batch sizes, and as `task_role` what may change."""
+    """The jobs of a workload: applications, batch sizes, and modes from the column `task_role`."""
     for name in (s.WORKLOAD, s.BATCH_SIZE):
         if name not in workload.columns:
             expected = (
@@ -157,16 +158,16 @@ def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:
     table = workload.table()
     roles = table[s.TASK_ROLE].to_pylist() if s.TASK_ROLE in table.column_names else [None] * len(table)
     columns = [table[name].to_pylist() for name in (s.SUBMIT_S, s.WORKLOAD, s.NUM_GPU, s.BATCH_SIZE)]
-    found = []
+    jobs = []
     for row, (submit_s, app, num_gpu, batch, role) in enumerate(zip(*columns, roles, strict=True)):
         if app is None or batch is None:
             raise InputError(f"{workload.name}:{row + 1}", f"application {app}, batch size {batch}", "both of them")
-        found.append(AdaptiveJob(submit_s, app, num_gpu, batch, role or "adaptive"))
-    return tuple(found)
+        jobs.append(AdaptiveJob(submit_s, app, num_gpu, batch, role or "adaptive"))
+    return tuple(jobs)
 
 
-def setting_told(setting: AdaptiveSetting) -> Setting:
-    """Models and applications as the tables of results name them; jobs here have no rate of their own."""
+def table_setting(setting: AdaptiveSetting) -> Setting:
+    """GPU models and applications for the tables of results; adaptive jobs have no fixed rates."""
     models = tuple(group.gpu_model for group in setting.groups)
     kinds = tuple((name, 1) for name in setting.applications)
     shape = (len(kinds), len(models))
@@ -175,14 +176,14 @@ def setting_told(setting: AdaptiveSetting) -> Setting:
     return Setting(models, gpus, oracle, np.full(len(kinds), np.nan), setting.seed)
 
 
-def _provenance(scenario: Scenario, made: PreparedAdaptive) -> dict[str, Any]:
+def _provenance(scenario: Scenario, inputs: PreparedAdaptive) -> dict[str, Any]:
     from fastsim.engine.result import provenance_of_build
 
-    told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s")}
+    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s")}
     return {
-        "options": {**told, "round_s": made.setting.round_s},
-        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
-        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
-        "applications": {"name": made.setting.applications.name, "known": list(made.setting.applications)},
-        "typical_pods": len(made.typical.count), **provenance_of_build(),
+        "options": {**fields, "round_s": inputs.setting.round_s},
+        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
+        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
+        "applications": {"name": inputs.setting.applications.name, "known": list(inputs.setting.applications)},
+        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
     }  # fmt: skip

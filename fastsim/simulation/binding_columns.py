@@ -1,8 +1,7 @@
-"""Columns that say where a job may run: what engines in rounds honour of them, refuse by name, or only tell of.
+"""Columns that restrict where a job may run: honoured by rounds, refused, or ignored with a warning.
 
-Rounds give out whole GPUs by model. So ``gpu_models`` can be honoured; what asks for a part of a GPU, for a certain
-node or for anything further is refused. CPU and memory must fit empty nodes; where rounds do not count them, a warning
-says so.
+Rounds give out whole GPUs by model. So ``gpu_models`` is honoured; requests for a part of a GPU, for a certain node or
+for further resources are refused. CPU and memory must fit empty nodes; rounds that do not count them give a warning.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ def _some(batch: pa.RecordBatch, name: str) -> Flags:
     return _of_values(batch, name, bool)
 
 
-def _of_values(batch: pa.RecordBatch, name: str, asks: Callable[[Any], bool]) -> Flags:
+def _of_values(batch: pa.RecordBatch, name: str, demands: Callable[[Any], bool]) -> Flags:
     if batch[name].null_count == batch.num_rows:
         return np.zeros(batch.num_rows, bool)
-    return np.array([value is not None and asks(value) for value in batch[name].to_pylist()], bool)
+    return np.array([value is not None and demands(value) for value in batch[name].to_pylist()], bool)
 
 
 def _grouped(batch: pa.RecordBatch, name: str) -> Flags:
@@ -75,65 +74,65 @@ REFUSED: tuple[tuple[str, Callable[[pa.RecordBatch, str], Flags], str], ...] = (
     (s.EXTRA_RESOURCES, _amounts, "nothing: rounds give out GPUs, CPU and memory only"),
     (s.GANG_SIZE, _several, "1: a gang in rounds is one row with all its GPUs as num_gpu"),
 )
-"""Column, rows of a batch that ask for something with it, and what rounds expect instead."""
+"""Column, function of the rows of a batch that request something with it, and the value that rounds expect."""
 
 
 def checked_columns(
     workload: Workload, cluster: Cluster, *, counted: bool = False, by_model: bool = True
 ) -> list[Message]:
-    """What to say of columns that rounds do not look at; InputError for the first job that asks for what they lack.
+    """Warnings about columns that rounds ignore; InputError for the first job that requests what they lack.
 
     ``counted``: the rounds count the CPU and memory that jobs hold. ``by_model``: they keep jobs on the models that
     they accept; otherwise every job must accept all models of the cluster.
     """
     if workload.endless() is not None:
-        return []  # generated jobs ask for whole GPUs and for nothing else
-    nodes, start, asked = _Nodes(cluster), 0, set[str]()
+        return []  # generated jobs request whole GPUs alone
+    nodes, start, uncounted = _Nodes(cluster), 0, set[str]()
     for batch in workload.batches():
-        for name, found, expected in _faults(batch, nodes, by_model):
-            row = int(np.flatnonzero(found)[0])
+        for name, wrong, expected in _faults(batch, nodes, by_model):
+            row = int(np.flatnonzero(wrong)[0])
             raise InputError(f"{workload.name}:{start + row + 1}: {name}", _text(batch[name][row]), expected)
-        asked |= {name for name in (s.CPU_MILLI, s.MEMORY_MIB) if (batch[name].to_numpy() > 0).any()}
+        uncounted |= {name for name in (s.CPU_MILLI, s.MEMORY_MIB) if (batch[name].to_numpy() > 0).any()}
         start += batch.num_rows
-    if counted or not asked:
+    if counted or not uncounted:
         return []
-    text = f"{workload.name}: these rounds give out GPUs and do not count {', '.join(sorted(asked))}"
+    text = f"{workload.name}: these rounds give out GPUs and do not count {', '.join(sorted(uncounted))}"
     return [(ColumnIgnored, text)]
 
 
 def check_entities(workload: Workload, entities: Collection[str]) -> None:
     """InputError unless the tenants of the jobs are these entities."""
-    found: set[str | None] = {None}
+    tenants: set[str | None] = {None}
     if s.TENANT in workload.columns:
-        found = {name for batch in workload.batches() for name in pc.unique(batch[s.TENANT]).to_pylist()}
+        tenants = {name for batch in workload.batches() for name in pc.unique(batch[s.TENANT]).to_pylist()}
     named = f"the entities of the policy, {', '.join(sorted(entities))}"
-    for name in sorted(found - set(entities), key=str):
+    for name in sorted(tenants - set(entities), key=str):
         raise InputError(f"{workload.name}: {s.TENANT}", "none" if name is None else repr(name), f"one of {named}")
-    for missing in sorted(set(entities) - found):
+    for missing in sorted(set(entities) - tenants):
         raise InputError(f"{workload.name}: {s.TENANT}", f"no job of {missing!r}", f"jobs of {named}")
 
 
 def _faults(batch: pa.RecordBatch, nodes: _Nodes, by_model: bool) -> list[tuple[str, Flags, str]]:
-    """Column, rows and expectation of everything in a batch that these nodes or rounds do not give."""
-    asked = [(name, asks(batch, name), expected) for name, asks, expected in REFUSED if name in batch.schema.names]
+    """Column, rows and expected value of every request in a batch that these nodes or rounds cannot satisfy."""
+    faults = [(name, rows(batch, name), expected) for name, rows, expected in REFUSED if name in batch.schema.names]
     accepted = accepted_models(batch, nodes.models)
     known = ", ".join(nodes.models)
     wrong: Flags = np.logical_not(accepted.any(axis=1) if by_model else accepted.all(axis=1))
     expected = f"one of {known}" if by_model else f"null or all of {known}: adaptive jobs may be moved to each of them"
     if s.GPU_MODELS in batch.schema.names:
-        asked.append((s.GPU_MODELS, wrong, expected))
+        faults.append((s.GPU_MODELS, wrong, expected))
     for name in (s.CPU_MILLI, s.MEMORY_MIB):
         most = nodes.most(name, batch[s.NUM_GPU].to_numpy(), accepted)
-        asked.append((name, batch[name].to_numpy() > most, "no more than nodes with its GPUs have"))
+        faults.append((name, batch[name].to_numpy() > most, "no more than nodes with its GPUs have"))
     if s.GPU_MEMORY_MIB in batch.schema.names:
         memory = pc.fill_null(batch[s.GPU_MEMORY_MIB], 0).to_numpy(zero_copy_only=False)
         small = (memory > nodes.gpu_memory_mib) & (batch[s.NUM_GPU].to_numpy() > 0)
-        asked.append((s.GPU_MEMORY_MIB, small, f"at most {nodes.gpu_memory_mib:g}, so that every GPU will do"))
-    return [(name, rows, expected) for name, rows, expected in asked if rows.any()]
+        faults.append((s.GPU_MEMORY_MIB, small, f"at most {nodes.gpu_memory_mib:g}, so that every GPU will do"))
+    return [(name, rows, expected) for name, rows, expected in faults if rows.any()]
 
 
 class _Nodes:
-    """The nodes with GPUs: what they have by GPU model."""
+    """The nodes with GPUs, and their resources by GPU model."""
 
     def __init__(self, cluster: Cluster) -> None:
         names = [s.CPU_MILLI, s.MEMORY_MIB, "num_gpu", "gpu_model", s.GPU_MEMORY_MIB]
@@ -146,15 +145,15 @@ class _Nodes:
 
     def most(self, name: str, num_gpu: npt.NDArray[Any], accepted: Flags) -> npt.NDArray[Any]:
         """The most a job could hold of a resource on the models it accepts: on a node for each of its GPUs."""
-        found = np.zeros(len(num_gpu), np.int64)
+        most = np.zeros(len(num_gpu), np.int64)
         for g, model in enumerate(self.models):
             sizes = sorted((row[name] for row in self.rows if row["gpu_model"] == model), reverse=True)
             sums = np.cumsum(sizes)
             here = sums[np.clip(num_gpu, 1, len(sums)) - 1]
-            found = np.where(accepted[:, g], np.maximum(found, here), found)
-        return found
+            most = np.where(accepted[:, g], np.maximum(most, here), most)
+        return most
 
 
 def _text(value: pa.Scalar) -> str:
-    found = value.as_py()
-    return f"{found:,}" if isinstance(found, int) else repr(found)
+    plain = value.as_py()
+    return f"{plain:,}" if isinstance(plain, int) else repr(plain)

@@ -1,4 +1,4 @@
-"""Runs of pods under schedulers that look at what GPUs report: from texts to a result like all others."""
+"""Runs of pods under a monitored scheduler: the objects of a scenario, the run of its engine, the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BATCH_ROWS = 8192
 
 
 class PreparedMonitored(NamedTuple):
-    """What the texts of a scenario stand for; `gpus` are node and number of every GPU, `tariff` their prices."""
+    """The objects of a scenario for the engine; `gpus` are node and number of every GPU, `tariff` their prices."""
 
     cluster: Cluster
     workload: Workload
@@ -71,10 +71,10 @@ def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
 
 
 def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
-    """What is reported: devices and gaps of exporters are the plan's unless somebody says otherwise."""
-    told = telemetry or Telemetry()
-    devices = {**plan.devices, **told.devices}
-    return dataclasses.replace(told, devices=devices, refresh_s=told.refresh_s or plan.refresh_s)
+    """The telemetry of a run: devices and refresh gaps of the scenario, else those of the plan."""
+    telemetry = telemetry or Telemetry()
+    devices = {**plan.devices, **telemetry.devices}
+    return dataclasses.replace(telemetry, devices=devices, refresh_s=telemetry.refresh_s or plan.refresh_s)
 
 
 def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
@@ -83,48 +83,50 @@ def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], 
     from fastsim.engine.tables import LazyFrames
 
     began = (time.perf_counter(), time.process_time())
-    made = prepared_monitored(scenario, policy)
-    run = driven(made, scenario, progress)
+    inputs = prepared_monitored(scenario, policy)
+    run = driven(inputs, scenario, progress)
     listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
     timed = scenario.record in ("timeline", "all")
-    known = measured(run, made.cluster, made.typical, made.gpus, made.tariff)
-    frames = LazyFrames({"summary": summary(known)}, makers(known, made.cluster, listed, timed))
+    measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
+    frames = LazyFrames({"summary": summary(measurements)}, makers(measurements, inputs.cluster, listed, timed))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
-    return Result(frames, _provenance(scenario, made), timing)
+    return Result(frames, _provenance(scenario, inputs), timing)
 
 
-def driven(made: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
+def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
     """Play the pods."""
-    containers = Containers(made.devices, made.plan.lives)
-    pods = asked_for(made.workload)
+    containers = Containers(inputs.devices, inputs.plan.lives)
+    pods = pod_arrivals(inputs.workload)
     first = next(pods, None)
     begin_s = 0.0 if first is None else first.submit_s
-    profiles = PodProfiles(made.telemetry.profiles, made.devices)
-    capacity = [int(device.memory_mib) for device in made.devices]
-    looks = made.telemetry.looks(begin_s, scenario.seed)
+    profiles = PodProfiles(inputs.telemetry.profiles, inputs.devices)
+    capacity = [int(device.memory_mib) for device in inputs.devices]
+    looks = inputs.telemetry.looks(begin_s, scenario.seed)
     run = MonitoredRun(
         capacity, containers, Exporter(containers, looks),
-        lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, made.devices[gpu]),
+        lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
         math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
     )  # fmt: skip
     if first is not None:
-        run.play(_again(first, pods), made.plan.scheduler(capacity, begin_s))
+        run.play(_again(first, pods), inputs.plan.scheduler(capacity, begin_s))
     return run
 
 
-def asked_for(workload: Workload) -> Iterator[PodArrival]:
+def pod_arrivals(workload: Workload) -> Iterator[PodArrival]:
     """The pods of a workload; each shares one GPU and declares how much of its memory it may need."""
     names = workload.columns
     for batch in workload.batches(BATCH_ROWS):
         table: Any = batch
         if s.BOUND_NODE in names and table.column(s.BOUND_NODE).null_count < batch.num_rows:
             raise InputError(f"{workload.name}: {s.BOUND_NODE}", "pods that run already", "pods that all arrive")
-        asked = (s.POD_ID, s.SUBMIT_S, s.NUM_GPU, s.GPU_MILLI, s.CPU_MILLI)
-        told = {name: table.column(name).to_pylist() for name in asked}
+        needed = (s.POD_ID, s.SUBMIT_S, s.NUM_GPU, s.GPU_MILLI, s.CPU_MILLI)
+        columns = {name: table.column(name).to_pylist() for name in needed}
         some = (s.DURATION_S, s.GPU_MEMORY_MIB, s.WORKLOAD, s.TENANT)
-        told |= {name: table.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in some}
-        for pod, submit_s, num_gpu, gpu, cpu, work_s, memory, application, tenant in zip(*told.values(), strict=True):
+        columns |= {name: table.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in some}
+        for pod, submit_s, num_gpu, gpu, cpu, work_s, memory, application, tenant in zip(
+            *columns.values(), strict=True
+        ):
             if num_gpu != 1:
                 expected = "1: a pod here shares one GPU with others"
                 raise InputError(f"{workload.name}: pod {pod}: num_gpu", num_gpu, expected)
@@ -137,13 +139,13 @@ def _again(first: PodArrival, rest: Iterator[PodArrival]) -> Iterator[PodArrival
     yield from rest
 
 
-def _provenance(scenario: Scenario, made: PreparedMonitored) -> dict[str, Any]:
+def _provenance(scenario: Scenario, inputs: PreparedMonitored) -> dict[str, Any]:
     from fastsim.engine.result import provenance_of_build
 
-    told = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
+    fields = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
     return {
-        "options": {**told, "telemetry": repr(made.telemetry), "lives": repr(made.plan.lives)},
-        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
-        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
-        "typical_pods": len(made.typical.count), **provenance_of_build(),
+        "options": {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lives)},
+        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
+        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
+        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
     }  # fmt: skip

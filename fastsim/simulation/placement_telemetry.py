@@ -1,4 +1,4 @@
-"""Telemetry of a run that is over, from its placements: for jobs in rounds, whose stays are known when they end."""
+"""Telemetry of a finished run, from its placements; for jobs in rounds, whose stays are known at their ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fastsim.telemetry.telemetry import Telemetry
 
 ROWS = 1 << 18
-"""Stays that are handed on at a time."""
+"""Stays that are sampled at a time."""
 
 
 def with_telemetry(
@@ -35,16 +35,16 @@ def with_telemetry(
     except BaseException:
         samples.drop()
         raise
-    made: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     if record not in ("placements", "all"):  # they were only needed here
-        made["placements"] = result.placements.clear()
+        tables["placements"] = result.placements.clear()
     if folder is None:
-        made[TABLE] = samples.frame()
-    told = {**result.provenance, "telemetry": repr(telemetry)}
-    if not made:
-        return dataclasses.replace(result, provenance=told)
-    frames = LazyFrames({**{name: result.frames[name] for name in result.frames}, **made}, {})
-    return dataclasses.replace(result, frames=frames, provenance=told)
+        tables[TABLE] = samples.frame()
+    provenance = {**result.provenance, "telemetry": repr(telemetry)}
+    if not tables:
+        return dataclasses.replace(result, provenance=provenance)
+    frames = LazyFrames({**{name: result.frames[name] for name in result.frames}, **tables}, {})
+    return dataclasses.replace(result, frames=frames, provenance=provenance)
 
 
 def sample(result: Result, sampling: Sampling) -> None:
@@ -75,23 +75,23 @@ def sample(result: Result, sampling: Sampling) -> None:
 
 
 def needs(jobs: pl.DataFrame, sampling: Sampling) -> Any:
-    """What every job is and asks for: whole devices, unless it says otherwise."""
+    """The need of every job: its application and request, whole devices by default."""
     names = [name for name in (s.WORKLOAD, s.GPU_MILLI, s.GPU_MEMORY_MIB) if name in jobs.columns]
-    told = jobs.select(pl.col(names), number="pod_id")
-    return sampling.profiles.needs(told.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    columns = jobs.select(pl.col(names), number="pod_id")
+    return sampling.profiles.needs(columns.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
 def own_needs(placements: pl.DataFrame, sampling: Sampling) -> pl.DataFrame:
-    """Placements with what each stay did to its GPU, where that is told by stay and not by job."""
+    """Placements with the need of each stay, if they have a profile of their own; else unchanged."""
     if "profile" not in placements.columns:
         return placements
-    told = placements.select(pl.col("profile").alias(s.WORKLOAD), pl.col("gpu_memory_mib"))
-    need = sampling.profiles.needs(told.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    columns = placements.select(pl.col("profile").alias(s.WORKLOAD), pl.col("gpu_memory_mib"))
+    need = sampling.profiles.needs(columns.to_arrow(compat_level=pl.CompatLevel.oldest()))
     return placements.with_columns(need=pl.Series(need))
 
 
 def stays(placements: pl.DataFrame) -> pl.DataFrame:
-    """Beginnings and ends of all stays on devices in order of time; who leaves does so before others come."""
+    """Starts and ends of all stays on devices in order of time; ends of one instant come before starts."""
     own = [name for name in ("need",) if name in placements.columns]
     known = placements.filter(pl.col("node_id").is_not_null() & (pl.col("start_s") < pl.col("end_s").fill_null(np.inf)))
     spread = (

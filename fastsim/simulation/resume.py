@@ -1,4 +1,4 @@
-"""Runs that go on from a checkpoint: the same run to its end, or another one that shares its past."""
+"""Resumed runs and forks: from a checkpoint, the same run goes on to its end, or another one with the same past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, unfinished, working_folder
 from fastsim.engine.online.arrivals import arrived_by, stream
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving, is_of_rounds, stored_state
+from fastsim.engine.rounds.checkpoint import (
+    CheckpointSchedule,
+    RoundCheckpoint,
+    RoundCheckpointWriter,
+    is_of_rounds,
+    stored_state,
+)
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
@@ -32,28 +38,28 @@ FORK_FIELDS = (
 )  # fmt: skip
 """Fields of a scenario that may differ after a fork; everything else decided the past too."""
 ROUND_FORK_FIELDS = ("policy", "until_s", "name", "log")
-"""Fields of a scenario that may differ after a fork; everything else decided the past too."""
+"""Those of a run in rounds."""
 
 
 def resume(
     folder: str | os.PathLike[str], *, progress: Progress | None = None, overwrite: bool = False, **objects: Any
 ) -> Result:
-    """Go on with the run to this folder from its last checkpoint; its tables are as if it had never stopped.
+    """Resume the run to this folder from its last checkpoint; its tables are those of an uninterrupted run.
 
     ``objects`` are those parts of the scenario that were objects in memory and not texts (``cluster``, ``workload``,
-    ``policy``, ...); whether they are the same is checked. A run that another process is at work on is refused.
+    ``policy``, ...); whether they are the same is checked. A run is refused while another process works on it.
     """
     out = _target(Path(folder))
     work = working_folder(out)
     if is_of_rounds(work):
         return resume_rounds(out, work, partial(_scenario, out, objects), progress, overwrite)
-    Checkpoint.read(work)  # a lock would be of no use where there is nothing
+    Checkpoint.read(work)  # without a checkpoint there is nothing to lock
     with held(out, overwrite):
-        taken = Checkpoint.read(work)
-        taken.check_parts(work)
-        scenario = _scenario(out, objects, taken.meta["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.former"), ignore_errors=True)
-        return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.meta["keeping"]), taken)
+        checkpoint = Checkpoint.read(work)
+        checkpoint.check_parts(work)
+        scenario = _scenario(out, objects, checkpoint.meta["scenario"])
+        shutil.rmtree(out.with_name(f".{out.name}.{checkpoint.meta['process']}.former"), ignore_errors=True)
+        return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.meta["checkpoints"]), checkpoint)
 
 
 def fork(
@@ -65,7 +71,7 @@ def fork(
     overwrite: bool = False,
     **changes: Any,
 ) -> Result:
-    """Another run from the checkpoint beside this folder, to a folder of its own: a shared past, then the changes.
+    """Another run from the checkpoint beside this folder, to a folder of its own: the same past, then the changes.
 
     ``changes`` may name another policy, queue, gpu_pick, seed, until_s (seconds), inflation, retarget or rule (from
     ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
@@ -91,90 +97,92 @@ def _fork_pods(
     source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
     progress: Progress | None, overwrite: bool,
 ) -> Result:  # fmt: skip
-    taken = Checkpoint.read(source)
+    checkpoint = Checkpoint.read(source)
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
-    _check_past(at_s, taken)
-    before, after = stored(taken.meta["scenario"]), stored(taken.meta["scenario"], changes)
+    _check_past(at_s, checkpoint)
+    before, after = stored(checkpoint.meta["scenario"]), stored(checkpoint.meta["scenario"], changes)
     after.check()
-    keeping = Checkpoints(**(taken.meta["keeping"] | {"keep": False}))
-    with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
+    checkpoints = Checkpoints(**(checkpoint.meta["checkpoints"] | {"keep": False}))
+    with held(target, overwrite), unfinished(target, checkpoints, False, overwrite) as work:
         try:
-            if at_s is None or taken.meta["loop"]["now"] <= at_s:
-                _copy_parts(taken, source, work)
-            begun = taken if at_s is None else _played(before, at_s, taken, work, progress)
-            # Only now is there something to go on from: killed earlier, this was no run yet.
-            begun = Checkpoint(begun.meta | _forked(taken, begun, after, at_s), begun.arrays)
-            begun.write(work)
-            return simulation.run(after, progress, overwrite, keeping, begun)
+            if at_s is None or checkpoint.meta["loop"]["now"] <= at_s:
+                _copy_parts(checkpoint, source, work)
+            start = checkpoint if at_s is None else _played(before, at_s, checkpoint, work, progress)
+            # From here on the fork can be resumed; killed earlier, it leaves nothing.
+            start = Checkpoint(start.meta | _forked(checkpoint, start, after, at_s), start.arrays)
+            start.write(work)
+            return simulation.run(after, progress, overwrite, checkpoints, start)
         except FastsimError:
             shutil.rmtree(work, ignore_errors=True)
             raise
 
 
 def _check_time(at_s: float | None) -> None:
-    """ScenarioError if this is no time."""
+    """ScenarioError unless this is a finite time, or None."""
     if at_s is None:
         return
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not math.isfinite(at_s):
         raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
 
 
-def _check_past(at_s: float | None, taken: Checkpoint) -> None:
-    """ScenarioError if the past up to this time cannot be played."""
+def _check_past(at_s: float | None, checkpoint: Checkpoint) -> None:
+    """ScenarioError if this time is in the past of another run, which cannot be played again."""
     if at_s is None:
         return
-    now = taken.meta["loop"]["now"]
-    if at_s < now and taken.meta["forked_from"] is not None:
-        expected = f"{now!r} or more, the time of the checkpoint: what was before is the past of another run"
+    now = checkpoint.meta["loop"]["now"]
+    if at_s < now and checkpoint.meta["forked_from"] is not None:
+        expected = f"{now!r} or more, the time of the checkpoint: earlier is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)
 
 
-def _copy_parts(taken: Checkpoint, source: Path, work: Path) -> None:
-    """Put copies of what belongs to a checkpoint into another working folder."""
-    taken.check_parts(source)
-    for name in taken.parts():
+def _copy_parts(checkpoint: Checkpoint, source: Path, work: Path) -> None:
+    """Copy the files of a checkpoint to another working folder."""
+    checkpoint.check_parts(source)
+    for name in checkpoint.parts():
         try:
             shutil.copyfile(source / name, work / name)
         except OSError as error:
             raise ResultError(f"{work / name}: cannot be written: {error.strerror or error}") from error
-    taken.check_parts(work)
+    checkpoint.check_parts(work)
 
 
-def _played(scenario: Scenario, at_s: float, taken: Checkpoint, work: Path, progress: Progress | None) -> Checkpoint:
-    """The state at a time, in seconds, of the run that the checkpoint was taken of; its rows are in ``work``."""
+def _played(
+    scenario: Scenario, at_s: float, checkpoint: Checkpoint, work: Path, progress: Progress | None
+) -> Checkpoint:
+    """The state of the checkpoint's run at a time in seconds, played from it if it is earlier; rows go to ``work``."""
     from fastsim.engine.online.checkpointing import CheckpointWriter
     from fastsim.engine.online.run import OnlineRun
 
-    taken = Checkpoint(taken.meta | {"may_change": ["until_s"]}, taken.arrays)
-    start = taken if taken.meta["loop"]["now"] <= at_s else None
-    made = simulation.prepared(scenario, progress=progress)
+    checkpoint = Checkpoint(checkpoint.meta | {"may_change": ["until_s"]}, checkpoint.arrays)
+    start = checkpoint if checkpoint.meta["loop"]["now"] <= at_s else None
+    inputs = simulation.prepared(scenario, progress=progress)
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
-    saving = CheckpointWriter(work, Checkpoints(), taken.meta["scenario"], start)
-    options = replace(made.options, until_s=end_s, folder=work, saving=saving)
-    run = OnlineRun(made.cluster, made.workload, made.plan, made.typical, options)
+    writer = CheckpointWriter(work, Checkpoints(), checkpoint.meta["scenario"], start)
+    options = replace(inputs.options, until_s=end_s, folder=work, checkpoint_writer=writer)
+    run = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
     try:
-        saving.compare(run, taken)
-        batches = arrived_by(saving.batches(made.workload), end_s)
-        saving.take_over(run, batches)
+        writer.compare(run, checkpoint)
+        batches = arrived_by(writer.batches(inputs.workload), end_s)
+        writer.take_over(run, batches)
         stream(run, batches)
-        run.scribe.close()
-        return saving.secured(saving.state(run), run.recorder)
+        run.writer.close()
+        return writer.secured(writer.state(run), run.recorder)
     finally:
-        run.scribe.drop()
+        run.writer.drop()
         run.recorder.drop()
         run.release_memo()
 
 
-def _forked(taken: Checkpoint, begun: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:
-    """What the first checkpoint of a fork says of where it comes from."""
+def _forked(checkpoint: Checkpoint, start: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:
+    """Values of a fork's first checkpoint that record its origin."""
     from fastsim.engine.online.checkpointing import FORK_MAY_CHANGE
 
-    loop = begun.meta["loop"]
+    loop = start.meta["loop"]
     at_s = loop["now"] if at_s is None else at_s
-    past = {"scenario": taken.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": at_s}
-    before = taken.meta["forked_from"]
+    past = {"scenario": checkpoint.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": at_s}
+    before = checkpoint.meta["forked_from"]
     return {
         "scenario": scenario.written(), "may_change": FORK_MAY_CHANGE,
         "forked_from": past if before is None else past | {"forked_from": before},
@@ -182,7 +190,7 @@ def _forked(taken: Checkpoint, begun: Checkpoint, scenario: Scenario, at_s: floa
 
 
 def _target(folder: Path) -> Path:
-    """The folder of the run, also if its checkpoint's folder was named."""
+    """The folder of the run, also from the folder of its checkpoint."""
     plain = folder.absolute()
     return plain.with_name(plain.name.removesuffix(SUFFIX))
 
@@ -190,7 +198,7 @@ def _target(folder: Path) -> Path:
 def _scenario(
     out: Path, objects: dict[str, Any], stored: dict[str, Any], changes: dict[str, Any] | None = None
 ) -> Scenario:
-    """The scenario that was ``stored`` with a checkpoint, with the objects that could not be."""
+    """The scenario that was ``stored`` with a checkpoint, completed by ``objects`` that cannot be stored."""
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
     if needed:
         raise ResultError(f"{out}{SUFFIX}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")
@@ -204,81 +212,81 @@ def _scenario(
 def resume_rounds(
     out: Path, work: Path, stored: Callable[..., Scenario], progress: Progress | None, overwrite: bool
 ) -> Result:
-    """Go on with the run to ``out``; ``stored`` makes its scenario from what was written of it."""
-    stored_state(work)  # a lock would be of no use where there is nothing
+    """Resume the run to ``out``; ``stored`` makes its scenario from the fields in the checkpoint."""
+    stored_state(work)  # without a checkpoint there is nothing to lock
     with held(out, overwrite):
-        taken = stored_state(work)
-        scenario = stored(taken.note["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{taken.note['process']}.former"), ignore_errors=True)
-        return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.note["keeping"]), taken)
+        checkpoint = stored_state(work)
+        scenario = stored(checkpoint.note["scenario"])
+        shutil.rmtree(out.with_name(f".{out.name}.{checkpoint.note['process']}.former"), ignore_errors=True)
+        return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.note["checkpoints"]), checkpoint)
 
 
 def fork_rounds(
     source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
     progress: Progress | None, overwrite: bool,
 ) -> Result:  # fmt: skip
-    """Another run from a checkpoint, or from a time in seconds: a shared past, then ``changes``.
+    """Another run from a checkpoint, or from a time in seconds: the same past, then ``changes``.
 
-    Another policy begins without a memory, and is asked as soon as ``realloc_s`` allows. A fork at a time begins
-    with the first round that starts then or later. Adaptive jobs keep what they have learned.
+    Another policy begins without a state, and allocates as soon as ``realloc_s`` allows. A fork at a time begins with
+    the first round that starts then or later. Adaptive jobs keep their measurements and fits.
     """
-    taken = stored_state(source)
+    checkpoint = stored_state(source)
     wrong = [name for name in changes if name not in ROUND_FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(ROUND_FORK_FIELDS)}")
-    before, after = stored(taken.note["scenario"]), stored(taken.note["scenario"], {"log": None} | changes)
+    before, after = stored(checkpoint.note["scenario"]), stored(checkpoint.note["scenario"], {"log": None} | changes)
     after.check()
     kind = "adaptive jobs" if is_adaptive(_policy(before)) else "jobs"
     if not is_round_policy(_policy(after)) or is_adaptive(_policy(after)) != is_adaptive(_policy(before)):
         raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before")
-    if at_s is not None and at_s < taken.now_s and taken.note["forked_from"] is not None:
-        expected = f"{taken.now_s!r} or more, the time of the checkpoint: what was before is the past of another run"
+    if at_s is not None and at_s < checkpoint.now_s and checkpoint.note["forked_from"] is not None:
+        expected = f"{checkpoint.now_s!r} or more, the time of the checkpoint: earlier is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)
-    keeping = Checkpoints(**(taken.note["keeping"] | {"keep": False}))
-    with held(target, overwrite), unfinished(target, keeping, False, overwrite) as work:
+    checkpoints = Checkpoints(**(checkpoint.note["checkpoints"] | {"keep": False}))
+    with held(target, overwrite), unfinished(target, checkpoints, False, overwrite) as work:
         try:
-            begun = taken if at_s is None else _rounds_played(before, at_s, taken, work, progress)
-            begun = _rounds_forked(taken, begun, after, at_s)
+            start = checkpoint if at_s is None else _rounds_played(before, at_s, checkpoint, work, progress)
+            start = _rounds_forked(checkpoint, start, after, at_s)
             if "policy" in changes:
-                begun = begun.without_memory()
-            begun.write(work / STATE)
-            return simulation.run(after, progress, overwrite, keeping, begun)
+                start = start.without_memory()
+            start.write(work / STATE)
+            return simulation.run(after, progress, overwrite, checkpoints, start)
         except FastsimError:
             shutil.rmtree(work, ignore_errors=True)
             raise
 
 
 def _rounds_played(
-    scenario: Scenario, at_s: float, taken: RoundCheckpoint, work: Path, progress: Progress | None
+    scenario: Scenario, at_s: float, checkpoint: RoundCheckpoint, work: Path, progress: Progress | None
 ) -> RoundCheckpoint:
-    """The state at a time, seconds, of the run that the checkpoint was taken of."""
+    """The state of the checkpoint's run at a time in seconds, played from it if it is earlier."""
     from fastsim.simulation.adaptive import driven_adaptive, prepared_adaptive
     from fastsim.simulation.rounds import driven, prepared_rounds
 
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     scenario = scenario.with_(until_s=end_s)
-    start = taken if taken.now_s <= end_s else None
+    start = checkpoint if checkpoint.now_s <= end_s else None
     path = work / f".{STATE}.past.partial"
-    note = RoundSaving(work, Checkpoints(), taken.note["scenario"], start).note
-    keeping, policy = RoundKeeping(path, at_end=True, note=note), _policy(scenario)
+    note = RoundCheckpointWriter(work, Checkpoints(), checkpoint.note["scenario"], start).note
+    schedule, policy = CheckpointSchedule(path, at_end=True, note=note), _policy(scenario)
     if is_adaptive(policy):
-        driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, keeping, start)
+        driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, schedule, start)
     else:
-        driven(scenario, prepared_rounds(scenario, policy), progress, keeping, start)
+        driven(scenario, prepared_rounds(scenario, policy), progress, schedule, start)
     state = RoundCheckpoint.read(path)
     path.unlink()
     return state
 
 
 def _rounds_forked(
-    taken: RoundCheckpoint, begun: RoundCheckpoint, scenario: Scenario, at_s: float | None
+    checkpoint: RoundCheckpoint, start: RoundCheckpoint, scenario: Scenario, at_s: float | None
 ) -> RoundCheckpoint:
-    """The state with notes of where it comes from."""
-    at_s = begun.now_s if at_s is None else at_s
-    past = {"scenario": taken.note["scenario"]["fields"], "pods": begun.jobs, "at_s": at_s}
-    before = taken.note["forked_from"]
-    return begun.noted(
-        scenario=scenario.written(), keeping=taken.note["keeping"] | {"keep": False},
+    """The state with notes of its origin."""
+    at_s = start.now_s if at_s is None else at_s
+    past = {"scenario": checkpoint.note["scenario"]["fields"], "pods": start.jobs, "at_s": at_s}
+    before = checkpoint.note["forked_from"]
+    return start.noted(
+        scenario=scenario.written(), checkpoints=checkpoint.note["checkpoints"] | {"keep": False},
         forked_from=past if before is None else past | {"forked_from": before},
     )  # fmt: skip
 

@@ -1,4 +1,7 @@
-"""Runs of jobs in rounds: texts become objects, the engine plays the rounds, the result is one like all others."""
+"""Runs of jobs in rounds: the objects of a scenario, the run of its engine, the result.
+
+With ``profiling`` or ``references`` the rates of pairs are not known but estimated (:func:`with_estimates`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
-from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, TURN_QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
+from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.gavel_rates import JOB_NAMES
@@ -27,7 +30,7 @@ from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving
+    from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, RoundCheckpointWriter
     from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
@@ -40,7 +43,7 @@ STREAM_ROWS = 1024
 
 
 class PreparedRounds(NamedTuple):
-    """What the texts of a scenario stand for: everything the rounds engine needs."""
+    """The objects of a scenario for the engines of rounds."""
 
     cluster: Cluster
     workload: Workload
@@ -51,9 +54,9 @@ class PreparedRounds(NamedTuple):
     typical: TypicalPods
     options: RoundOptions
     needs: ServerDemands | None = None
-    """For ordered rounds."""
+    """Servers and demands of ordered rounds; else None."""
     messages: Sequence[Message] = ()
-    """What the user should be told."""
+    """Warnings for the user."""
 
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
@@ -93,7 +96,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         window=window,
         global_queue=scenario.global_queue,
         prices=round_texts.prices_from(scenario.prices, models, "azure_last_zone" in switches),
-        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *TURN_QUIRKS)),
+        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *ORDERED_QUIRKS)),
         endless=workload.endless() is not None,
         begin_s=scenario.begin_s or 0.0,
     )
@@ -102,80 +105,82 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
 
 
 def played_rounds(
-    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, saving: RoundSaving | None = None
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, writer: RoundCheckpointWriter | None = None
 ) -> tuple[Result, Sequence[Message]]:
-    """One scenario's result and what to tell of it; ``saving`` keeps checkpoints and may have one to begin with."""
-    spent = (0.0, 0.0) if saving is None else saving.spent_s
+    """The result of a scenario and its warnings; ``writer`` writes checkpoints and may have one to resume."""
+    spent = (0.0, 0.0) if writer is None else writer.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
-    made = prepared_rounds(scenario, policy)
+    inputs = prepared_rounds(scenario, policy)
     if scenario.ideal and scenario.log is not None:
-        raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to tell of")
+        raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to log")
     if scenario.ideal:
-        return _result(scenario, made, _ideal(scenario, made, progress), began), made.messages
-    keeping, start = (None, None) if saving is None else (saving.keeping, saving.start)
-    run = driven(scenario, made, progress, keeping, start)
+        return _result(scenario, inputs, _ideal(scenario, inputs, progress), began), inputs.messages
+    schedule, start = (None, None) if writer is None else (writer.schedule, writer.start)
+    run = driven(scenario, inputs, progress, schedule, start)
     if scenario.log is not None:
-        run = _logged(scenario, made, run)
-    return _result(scenario, made, run, began), made.messages
+        run = _logged(scenario, inputs, run)
+    return _result(scenario, inputs, run, began), inputs.messages
 
 
 def driven(
-    scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None,
-    checkpoint: RoundKeeping | None = None, resume: RoundCheckpoint | None = None,
+    scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None,
+    checkpoint: CheckpointSchedule | None = None, resume: RoundCheckpoint | None = None,
 ) -> RoundOutcome:  # fmt: skip
-    """Play the jobs, in the kind of rounds that the plan is for."""
+    """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
     more: dict[str, Any] = {
-        "tenants": made.tenants, "gauge": gauge_for(scenario, made), "record_tasks": recorded(scenario),
+        "tenants": inputs.tenants, "gauge": metrics_for(scenario, inputs), "record_tasks": recorded(scenario),
         "progress": progress, "checkpoint": checkpoint, "resume": resume,
     }  # fmt: skip
-    if isinstance(made.plan, OrderPlan):
-        from fastsim.engine.orders.run import run_turns
+    if isinstance(inputs.plan, OrderPlan):
+        from fastsim.engine.orders.run import run_ordered
 
-        assert made.needs is not None
-        return run_turns(made.setting, made.plan, made.needs, made.batches, made.options, **more)
+        assert inputs.needs is not None
+        return run_ordered(inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options, **more)
     from fastsim.engine.shares.run import run_rounds
 
-    return run_rounds(made.setting, made.plan, made.batches, made.options, **more)
+    return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **more)
 
 
-def _logged(scenario: Scenario, made: PreparedRounds, run: RoundOutcome) -> RoundOutcome:
-    """Write the log; the run with only those tasks that its tables should have."""
+def _logged(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome) -> RoundOutcome:
+    """Write the log; the run with the tasks that its tables need."""
     from fastsim.engine.shares.gavel_log import write_gavel_log
 
-    assert scenario.log is not None and isinstance(made.plan, SharePlan)
+    assert scenario.log is not None and isinstance(inputs.plan, SharePlan)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
-    write_gavel_log(scenario.log, run, pairs=made.plan.pairs, slo_compare_absolute=absolute)
+    write_gavel_log(scenario.log, run, pairs=inputs.plan.pairs, slo_compare_absolute=absolute)
     if recorded(scenario.with_(log=None)):
         return run
     return dataclasses.replace(run, tasks=run.tasks[:0], held=run.held[:0])
 
 
-def _ideal(scenario: Scenario, made: PreparedRounds, progress: Callable[[int], None] | None) -> RoundOutcome:
-    """The run without rounds, with a gauge that saw nothing but its end."""
-    from fastsim.engine.shares.ideal import run_fluid
+def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None) -> RoundOutcome:
+    """The run without rounds, with metrics of its end alone."""
+    from fastsim.engine.shares.ideal import run_ideal
 
-    assert isinstance(made.plan, SharePlan)
-    if made.plan.beliefs is not None:
+    assert isinstance(inputs.plan, SharePlan)
+    if inputs.plan.estimates is not None:
         raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
-    run = run_fluid(
-        made.setting, made.plan, made.batches, made.options, realloc_s=scenario.realloc_s or 0.0,
-        tenants=made.tenants, progress=progress,
+    run = run_ideal(
+        inputs.setting, inputs.plan, inputs.batches, inputs.options, realloc_s=scenario.realloc_s or 0.0,
+        tenants=inputs.tenants, progress=progress,
     )  # fmt: skip
-    return dataclasses.replace(run, gauge=gauge_for(scenario.with_(record="summary"), made))
+    return dataclasses.replace(run, gauge=metrics_for(scenario.with_(record="summary"), inputs))
 
 
-def gauge_for(scenario: Scenario, made: PreparedRounds) -> ClusterMetrics:
-    """What measures the run."""
-    from fastsim.engine.rounds.node_metrics import gauge_of
+def metrics_for(scenario: Scenario, inputs: PreparedRounds) -> ClusterMetrics:
+    """The metrics of a run, with a timeline if one is recorded."""
+    from fastsim.engine.rounds.node_metrics import cluster_metrics_of
 
     timeline = scenario.record in ("timeline", "all")
-    return gauge_of(made.cluster, made.typical, made.setting.gpu_models, scenario.sample_s or 0.0, timeline)
+    return cluster_metrics_of(
+        inputs.cluster, inputs.typical, inputs.setting.gpu_models, scenario.sample_s or 0.0, timeline
+    )
 
 
 def recorded(scenario: Scenario) -> bool:
     """Whether tasks are recorded: for the tables, or for the log."""
-    told = scenario.log is not None or scenario.telemetry is not None
-    return scenario.record in ("placements", "all") or told
+    needed = scenario.log is not None or scenario.telemetry is not None
+    return scenario.record in ("placements", "all") or needed
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
@@ -184,10 +189,10 @@ def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
 
 
 def compatible(policy: Any, switches: frozenset[str]) -> Any:
-    """The policy with the switches that are parameters of it."""
+    """The policy with those switches on that are parameters of it."""
     own = [item.name for item in dataclasses.fields(policy)] if dataclasses.is_dataclass(policy) else []
     for name in sorted(switches.intersection(own)):
-        with suppress(PolicyError):  # a switch of one mode says nothing about the others
+        with suppress(PolicyError):  # a switch of one mode is refused by the others
             policy = dataclasses.replace(policy, **{name: True})
     return policy
 
@@ -197,7 +202,7 @@ def _plan(policy: Any, setting: Setting) -> SharePlan | OrderPlan:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
     plan = policy.begin(setting)
     if not isinstance(plan, SharePlan | OrderPlan):
-        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a RoundPlan or a TurnPlan")
+        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a SharePlan or an OrderPlan")
     return plan
 
 
@@ -211,64 +216,64 @@ def _jobs(
     stream = workload.endless()
     endless = stream is not None and scenario.window is not None
     source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
-    told = (workload.name, source, setting.oracle, setting.reference__k)
-    jobs = JobBatches(*told) if requests is None else PodBatches(*told, requests=requests)
+    columns = (workload.name, source, setting.oracle, setting.reference__k)
+    jobs = JobBatches(*columns) if requests is None else PodBatches(*columns, requests=requests)
     jobs.accepted = AcceptedKinds.of(workload, jobs, setting.gpu_models)
     setting = jobs.accepted.widened(setting)
     jobs.ideal__k = setting.reference__k
     return jobs, setting
 
 
-def _result(scenario: Scenario, made: PreparedRounds, run: RoundOutcome, began: tuple[float, float]) -> Result:
-    from fastsim.engine.rounds import tables as round_frames
+def _result(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome, began: tuple[float, float]) -> Result:
+    from fastsim.engine.rounds import tables as round_tables
     from fastsim.engine.tables import LazyFrames
 
-    kept = max(made.typical.kept, 1)
+    typical_count = max(inputs.typical.kept, 1)
     absolute = "slo_compare_absolute" in switches_on(scenario.compat)
-    summary = round_frames.summary(run, kept, absolute)
+    summary = round_tables.summary(run, typical_count, absolute)
     if scenario.ideal:
-        summary = round_frames.unmeasured(summary, run)
-    frames = LazyFrames({"summary": summary}, round_frames.makers(run, made.cluster, kept))
+        summary = round_tables.unmeasured(summary, run)
+    frames = LazyFrames({"summary": summary}, round_tables.makers(run, inputs.cluster, typical_count))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
-    return Result(frames, _provenance(scenario, made), timing)
+    return Result(frames, _provenance(scenario, inputs), timing)
 
 
-def _provenance(scenario: Scenario, made: PreparedRounds) -> dict[str, Any]:
+def _provenance(scenario: Scenario, inputs: PreparedRounds) -> dict[str, Any]:
     from fastsim.engine.result import provenance_of_build
 
-    options = {name: value for name, value in dataclasses.asdict(made.options).items() if name != "prices"}
-    if isinstance(made.plan, SharePlan):
-        options["realloc_s"] = made.options.gap_s(made.plan)
-    options |= {"compat": sorted(made.options.compat), "prices": None if made.options.prices is None else "given"}
-    told = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
+    options = {name: value for name, value in dataclasses.asdict(inputs.options).items() if name != "prices"}
+    if isinstance(inputs.plan, SharePlan):
+        options["realloc_s"] = inputs.options.gap_s(inputs.plan)
+    options |= {"compat": sorted(inputs.options.compat), "prices": None if inputs.options.prices is None else "given"}
+    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
     return {
-        "options": {**told, **options},
-        "cluster": {"nodes": len(made.cluster), "sha256": made.cluster.checksum()},
-        "workload": {"name": made.workload.name, "sha256": made.workload.checksum()},
-        "rates": {"name": made.setting.oracle.name, "kinds": len(made.setting.oracle.kinds)},
-        "typical_pods": len(made.typical.count), **provenance_of_build(),
+        "options": {**fields, **options},
+        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
+        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
+        "rates": {"name": inputs.setting.oracle.name, "kinds": len(inputs.setting.oracle.kinds)},
+        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
     }  # fmt: skip
 
 
 def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
-    """The plan with the estimates that the scenario asks for; ScenarioError if no jobs share GPUs in it."""
-    asked = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
-    wrong = next((name for name, given in asked.items() if given), None)
-    if wrong is None:
+    """The plan with estimated rates of pairs, if a field asks for them; ScenarioError if its jobs never share GPUs."""
+    changed = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
+    field = next((name for name, differs in changed.items() if differs), None)
+    if field is None:
         return plan
     if not plan.pairs:
         expected = f"nothing: policy {scenario.policy} lets no jobs share GPUs"
-        raise ScenarioError(wrong, repr(getattr(scenario, wrong)), expected)
+        raise ScenarioError(field, repr(getattr(scenario, field)), expected)
     single = {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
     references = len(single) if scenario.references is None else scenario.references
     if references > len(single):
         expected = f"at most {len(single)}, the workloads with rates on 1 GPU"
         raise ScenarioError("references", references, expected)
-    # Draws count Gavel's job types in their own order, so that a seed means there and here the same.
+    # Draws number Gavel's job types in their original order, so that a seed means the same as in Gavel.
     workloads = tuple(JOB_NAMES) if single == set(JOB_NAMES) else ()
     column_bug = "estimator_column_bug" in switches_on(scenario.compat)
     estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
     assert isinstance(plan, SharePlan)
-    return dataclasses.replace(plan, beliefs=estimator.begin(setting))
+    return dataclasses.replace(plan, estimates=estimator.begin(setting))

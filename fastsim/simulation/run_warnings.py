@@ -1,4 +1,4 @@
-"""What the user of a run should know before believing the result."""
+"""Warnings about a run: pods and columns of its workload that its engine did not honour."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from fastsim.scenario.run_rules import EVERYBODY_ELSE
+from fastsim.scenario.run_rules import OTHER_TENANTS
 
 if TYPE_CHECKING:
     from fastsim.scenario.run_rules import Rules
@@ -21,19 +21,19 @@ Message = tuple[type[Warning], str]
 MOST_NAMES = 5
 """Names that a warning lists."""
 NOT_HONOURED = ("min_replicas", "max_replicas")
-"""Pod columns that ask for more than the online engine looks at so far."""
+"""Pod columns that the online engine does not honour."""
 
 
 class RunWarning(UserWarning):
-    """Something about a run that its user should know before believing the result."""
+    """A warning that may make the result of a run misleading."""
 
 
 class PodTooLarge(RunWarning):
-    """Some pods are larger than any node of the cluster, so they will stay unplaced."""
+    """Some pods are larger than any node of the cluster, so they stay unplaced."""
 
 
 class ColumnIgnored(RunWarning):
-    """The workload has a column that asks for something the engine does not look at."""
+    """The workload has a column that the engine does not honour."""
 
 
 class TenantAbsent(RunWarning):
@@ -41,7 +41,7 @@ class TenantAbsent(RunWarning):
 
 
 def large_pods(oversized: Oversized) -> list[Message]:
-    """What to say of pods that fit nowhere."""
+    """The warning about pods that fit on no node."""
     if not oversized.count:
         return []
     subject = "1 pod is" if oversized.count == 1 else f"{oversized.count:,} pods are"
@@ -50,20 +50,20 @@ def large_pods(oversized: Oversized) -> list[Message]:
 
 
 def ignored_columns(workload: Workload) -> list[Message]:
-    """What to say of columns that are not looked at."""
+    """The warning about columns that are not honoured."""
     ignored = [name for name in NOT_HONOURED if name in workload.columns]
     text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
     return [(ColumnIgnored, text)] if ignored else []
 
 
-def absent_tenants(workload: Workload, regime: Rules) -> list[Message]:
-    """What to say of tenants that have a quota or a weight but no pods; of pods that are not in memory nobody knows.
+def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
+    """The warning about tenants with a quota or a weight but no pods; none if the pods are not in memory.
 
     It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.
     """
     from fastsim.workload.workload import Held
 
-    named = (regime.quotas.keys() | regime.weights.keys()) - {EVERYBODY_ELSE}
+    named = (rules.quotas.keys() | rules.weights.keys()) - {OTHER_TENANTS}
     if not named or not isinstance(workload.source, Held):
         return []
     table = workload.source.table
@@ -75,6 +75,6 @@ def absent_tenants(workload: Workload, regime: Rules) -> list[Message]:
 
 
 def warn(messages: Iterable[Message], depth: int) -> None:
-    """Give the warnings where the user called; ``depth`` public functions lie between."""
+    """Issue the warnings at the caller's line; ``depth`` public functions lie between."""
     for category, text in sorted(messages, key=lambda pair: pair[1]):
         warnings.warn(text, category, stacklevel=depth + 2)

@@ -1,4 +1,7 @@
-"""What the fields of a scenario mean is known up here: whether they mean anything is checked before a run."""
+"""Checks of scenario fields that need policies, clusters or workloads, and the engine that a policy needs.
+
+Loading this module registers the checks of fields; fields that the engine of a policy would ignore are refused.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ ONLINE_ONLY = (
     "queue", "gpu_pick", "deschedule", "inflation", "retarget", "preempt", "on_node_loss", "checkpoint_every_s",
     "quotas", "weights", "failures", "maintenance",
 )  # fmt: skip
-"""Fields of a scenario that only mean something for pods placed one by one."""
+"""Fields of a scenario that apply to pods placed one by one only."""
 ROUNDS_ONLY = (
     "round_s", "realloc_s", "begin_s", "window", "rates", "global_queue", "profiling", "references", "ideal", "log",
 )  # fmt: skip
-"""Fields of a scenario that only mean something for jobs in rounds."""
+"""Fields of a scenario that apply to jobs in rounds only."""
 
 
 def _check_policy(value: Any) -> None:
@@ -61,12 +64,12 @@ def _check_telemetry(value: Any) -> None:
 
 
 def is_round_policy(policy: Any) -> bool:
-    """Whether a policy shares out the time of jobs instead of placing pods."""
+    """Whether a policy is for jobs in rounds instead of pods."""
     return callable(getattr(policy, "begin", None))
 
 
 def is_monitored_policy(policy: Any) -> bool:
-    """Whether a policy is a scheduler that looks at what GPUs report while pods share them."""
+    """Whether a policy is a scheduler that reads metrics of GPUs which pods share."""
     return callable(getattr(policy, "watch", None))
 
 
@@ -91,12 +94,12 @@ spec.CHECKS.update(
 
 
 def is_ordered_policy(policy: Any) -> bool:
-    """Whether a policy says that its jobs run in an order, without shares."""
+    """Whether a policy serves jobs in an order, without shares."""
     return bool(getattr(policy, "ordered", False))
 
 
 def refuse_options_of_shares(scenario: Scenario) -> None:
-    """Refuse options that mean something only where time is shared out."""
+    """Refuse options that apply to rounds of shares only."""
     defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
     for name in ("realloc_s", "global_queue"):
         if getattr(scenario, name) != defaults[name]:
@@ -109,13 +112,13 @@ def refuse_options_of_shares(scenario: Scenario) -> None:
 
 
 def refuse_begin(scenario: Scenario) -> None:
-    """Refuse a first moment where rounds begin with the first job."""
+    """Refuse ``begin_s`` for rounds of shares, which begin with the first job."""
     if scenario.begin_s is not None:
         raise ScenarioError("begin_s", scenario.begin_s, f"nothing: policy {scenario.policy} shares time out")
 
 
 def refuse_foreign_fields(scenario: Scenario, policy: Any) -> None:
-    """Refuse options that the engine of this policy would have to ignore."""
+    """Refuse options that the engine of this policy would ignore."""
     engine = "pods"
     names: tuple[str, ...] = ROUNDS_ONLY
     if is_round_policy(policy):

@@ -1,4 +1,4 @@
-"""Runs scenarios: texts become objects, the engine places the pods, the result learns where it came from."""
+"""Runs scenarios: opens their texts, runs the engine of the policy, and adds provenance to the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
 from fastsim.scenario.compat import switches_on
-from fastsim.scenario.run_rules import regime_from
+from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from fastsim.workload.typical_pods import TypicalPods
 
 Progress = Callable[[int], None]
-"""Told the number of pods that have arrived (one run) or of runs that are finished (many)."""
+"""A function of the number of arrived pods (one run) or finished runs (many)."""
 
-_ = scenario_checks  # filled in by being loaded
+_ = scenario_checks  # loading it registers the checks of fields
 
 FASTSIM = """@software{fastsim,
   title = {fastsim: a {GPU}-cluster scheduling simulator},
@@ -70,47 +70,47 @@ def simulate(
     log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
     checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
 ) -> Result:  # fmt: skip
-    """Offer every pod of the workload to the policy on this cluster, or play its jobs in rounds.
+    """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
     Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
-    fragmentation is measured with (the workload itself by default). ``queue`` says what happens to a pod that
-    fits nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
+    fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that
+    fit nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
     ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
     :class:`fastsim.scenario.run_rules.Rules`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
     (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
     :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
     plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is
-    0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` say nothing. ``telemetry`` samples every GPU, see
-    :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for what
-    Gavel's simulator would print of them; :func:`fastsim.engine.shares.gavel_log.log_path` says where its notebooks
-    look. With ``out`` the tables go to that folder while the run goes on, so that memory follows the pods in the
-    system; the folder appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of
-    work, the state is kept beside it, and :func:`fastsim.resume` goes on from there; ``keep_checkpoint`` leaves the
-    last one there for :func:`fastsim.fork`. ``progress`` is told the pods so far.
+    0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` have no effect. ``telemetry`` samples every GPU,
+    see :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for
+    the log of Gavel's simulator; :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read.
+    With ``out`` the tables are streamed to that folder, so that memory follows the pods in the system; the folder
+    appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint
+    is written beside it, from which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for
+    :func:`fastsim.fork`. ``progress`` takes the number of arrived pods.
     """
-    given = dict(locals())
-    given["deschedule"] = tuple(deschedule)
-    told, force = given.pop("progress"), given.pop("overwrite")
-    pods, seconds, keep = (given.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
-    keeping = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
-    return run(Scenario(**given), told, force, keeping)
+    fields = dict(locals())
+    fields["deschedule"] = tuple(deschedule)
+    report, force = fields.pop("progress"), fields.pop("overwrite")
+    pods, seconds, keep = (fields.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
+    checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
+    return run(Scenario(**fields), report, force, checkpoints)
 
 
 def run(
     scenario: Scenario,
     progress: Progress | None = None,
     overwrite: bool = False,
-    keeping: Checkpoints | None = None,
+    checkpoints: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
-    result, messages = played(scenario, progress, overwrite, keeping, start)
+    result, messages = played(scenario, progress, overwrite, checkpoints, start)
     warn(messages, depth=2)
     return result
 
 
 class Prepared(NamedTuple):
-    """What the texts of a scenario stand for: everything the engine needs for the run."""
+    """The objects of a scenario for the online engine."""
 
     cluster: Cluster
     workload: Workload
@@ -138,12 +138,12 @@ def played(
     scenario: Scenario,
     progress: Progress | None = None,
     overwrite: bool = False,
-    keeping: Checkpoints | None = None,
+    checkpoints: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
 ) -> tuple[Result, list[Message]]:
-    """The result of one scenario and what its user should be told: workers have nobody to tell.
+    """The result of a scenario, and warnings for the caller to give.
 
-    ``keeping`` says how often checkpoints are written; ``start`` is one to go on from, whose folder its giver holds.
+    ``checkpoints`` is the interval of checkpoints; ``start`` is one to resume, whose folder the caller has locked.
     """
     from fastsim.foundation.folder_lock import held
 
@@ -154,14 +154,14 @@ def played(
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
-        later = is_round_policy(policy) or is_monitored_policy(policy)
-        play = _played_rounds if later else _played_pods
-        return play(stack, scenario, out, progress, overwrite, keeping, start)
+        in_rounds = is_round_policy(policy) or is_monitored_policy(policy)
+        play = _played_rounds if in_rounds else _played_pods
+        return play(stack, scenario, out, progress, overwrite, checkpoints, start)
 
 
 def _played_pods(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    keeping: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
+    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.checkpoint_folder import Checkpoint
     from fastsim.engine.online.checkpointing import opened_writer
@@ -170,30 +170,32 @@ def _played_pods(
 
     if start is not None and not isinstance(start, Checkpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
-    made = prepared(scenario, progress=progress)
-    oversized = Oversized(made.cluster)
-    saving = None if keeping is None else opened_writer(stack, scenario.written(), out, overwrite, keeping, start)
+    inputs = prepared(scenario, progress=progress)
+    oversized = Oversized(inputs.cluster)
+    writer = (
+        None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
+    )
     folder = None if out is None else stack.enter_context(replacing_folder(out))
-    options = dataclasses.replace(made.options, oversized=oversized, folder=folder, saving=saving)
-    result = run_online(made.cluster, made.workload, made.plan, made.typical, options)
-    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
-    result = result.labelled((*_citations(made.policy), FASTSIM), **provenance)
+    options = dataclasses.replace(inputs.options, oversized=oversized, folder=folder, checkpoint_writer=writer)
+    result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+    provenance = _provenance(scenario, None if writer is None else writer.forked_from)
+    result = result.labelled((*_citations(inputs.policy), FASTSIM), **provenance)
     interrupts.check()
     if out is not None and folder is not None:
         result.write_record(folder)
         result = _named(stack, result, out)
-    absent = absent_tenants(made.workload, options.regime)
-    return result, [*large_pods(oversized), *ignored_columns(made.workload), *absent]
+    absent = absent_tenants(inputs.workload, options.rules)
+    return result, [*large_pods(oversized), *ignored_columns(inputs.workload), *absent]
 
 
 def _policy(scenario: Scenario) -> Any:
-    made: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    return made
+    policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    return policy
 
 
 def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    keeping: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
+    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
     from fastsim.simulation.adaptive import is_adaptive, played_adaptive
@@ -202,21 +204,23 @@ def _played_rounds(
     if start is not None and not isinstance(start, RoundCheckpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
     policy = _policy(scenario)
-    if is_monitored_policy(policy) and keeping is not None:
+    if is_monitored_policy(policy) and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
-    if scenario.ideal and keeping is not None:
+    if scenario.ideal and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
-    saving = None if keeping is None else opened_writer(stack, scenario.written(), out, overwrite, keeping, start)
+    writer = (
+        None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
+    )
     messages: Sequence[Message] = ()
     if is_monitored_policy(policy):
         from fastsim.simulation.monitored import played_monitored
 
         result = played_monitored(scenario, policy, progress)
     elif is_adaptive(policy):
-        result, messages = played_adaptive(scenario, policy, progress, saving)
+        result, messages = played_adaptive(scenario, policy, progress, writer)
     else:
-        result, messages = played_rounds(scenario, policy, progress, saving)
-    provenance = _provenance(scenario, None if saving is None else saving.forked_from)
+        result, messages = played_rounds(scenario, policy, progress, writer)
+    provenance = _provenance(scenario, None if writer is None else writer.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)
     interrupts.check()
     folder = None if out is None else stack.enter_context(replacing_folder(out))
@@ -230,7 +234,7 @@ def _played_rounds(
 
 
 def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
-    """The result of a run in rounds with its telemetry, which goes to the folder if there is one."""
+    """The result of a run in rounds with its telemetry, which is written to ``folder`` if there is one."""
     from fastsim.simulation.placement_telemetry import with_telemetry
     from fastsim.telemetry.telemetry import telemetry_from
 
@@ -247,7 +251,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
 
 
 def _named(stack: ExitStack, result: Result, out: Path) -> Result:
-    """The result in its folder, which gets its name, and all else is cleared away."""
+    """The result in its folder; leaving the stack renames the folder and removes temporary files."""
     from fastsim.engine.result import FolderFrames
 
     stack.pop_all().close()
@@ -282,7 +286,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
-        regime=regime_from(scenario),
+        rules=rules_from(scenario),
         telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
         prices=prices_for(scenario.prices, cluster),
         **rest,
@@ -291,15 +295,15 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
 
 def _citations(policy: Any) -> tuple[str, ...]:
     parts = [summand for _, summand in policy] if hasattr(policy, "integer_parts") else [policy]
-    found = dict.fromkeys(getattr(part, "citation", "") for part in parts)
-    return tuple(text for text in found if text)
+    citations = dict.fromkeys(getattr(part, "citation", "") for part in parts)
+    return tuple(text for text in citations if text)
 
 
 def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
-    known = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
+    provenance = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
     if forked_from is not None:  # no scenario alone leads to such a run
-        return {**known, "forked_from": forked_from}
+        return {**provenance, "forked_from": forked_from}
     try:
-        return {**known, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
-    except ScenarioError:  # objects in memory; the engine notes their checksums
-        return known
+        return {**provenance, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
+    except ScenarioError:  # objects in memory; the engine adds their checksums
+        return provenance

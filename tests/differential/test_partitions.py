@@ -63,7 +63,7 @@ def test_kubernetes_names_and_a_pod_that_waits() -> None:
     assert starts(run(pods, nodes, queue="fifo_skip")) == [0.0, 5.0, 2.0]
     assert starts(run(pods, nodes, queue="conservative")) == [0.0, 5.0, 2.0]
     quota = Rules(quotas={"*": {"gpu_milli": 13 * 142}})
-    assert run(pods, nodes, regime=quota).jobs["reason"].to_list() == ["finished", "over_quota", "over_quota"]
+    assert run(pods, nodes, rules=quota).jobs["reason"].to_list() == ["finished", "over_quota", "over_quota"]
 
 
 def test_a_lost_node_takes_its_instances_along() -> None:

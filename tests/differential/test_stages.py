@@ -105,7 +105,7 @@ def options_of(run: Staged) -> OnlineOptions:
     inflation = None if run.inflation is None else Inflation(*run.inflation)
     return OnlineOptions(
         seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, deschedule=steps, inflation=inflation,
-        retarget=run.retarget, regime=s.regime,
+        retarget=run.retarget, rules=s.rules,
     )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def twin(run: Staged) -> ReferenceRun:
     s = run.main
     return simulate_reference(
         s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s,
-        deschedule=run.deschedule, inflation=run.inflation, retarget=run.retarget, regime=s.regime,
+        deschedule=run.deschedule, inflation=run.inflation, retarget=run.retarget, rules=s.rules,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def cluster(*rows: dict[str, Any]) -> Cluster:
 
 
 def run(
-    rows: list[dict[str, Any]], nodes: Cluster, queue: str = "drop", regime: Rules = NO_RULES, **options: Any
+    rows: list[dict[str, Any]], nodes: Cluster, queue: str = "drop", rules: Rules = NO_RULES, **options: Any
 ) -> ReferenceRun:
     """Both engines agree, and this is their answer."""
     base = {"cpu_milli": 4000, "memory_mib": 0, "num_gpu": 0, "gpu_milli": 0}
@@ -41,7 +41,7 @@ def run(
     workload = Workload.from_arrow(pa.Table.from_pylist(pods, schema))
     plan = OnlinePlan((ScoreTerm("best_fit", normalise="min_max_0"),), queue=queue)
     given = {"seed": 0, "sample_s": None, "until_s": None, **options}
-    return agreed(Scenario(nodes, workload, plan, TypicalPods.of(workload), regime=regime, **given))
+    return agreed(Scenario(nodes, workload, plan, TypicalPods.of(workload), rules=rules, **given))
 
 
 def starts(result: ReferenceRun) -> list[float | None]:
@@ -111,11 +111,11 @@ def test_gangs_that_no_empty_cluster_could_start_block_nobody(queue: str) -> Non
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip", "drf"])
 def test_quotas_that_are_smaller_than_a_pod_or_a_gang_block_nobody(queue: str) -> None:
-    regime, anna = Rules(quotas={"anna": {"cpu_milli": 2000}}), {"tenant": "anna"}
-    result = run([{"cpu_milli": 2001, **anna}, {"cpu_milli": 2000, **anna}], ONE, queue, regime)
+    rules, anna = Rules(quotas={"anna": {"cpu_milli": 2000}}), {"tenant": "anna"}
+    result = run([{"cpu_milli": 2001, **anna}, {"cpu_milli": 2000, **anna}], ONE, queue, rules)
     assert result.jobs["reason"].to_list() == ["over_quota", "running"]
     gang = {"cpu_milli": 1500, **anna, **GANG}
-    result = run([gang, gang, {"cpu_milli": 2000, **anna}], ONE, queue, regime)
+    result = run([gang, gang, {"cpu_milli": 2000, **anna}], ONE, queue, rules)
     assert result.jobs["reason"].to_list() == ["gang", "over_quota", "running"]
 
 
@@ -148,14 +148,14 @@ def test_gangs_a_job_has_several_one_after_another() -> None:
 
 def test_gangs_stop_together_when_a_member_loses_its_node() -> None:
     # Each member fills a node; n0 goes at 3 s and is back at 5 s. Both begin again, on both nodes.
-    regime = Rules(on_node_loss="requeue", outages=Outages(maintenance=(Maintenance("n0-0000", 3.0, 5.0),)))
-    result = run([{**GANG, "duration_s": 6.0}] * 2, TWO, "fifo", regime)
+    rules = Rules(on_node_loss="requeue", outages=Outages(maintenance=(Maintenance("n0-0000", 3.0, 5.0),)))
+    result = run([{**GANG, "duration_s": 6.0}] * 2, TWO, "fifo", rules)
     assert [spans(result, pod) for pod in (0, 1)] == [
         [(0, 1.0, 3.0, "node_lost"), (0, 5.0, 11.0, "finished")],
         [(1, 1.0, 3.0, "node_lost"), (1, 5.0, 11.0, "finished")],
     ]
     assert result.jobs["lost_work_s"].to_list() == [2.0, 2.0]
-    lost = run([{**GANG, "duration_s": 6.0}] * 2, TWO, regime=Rules(outages=regime.outages))
+    lost = run([{**GANG, "duration_s": 6.0}] * 2, TWO, rules=Rules(outages=rules.outages))
     assert lost.jobs["state"].to_list() == ["node_lost", "node_lost"]
 
 
@@ -185,18 +185,18 @@ def test_preemption_chooses_its_node_by_cost(first: Any, second: Any, node: int)
     here = [(n, *pod) for n, pods in enumerate((first, second)) for pod in pods]
     rows: Rows = [{"cpu_milli": cpu, "priority": priority, "submit_s": t, "pinned_node": f"n{n}-0000"}
             for n, cpu, priority, t in sorted(here, key=lambda row: row[3])]  # fmt: skip
-    result = run([*rows, {"priority": 9, "submit_s": 5.0}], TWO, regime=Rules(preempt="priority"))
+    result = run([*rows, {"priority": 9, "submit_s": 5.0}], TWO, rules=Rules(preempt="priority"))
     assert spans(result, len(rows))[0][:2] == (node, 5.0)
     gone = result.jobs.filter(pl.col("state") == "preempted")["pod_id"].to_list()
     assert gone == [i for i, row in enumerate(rows) if row["pinned_node"] == f"n{node}-0000"]
 
 
 def test_preemption_spares_equals_and_those_who_may_not_be_stopped() -> None:
-    regime = Rules(preempt="priority")
+    rules = Rules(preempt="priority")
     spared: Rows = [{"priority": 1}, {"priority": 0, "preemptible": False}]
     for pod in spared:
-        assert run([pod, {"priority": 1}], ONE, regime=regime).jobs["state"].to_list() == ["running", "unplaced"]
-    assert run([{}, {"priority": 1}], ONE, regime=regime).jobs["state"].to_list() == ["preempted", "running"]
+        assert run([pod, {"priority": 1}], ONE, rules=rules).jobs["state"].to_list() == ["running", "unplaced"]
+    assert run([{}, {"priority": 1}], ONE, rules=rules).jobs["state"].to_list() == ["preempted", "running"]
 
 
 def test_preemption_work_since_the_last_checkpoint_is_lost() -> None:
@@ -215,7 +215,7 @@ def test_preemption_work_since_the_last_checkpoint_is_lost() -> None:
 def test_failures_lose_pods_or_make_them_wait_again() -> None:
     away = Outages(maintenance=(Maintenance("n0-0000", 2.0, 5.0),))
     rows: Rows = [{"duration_s": 4.0}]
-    lost = run(rows, ONE, regime=Rules(outages=away))
+    lost = run(rows, ONE, rules=Rules(outages=away))
     assert spans(lost, 0) == [(0, 0.0, 2.0, "node_lost")] and lost.jobs["lost_work_s"].to_list() == [2.0]
     again = run(rows, ONE, "fifo", Rules(outages=away, on_node_loss="requeue"))
     assert spans(again, 0) == [(0, 0.0, 2.0, "node_lost"), (0, 5.0, 9.0, "finished")]
@@ -233,13 +233,13 @@ def test_failures_a_node_is_there_when_nothing_keeps_it_away() -> None:
 
 def test_failures_end_with_the_work() -> None:
     rows: Rows = [{"duration_s": 3.0}, {"submit_s": 50.0, "duration_s": 3.0}]
-    regime = Rules(on_node_loss="requeue", checkpoint_every_s=0.0, outages=Outages(mtbf_s=2.0, mttr_s=1.0))
-    result = run(rows, ONE, "fifo", regime, seed=4)
+    rules = Rules(on_node_loss="requeue", checkpoint_every_s=0.0, outages=Outages(mtbf_s=2.0, mttr_s=1.0))
+    result = run(rows, ONE, "fifo", rules, seed=4)
     assert result.jobs["state"].to_list() == ["finished", "finished"]
     busy_s = result.placements.select((pl.col("end_s") - pl.col("start_s")).sum()).item()
     assert busy_s == pytest.approx(6.0) and result.jobs["attempts"].sum() > 2  # rounding of a dozen differences
     assert result.timeline["event"][-2] == "departure"
-    stuck = run([{"cpu_milli": 3000}, {"cpu_milli": 3000}], ONE, "fifo", regime, seed=4, until_s=1e6)
+    stuck = run([{"cpu_milli": 3000}, {"cpu_milli": 3000}], ONE, "fifo", rules, seed=4, until_s=1e6)
     # Nothing can wake a run whose pods never end: it goes on as it is.
     assert stuck.timeline["t_s"][-2] < 1e3 and stuck.timeline.select("t_s", "event").row(-1) == (1e6, "end")
 
@@ -248,18 +248,18 @@ def test_quotas_hold_back_one_tenant_only() -> None:
     # Anna may use 2000. Her second pod waits for her first, although the line is strict; Bert's goes on.
     rows: Rows = [{"cpu_milli": 2000, "tenant": "anna", "duration_s": 5.0}, {"cpu_milli": 1000, "tenant": "anna"},
             {"cpu_milli": 1000, "tenant": "bert"}, {"cpu_milli": 3000, "tenant": "bert"}]  # fmt: skip
-    regime = Rules(quotas={"anna": {"cpu_milli": 2000}})
-    assert starts(run(rows, ONE, "fifo", regime)) == [0.0, 5.0, 2.0, None]
-    dropped = run(rows, ONE, "drop", regime)
+    rules = Rules(quotas={"anna": {"cpu_milli": 2000}})
+    assert starts(run(rows, ONE, "fifo", rules)) == [0.0, 5.0, 2.0, None]
+    dropped = run(rows, ONE, "drop", rules)
     assert dropped.jobs["reason"].to_list() == ["finished", "over_quota", "running", "no_cpu"]
 
 
 def test_quotas_everybody_else_has_the_starred_one_each() -> None:
-    regime = Rules(quotas={"*": {"memory_mib": 10}, "anna": {}})
+    rules = Rules(quotas={"*": {"memory_mib": 10}, "anna": {}})
     rows: Rows = [
         {"cpu_milli": 100, "memory_mib": 10, "tenant": tenant} for tenant in ("anna", "bert", None) for _ in "12"
     ]
-    assert run(rows, ONE, regime=regime).jobs["state"].to_list() == [
+    assert run(rows, ONE, rules=rules).jobs["state"].to_list() == [
         "running", "running", "running", "unplaced", "running", "unplaced",
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from fastsim.engine.adaptive.run import begun
+from fastsim.engine.adaptive.run import adaptive_driver
 from fastsim.policies.adaptive.sia import Sia
 from tests.adaptive import adaptive_setting, random_jobs
 from tests.strategies import scenarios_per_run
@@ -20,7 +20,7 @@ ROUNDS = 90
 def test_jobs_double_at_most(seed: int, project: bool, power: float) -> None:
     setting, jobs = adaptive_setting(), random_jobs(random.Random(seed), 8)
     policy = Sia(power=power, unserved=1.1 if power < 0 else -1.0, project=project)
-    rounds = begun(setting, policy.begin(setting), jobs)
+    rounds = adaptive_driver(setting, policy.begin(setting), jobs)
     most, progress = [0] * len(jobs), [0.0] * len(jobs)
     for _ in range(ROUNDS):
         rounds.loop.work()

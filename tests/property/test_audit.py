@@ -105,10 +105,10 @@ def test_an_audit_finds_nothing_under_any_policy(policy: str, rng: random.Random
 def played(scenario: Scenario) -> tuple[fs.Result, fs.Scenario]:
     """A run of pods that a strategy made, and what an audit has to know of it."""
     s = scenario
-    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
+    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules)
     told = fs.Scenario(
-        s.cluster, s.workload, typical=s.typical, failures="mtbf=1,mttr=1" if s.regime.outages.mtbf_s else "",
-        maintenance=s.regime.outages.maintenance or None,
+        s.cluster, s.workload, typical=s.typical, failures="mtbf=1,mttr=1" if s.rules.outages.mtbf_s else "",
+        maintenance=s.rules.outages.maintenance or None,
     )  # fmt: skip
     return run_online(s.cluster, s.workload, s.plan, s.typical, options), told
 
@@ -117,7 +117,7 @@ def early(scenario: Scenario) -> bool:
     """Whether a node comes or goes before the first pod arrives; nodes that fail make more stays than are counted."""
     first = scenario.workload.table()["submit_s"][0].as_py()
     times = scenario.cluster.nodes["add_s"].to_pylist() + scenario.cluster.nodes["remove_s"].to_pylist()
-    return any(t_s is not None and t_s < first for t_s in times) or scenario.regime.outages.mtbf_s is not None
+    return any(t_s is not None and t_s < first for t_s in times) or scenario.rules.outages.mtbf_s is not None
 
 
 @pytest.mark.parametrize("kind", ["pods before nodes", "nodes before pods"])

@@ -31,7 +31,7 @@ LINES = tuple(queue for queue in QUEUES if queue != "drop")
 
 def run(scenario: Scenario) -> Result:
     s = scenario
-    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
+    options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules)
     return run_online(s.cluster, s.workload, s.plan, s.typical, options)
 
 
@@ -116,7 +116,7 @@ def test_quotas_are_never_exceeded(scenario: Scenario) -> None:
             mine = [row for row in now if row.get("tenant") == tenant]
             amounts = (sum(row["cpu_milli"] for row in mine), sum(row["memory_mib"] for row in mine),
                        sum(gpu_asked(row) for row in mine))  # fmt: skip
-            assert all(amount <= most for amount, most in zip(amounts, scenario.regime.limits(tenant), strict=True))
+            assert all(amount <= most for amount, most in zip(amounts, scenario.rules.limits(tenant), strict=True))
 
 
 @some
@@ -129,7 +129,7 @@ def test_time_on_nodes_is_work_plus_lost_work_plus_restarts(scenario: Scenario) 
     )
     for job in result.jobs.filter(pl.col("state") == "finished").rows(named=True):
         spans = stays.filter(pl.col("pod_id") == job["pod_id"]).sort("attempt")["span"].to_list()
-        restarts = sum(min(span, scenario.regime.restart_s) for span in spans[1:])
+        restarts = sum(min(span, scenario.rules.restart_s) for span in spans[1:])
         # Times are differences of sums of a dozen numbers up to about 100, so they are off by some 1e-13.
         assert sum(spans) == pytest.approx(durations[job["pod_id"]] + job["lost_work_s"] + restarts, abs=1e-9)
         assert job["attempts"] == len(spans)
@@ -161,7 +161,7 @@ def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario
     rows = [row | {"est_duration_s": None, "duration_s": row["duration_s"] or 4.0}
             for row in scenario.workload.table().to_pylist()]  # fmt: skip
     workload = Workload.from_arrow(pa.Table.from_pylist(rows, scenario.workload.schema))
-    s = replace(scenario, workload=workload, regime=NO_RULES, until_s=None)
+    s = replace(scenario, workload=workload, rules=NO_RULES, until_s=None)
     engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, None)
     promised: dict[int, float] = {}
     while engine.step(float("inf")):
@@ -177,7 +177,7 @@ def test_the_first_in_an_easy_line_starts_no_later_than_it_was_promised(scenario
 @some
 @given(ruled(queues=("fifo",), crowded=True))
 def test_a_strict_line_keeps_the_order_inside_every_tenant(scenario: Scenario) -> None:
-    s = replace(scenario, regime=replace(NO_RULES, quotas=scenario.regime.quotas))
+    s = replace(scenario, rules=replace(NO_RULES, quotas=scenario.rules.quotas))
     table = {row["pod_id"]: row for row in s.workload.table().to_pylist()}
     if any((row.get("gang_size") or 1) > 1 for row in table.values()):
         return
@@ -212,7 +212,7 @@ def amounts_after(engine: ReferenceEngine) -> dict[str | None, list[int]]:
 @given(ruled())
 def test_the_twin_keeps_its_books_after_every_event(scenario: Scenario) -> None:
     s = scenario
-    engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, s.sample_s, None, s.regime)
+    engine = ReferenceEngine(s.cluster, s.workload, s.plan, s.typical, s.seed, s.sample_s, None, s.rules)
     while engine.step(float("inf") if s.until_s is None else s.until_s):
         used = {tenant: list(held) for tenant, held in engine.tenants.used.items() if any(held)}
         assert used == {tenant: held for tenant, held in amounts_after(engine).items() if any(held)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from fastsim.engine.orders.run import looped
+from fastsim.engine.orders.run import ordered_loop_of
 from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.outcome import GANG
@@ -22,7 +22,7 @@ SLACK = 1e-9
 
 def rounds(case: Case) -> Iterator[Any]:
     """The loop after each round; nobody tells it anything."""
-    loop = looped(case.needs, case.plan, case.options)
+    loop = ordered_loop_of(case.needs, case.plan, case.options)
     loop.feed(*JobBatch.of(case.jobs), True)
     while loop.advance(1) == Stop.PAUSE:
         yield loop

@@ -1,4 +1,4 @@
-"""Checkpoints of runs of adaptive jobs: what the file of every run in rounds holds of them, and the way back."""
+"""Checkpoints of runs of adaptive jobs, in the file format of all rounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, Remembering
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, StatefulDecider
 from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 
 
 def decisions(setting: AdaptiveSetting, recorded: bool, gauged: bool) -> dict[str, Any]:
-    """What decides a run besides its jobs and its policy; what only other runs in rounds have is None."""
-    told = {
+    """Everything that decides a run besides its jobs and its policy; None for options of other rounds."""
+    own = {
         "policies": "of adaptive jobs", "gpu_models": [group.gpu_model for group in setting.groups],
         "gpus": [list(group.gpus__n) for group in setting.groups], "seed": setting.seed,
         "rates": _checksum(setting), "round_s": setting.round_s, "recorded": recorded, "gauged": gauged,
         "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
     }  # fmt: skip
-    return dict.fromkeys(DECIDED) | told
+    return dict.fromkeys(DECIDED) | own
 
 
-def policy_of(plan: AdaptivePlan) -> list[Any]:
-    """What is known of the policy of a run."""
+def policy_identity(plan: AdaptivePlan) -> list[Any]:
+    """The part of a plan that must be the same in a resumed run."""
     return [type(plan.decider).__qualname__, plan.tuned, plan.merged]
 
 
-def believing(plan: AdaptivePlan) -> list[Any]:
-    """How jobs come to believe what they do under this policy."""
+def fit_settings(plan: AdaptivePlan) -> list[Any]:
+    """Rules of the fitted step times: one fit for all GPU models or one each, and initial measurements."""
     return [plan.merged, *plan.measured]
 
 
-def remembering(plan: AdaptivePlan) -> Remembering:
-    """The decider, if what it remembers can be kept."""
+def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
+    """The decider, if its state can be stored; else PolicyError."""
     if not all(hasattr(plan.decider, name) for name in ("kept", "restored")):
         name = type(plan.decider).__qualname__
-        raise PolicyError("checkpoint", f"{name}, whose memory nobody can write down", "one with kept and restored")
-    return cast(Remembering, plan.decider)
+        raise PolicyError("checkpoint", f"{name}, whose state cannot be stored", "one with kept and restored")
+    return cast(StatefulDecider, plan.decider)
 
 
 def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
-    """All that there is after a round."""
+    """The complete state after a round."""
     loop = rounds.loop
     rounds.collect_records()
-    numbers, parts = snapshot(loop, rounds.lessons)
+    numbers, parts = snapshot(loop, rounds.performance)
     here = {job.id for job in loop.active}
     parts |= {
         "tasks": np.array([tuple(at) for at in loop.tasks], MOMENT).tobytes(),
@@ -61,68 +61,68 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
         "rows": b"".join(rounds.rows),
     }
     meta = {
-        "loop": numbers, "decided": dict(decided), "policy": policy_of(rounds.plan), "calls": rounds.calls,
-        "believing": believing(rounds.plan),
-        "memory": remembering(rounds.plan).kept(), "note": dict(note),
-        "asked": [[job, *rounds.asked[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
+        "loop": numbers, "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
+        "fit_settings": fit_settings(rounds.plan),
+        "memory": stateful_decider(rounds.plan).kept(), "note": dict(note),
+        "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
     return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
 def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
-    """Go on where that run was, maybe under another policy: what jobs have learned they still believe."""
-    state.check(decided, policy_of(rounds.plan))
-    merged, *measured = state.meta.get("believing", [None])
-    _check_beliefs(merged, measured, rounds.plan)
-    for number, *told in state.meta["asked"]:
-        _check(number, rounds.asked[number] if number < len(rounds.asked) else None, told)
+    """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
+    state.check(decided, policy_identity(rounds.plan))
+    merged, *measured = state.meta.get("fit_settings", [None])
+    _check_fits(merged, measured, rounds.plan)
+    for number, *stored in state.meta["jobs"]:
+        _check(number, rounds.jobs[number] if number < len(rounds.jobs) else None, stored)
     try:
         rounds.places = {job: Place(group, tuple(nodes)) for job, group, nodes in state.meta["places"]}
-        sites = {job: rounds.site(job, place) for job, place in rounds.places.items()}
-        restore(rounds.loop, rounds.lessons, sites, state.meta["loop"], state.arrays)
+        step_times = {job: rounds.step_times(job, place) for job, place in rounds.places.items()}
+        restore(rounds.loop, rounds.performance, step_times, state.meta["loop"], state.arrays)
         moments = state.arrays["tasks"].view(MOMENT).tolist()
         recorded_again(rounds.loop, moments, state.arrays["gpus"].view(np.int32).tolist())
         rounds.rows.append(state.arrays["rows"].tobytes())
         rounds.calls = state.meta["calls"]
         if merged != rounds.plan.merged:
-            _believe_otherwise(rounds)
+            _convert_fits(rounds)
         if state.meta["policy"] is not None:
-            remembering(rounds.plan).restored(state.meta["memory"])
+            stateful_decider(rounds.plan).restored(state.meta["memory"])
     except (ValueError, KeyError, IndexError, AssertionError) as error:
         raise ResultError(f"checkpoint: found {error}, expected the state of a run of adaptive jobs") from error
 
 
-def _check_beliefs(merged: bool | None, measured: list[int], plan: AdaptivePlan) -> None:
-    """Refuse what would change with which measurements jobs come, those that have come too."""
+def _check_fits(merged: bool | None, measured: list[int], plan: AdaptivePlan) -> None:
+    """Refuse a plan with other initial measurements: jobs that have arrived already have theirs."""
     if merged is None:
-        raise ResultError("checkpoint: found nothing about beliefs, expected the state of a run of adaptive jobs")
-    here, then = believing(plan)[1:], list(measured)
+        raise ResultError("checkpoint: found no rules of fits, expected the state of a run of adaptive jobs")
+    here, then = fit_settings(plan)[1:], list(measured)
     if here != then or (min(then) and merged != plan.merged):
-        raise PolicyError("checkpoint", f"jobs that come with measurements on {here}", f"on {then}, as before")
+        raise PolicyError("checkpoint", f"jobs that arrive with measurements on {here}", f"on {then}, as before")
 
 
-def _believe_otherwise(rounds: AdaptiveDriver) -> None:
-    """Let jobs believe of all GPU models what they have seen on any, or of each what they believed of all."""
+def _convert_fits(rounds: AdaptiveDriver) -> None:
+    """Join the measurements of all GPU models of each job into one fit, or give each model a copy of the one fit."""
     for job in rounds.loop.active:
         if rounds.plan.merged:  # of equal configurations the first model's one counts
             first: dict[Any, Any] = {}
             for lesson in job.history__g:
-                for at in rounds.lessons.measurements(lesson):
+                for at in rounds.performance.measurements(lesson):
                     first.setdefault(at[:3], at)
-            told = [rounds.lessons.fitted_each([*first.values()]), *(0 for _ in job.history__g[1:])]
+            lesson__g = [rounds.performance.fitted_each([*first.values()]), *(0 for _ in job.history__g[1:])]
         else:
-            told = [job.history__g[0] for _ in job.history__g]
-        for group, lesson in enumerate(told):
+            lesson__g = [job.history__g[0] for _ in job.history__g]
+        for group, lesson in enumerate(lesson__g):
             job.history__g[group] = lesson
 
 
-def _check(number: int, job: AdaptiveJob | None, told: list[Any]) -> None:
-    """Refuse another job than the one that had come."""
+def _check(number: int, job: AdaptiveJob | None, stored: list[Any]) -> None:
+    """Refuse another job than the one that had arrived."""
     expected = "as when the checkpoint was written"
     if job is None:
         raise InputError("workload", f"no job {number}", f"one, {expected}")
-    for name, here, then in zip(AdaptiveJob._fields, job, told, strict=True):
+    for name, here, then in zip(AdaptiveJob._fields, job, stored, strict=True):
         if here != then:
             raise InputError(f"job {number}: {name}", here, f"{then}, {expected}")
 

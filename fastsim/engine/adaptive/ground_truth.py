@@ -1,4 +1,4 @@
-"""Applications as the compiled rounds take them: training curves as tables, and step times of each placement."""
+"""The true performance of applications, as tables of the compiled rounds: training curves, and times of steps."""
 
 from __future__ import annotations
 
@@ -15,55 +15,53 @@ from fastsim.performance.applications.training_curve import TrainingCurve
 from fastsim_ext.adaptive.training_job import PlacedStepTimes, TrainingCurveTable
 
 Measurement = tuple[int, int, int, float, float]
-"""Nodes, GPUs, samples a GPU takes at once, seconds of a turn and of a whole step."""
-
-
+"""Nodes, GPUs, samples of a GPU at once, seconds of a forward and backward pass and of a whole step."""
 REMEMBERED = 64
 """Curves whose tables are kept for further runs."""
 
 
 @dataclass
 class GroundTruth:
-    """Curves and placements of one run, each made once."""
+    """Training curves and step times of one run; each table is made once."""
 
     setting: AdaptiveSetting
-    courses: dict[str, TrainingCurveTable] = field(default_factory=dict)
-    sites: dict[tuple[str, int, Placement], PlacedStepTimes] = field(default_factory=dict)
+    curves: dict[str, TrainingCurveTable] = field(default_factory=dict)
+    placed: dict[tuple[str, int, Placement], PlacedStepTimes] = field(default_factory=dict)
     most_nodes: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Nodes over which an application was ever measured, by application and group."""
+    """Most nodes on which an application was measured, by application and group."""
 
-    def course(self, app: Application) -> TrainingCurveTable:
+    def training_curve(self, app: Application) -> TrainingCurveTable:
         """The training curve of an application."""
-        if app.name not in self.courses:
-            self.courses[app.name] = course_of(app.curve)
-        return self.courses[app.name]
+        if app.name not in self.curves:
+            self.curves[app.name] = curve_table(app.curve)
+        return self.curves[app.name]
 
     def measured(self, app: Application, group: int, most: tuple[int, int]) -> list[Measurement]:
-        """All measurements of an application on so many nodes and GPUs at most; none of pipelines."""
+        """All measurements of an application on at most so many nodes and GPUs; none of pipelines."""
         model = self.setting.groups[group].gpu_model
         if model not in app.steps or app.on(model).stages > 1:
             return []
-        found = {
+        seconds_of = {
             (row.num_nodes, row.num_gpu, int(row.atomic)): (row.step_s - row.sync_s, row.step_s)
             for row in app.on(model).rows
             if row.num_nodes <= most[0] and row.num_gpu <= most[1]
         }
-        return [(*key, *seconds) for key, seconds in found.items()]
+        return [(*key, *seconds) for key, seconds in seconds_of.items()]
 
-    def site(self, app: Application, place: Place) -> PlacedStepTimes:
-        """The placement of an application on these nodes."""
+    def step_times(self, app: Application, place: Place) -> PlacedStepTimes:
+        """Step times of an application on the nodes of a place."""
         model = self.setting.groups[place.group].gpu_model
         if (app.name, place.group) not in self.most_nodes:
             self.most_nodes[app.name, place.group] = app.on(model).max_nodes
         ring = placement_of(place.nodes, self.most_nodes[app.name, place.group])
         key = app.name, place.group, ring
-        if key not in self.sites:
-            self.sites[key] = site_of(app, model, place.group, ring)
-        return self.sites[key]
+        if key not in self.placed:
+            self.placed[key] = placed_step_times(app, model, place.group, ring)
+        return self.placed[key]
 
 
 @lru_cache(maxsize=REMEMBERED)
-def course_of(curve: TrainingCurve) -> TrainingCurveTable:
+def curve_table(curve: TrainingCurve) -> TrainingCurveTable:
     """A training curve as tables."""
     epochs, batches = range(curve.epochs), curve.batches
     noise = np.array([[curve.gradients(batch, epoch) for batch in batches] for epoch in epochs], np.float64)
@@ -72,8 +70,8 @@ def course_of(curve: TrainingCurve) -> TrainingCurveTable:
     return TrainingCurveTable(curve, progress, np.array(batches, np.float64), sqr, var)
 
 
-def site_of(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> PlacedStepTimes:
-    """One placement with room for the step times of every batch size."""
+def placed_step_times(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> PlacedStepTimes:
+    """Step times of one placement, with room for every batch size."""
     times, placement = app.on(gpu_model), tuple(ring)
     high = times.largest(placement) if times.stages == 1 else times.high
     seen = times.largest_on(sum(placement))

@@ -1,7 +1,7 @@
-"""The sockets of rounds for adaptive jobs: what a policy sees of the jobs, and what it hands over.
+"""The interface between rounds of adaptive jobs and policies: the view of the jobs, the plan, and placements.
 
-A policy answers once with an :class:`AdaptivePlan`; its :class:`Decider` is asked in every round. It sees an
-:class:`AdaptiveView` and says which GPU model and which nodes each active job has until the next round.
+A policy answers once with an :class:`AdaptivePlan`, whose :class:`Decider` is called in every round. From an
+:class:`AdaptiveView` it decides the GPU model and the nodes of each active job until the next round.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from fastsim.performance.applications.application import Application, Applicatio
 from fastsim.performance.goodput import Noise, Perf
 
 MODES = ("adaptive", "scale-gpus", "rigid")
-"""What may change while a job trains: GPUs and batch size; GPUs only; nothing."""
+"""Variables of a job in training: GPUs and batch size; GPUs only; none."""
 NEVER = -1
 """Restarts of a job that has not started yet."""
 
 
 class AdaptiveJob(NamedTuple):
-    """One job as the engine takes it: arrival in seconds, and what a user asked for: batch size in samples, GPUs."""
+    """One job: arrival in seconds, application, GPUs and batch size (samples) of the request, and mode."""
 
     submit_s: float
     application: str
@@ -44,7 +44,7 @@ class NodeGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class AdaptiveSetting:
-    """What does not change during a run: groups of nodes (sorted by GPU model), applications, the round, the seed."""
+    """The constants of a run: groups of nodes (sorted by GPU model), applications, length of a round, seed."""
 
     groups: tuple[NodeGroup, ...]
     applications: Applications
@@ -58,14 +58,14 @@ class AdaptiveSetting:
 
 
 class Belief(NamedTuple):
-    """What a job has learned of one GPU model: fitted step times, and the most replicas it was seen on."""
+    """A job's model of its speed on one GPU model: fitted step times, and the most replicas it was measured on."""
 
     perf: Perf
     most_replicas: int
 
 
 class Place(NamedTuple):
-    """Where a job stands: a group of nodes, and the node of each of its GPUs, counted within the group."""
+    """The place of a job: a group of nodes, and the node of each of its GPUs, counted within the group."""
 
     group: int
     nodes: tuple[int, ...]
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 class JobView(NamedTuple):
     """One active job at the start of a round, after its work in the last one.
 
-    ``beliefs`` counts groups; of a plan with merged beliefs all of them are the same. ``service_s`` are GPU seconds,
+    ``beliefs`` are by group; under a plan with ``merged`` fits all of them are equal. ``service_s`` are GPU seconds,
     those of restarts included.
     """
 
@@ -100,7 +100,7 @@ class AdaptiveView(NamedTuple):
 
 
 class Decider(Protocol):
-    """Decides what runs where."""
+    """Decides the places of all jobs, round by round."""
 
     @property
     def solver_s(self) -> float:
@@ -110,24 +110,23 @@ class Decider(Protocol):
         """Places by job id; a job without one waits."""
 
 
-class Remembering(Decider, Protocol):
-    """A decider whose memory can be written down, so that its runs keep checkpoints."""
+class StatefulDecider(Decider, Protocol):
+    """A decider whose state can be stored, so that its runs may write checkpoints."""
 
     def kept(self) -> dict[str, Any]:
-        """All that it remembers, as JSON has it."""
+        """Its complete state as JSON values."""
 
     def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
+        """Restore that state."""
 
 
 @dataclass(frozen=True)
 class AdaptivePlan:
-    """How adaptive jobs are run.
+    """A decider, and the rules of training under it.
 
-    ``measured``: jobs come with all measurements there are on so many nodes and GPUs at most (nodes, GPUs).
-
-    ``tuned``: adaptive jobs choose their batch sizes; else all keep those asked for. ``merged``: what a job measures on
-    one GPU model it believes of all.
+    ``tuned``: adaptive jobs choose their batch sizes; else all keep those of their requests. ``merged``: one fit of
+    step times holds for all GPU models; else each model has its own. ``measured``: jobs arrive with all measurements of
+    their application on at most so many nodes and GPUs (nodes, GPUs).
     """
 
     decider: Decider
@@ -137,7 +136,7 @@ class AdaptivePlan:
 
 
 class AdaptivePolicy(Protocol):
-    """A policy for adaptive jobs."""
+    """A policy for adaptive jobs, which makes one plan for a setting."""
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """The plan for a run."""

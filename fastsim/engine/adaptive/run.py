@@ -1,4 +1,4 @@
-"""Runs of adaptive jobs: drives the compiled rounds, asks the policy, collects what happened."""
+"""Runs of adaptive jobs: drives the compiled rounds, asks the policy, collects the outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.checkpoint import decisions, remembering, state_of, take_over
+from fastsim.engine.adaptive.checkpoint import decisions, state_of, stateful_decider, take_over
 from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import (
     MODES,
@@ -23,7 +23,7 @@ from fastsim.engine.adaptive.plan import (
     JobView,
     Place,
 )
-from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.tables import ROW
@@ -39,7 +39,7 @@ from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 LOOK_ROUNDS = 64
 """Rounds between two looks at progress and Ctrl-C."""
 MOST_QUIET = 1000
-"""Rounds without anyone at work, though jobs wait, after which a run is given up."""
+"""Rounds in which jobs wait and none runs, after which a run is given up."""
 TRAINED = np.dtype(
     [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),
      ("batch_mean", "f8"), ("epochs", "i8")], align=True,
@@ -48,7 +48,7 @@ TRAINED = np.dtype(
 
 
 @dataclass
-class AdaptiveRun(RoundOutcome):
+class AdaptiveOutcome(RoundOutcome):
     """A run of adaptive jobs that has finished; ``trained`` has a record (``TRAINED``) of every job."""
 
     trained: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, TRAINED))
@@ -57,13 +57,13 @@ class AdaptiveRun(RoundOutcome):
 
 @dataclass
 class AdaptiveDriver:
-    """What goes between the compiled rounds and the policy."""
+    """Drives the compiled rounds: asks the policy for places, and collects records."""
 
     setting: AdaptiveSetting
     plan: AdaptivePlan
-    asked: Sequence[AdaptiveJob]
+    jobs: Sequence[AdaptiveJob]
     ground: GroundTruth
-    lessons: LearnedPerformance
+    performance: LearnedPerformance
     loop: AdaptiveLoop
     first__g: tuple[int, ...]
     """The first node of each group, among the nodes of the loop."""
@@ -71,37 +71,37 @@ class AdaptiveDriver:
     places: Mapping[int, Place] = field(default_factory=dict)
     calls: int = 0
     rows: list[bytes] = field(default_factory=list)
-    """The timeline (``ROW``) as far as it was drained."""
+    """Drained rows of the timeline (``ROW``)."""
 
     @property
     def arrived(self) -> int:
-        """Jobs that have come."""
+        """Jobs that have arrived."""
         return len(self.loop.active) + len(self.loop.gone)
 
     def collect_records(self) -> None:
-        """Take what the metrics have noted."""
+        """Collect the rows that the metrics have written."""
         if self.loop.metrics is not None:
             self.rows.append(self.loop.metrics.drained())
 
     def decide(self) -> None:
-        """Ask the policy and do what it says."""
+        """Place the active jobs as the policy decides."""
         if self.loop.active:
             self.places = self.plan.decider.decide(self.view())
             self.calls += 1
-        sites: list[PlacedStepTimes | None] = []
+        step_times: list[PlacedStepTimes | None] = []
         nodes: list[tuple[int, ...]] = []
         for job in self.loop.active:
             place = self.places.get(job.id)
-            sites.append(None if place is None else self.site(job.id, place))
+            step_times.append(None if place is None else self.step_times(job.id, place))
             nodes.append(() if place is None else self.nodes(place))
         try:
-            self.loop.settle(sites, nodes)
+            self.loop.settle(step_times, nodes)
         except ValueError as error:
             raise PolicyError("places", str(error), "each GPU given to one job") from None
 
-    def site(self, job: int, place: Place) -> PlacedStepTimes:
-        """The placement of a job."""
-        return self.ground.site(self.setting.applications[self.asked[job].application], place)
+    def step_times(self, job: int, place: Place) -> PlacedStepTimes:
+        """Step times of a job at a place."""
+        return self.ground.step_times(self.setting.applications[self.jobs[job].application], place)
 
     def nodes(self, place: Place) -> tuple[int, ...]:
         """The node of each GPU, among the nodes of the loop."""
@@ -109,35 +109,35 @@ class AdaptiveDriver:
         return tuple(first + node for node in place.nodes)
 
     def view(self) -> AdaptiveView:
-        """What the policy sees now."""
+        """The policy's view of the active jobs."""
         return AdaptiveView(self.loop.now_s, [self.job_view(job) for job in self.loop.active])
 
     def job_view(self, job: TrainingJob) -> JobView:
         """One active job."""
-        asked, seen = self.asked[job.id], job.gradients
-        app = self.setting.applications[asked.application]
-        noise = None if seen is None else Noise(*seen, app.init_batch)
+        request, gradients = self.jobs[job.id], job.gradients
+        app = self.setting.applications[request.application]
+        noise = None if gradients is None else Noise(*gradients, app.init_batch)
         return JobView(
-            job.id, asked, app, self.loop.now_s - job.submit_s, max(job.restarts, 0), job.restart_left_s,
+            job.id, request, app, self.loop.now_s - job.submit_s, max(job.restarts, 0), job.restart_left_s,
             job.service_s, job.epoch, job.progress, noise, self.believed(job), self.places.get(job.id),
         )  # fmt: skip
 
     def believed(self, job: TrainingJob) -> dict[int, Belief]:
-        """What a job has learned, by group."""
-        about = range(len(self.setting.groups))
-        lessons = {g: int(job.history__g[0 if self.plan.merged else g]) for g in about}
-        return {g: self.belief(lesson) for g, lesson in lessons.items() if lesson}
+        """The fits of a job, by group; none of groups without measurements."""
+        groups = range(len(self.setting.groups))
+        lesson__g = {g: int(job.history__g[0 if self.plan.merged else g]) for g in groups}
+        return {g: self.belief(lesson) for g, lesson in lesson__g.items() if lesson}
 
     def belief(self, lesson: int) -> Belief:
-        """One lesson as the policy sees it."""
+        """The fit of one set of measurements."""
         if lesson not in self.beliefs:
-            perf, most = self.lessons.parameters(lesson)
+            perf, most = self.performance.parameters(lesson)
             self.beliefs[lesson] = Belief(Perf(*perf), most)
         return self.beliefs[lesson]
 
 
 def run_adaptive(
-    told: Setting,
+    names: Setting,
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
     jobs: Iterable[AdaptiveJob],
@@ -146,15 +146,15 @@ def run_adaptive(
     record_tasks: bool = False,
     gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
-    checkpoint: RoundKeeping | None = None,
+    checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
-) -> AdaptiveRun:
-    """Play adaptive jobs, in order of arrival, until all have finished; ``told`` names models and applications.
+) -> AdaptiveOutcome:
+    """Play adaptive jobs, in order of arrival, until all have finished; tables take models and kinds from ``names``.
 
-    With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
+    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
-    rounds = begun(setting, plan, tuple(jobs), record_tasks, gauge)
-    loop, write = rounds.loop, _keeping(rounds, checkpoint, resume, record_tasks)
+    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, gauge)
+    loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
     while (loop.active or loop.expected) and loop.now_s < until_s:
         interrupts.check()
         loop.work()
@@ -168,13 +168,13 @@ def run_adaptive(
         if progress is not None and loop.rounds % LOOK_ROUNDS == 0:
             progress(len(loop.gone))
     write(True)
-    return _finished(told, rounds)
+    return _finished(names, rounds)
 
 
-def _keeping(
-    rounds: AdaptiveDriver, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None, recorded: bool
+def _checkpoint_writer(
+    rounds: AdaptiveDriver, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None, recorded: bool
 ) -> Callable[[bool], None]:
-    """What writes a checkpoint when it is due, or at the end; the run begins from one, if there is any."""
+    """A function that writes a checkpoint if one is due, or (True) at the end; restores ``resume`` first."""
     if checkpoint is None and resume is None:
         return lambda end: None
     decided, loop = decisions(rounds.setting, recorded, rounds.loop.metrics is not None), rounds.loop
@@ -182,61 +182,63 @@ def _keeping(
         take_over(rounds, resume, decided)
     if checkpoint is None:
         return lambda end: None
-    remembering(rounds.plan)
-    keeper, keeping = CheckpointClock(checkpoint, loop.rounds, rounds.arrived), checkpoint
+    stateful_decider(rounds.plan)
+    clock, schedule = CheckpointClock(checkpoint, loop.rounds, rounds.arrived), checkpoint
 
     def write(end: bool) -> None:
-        if keeping.at_end if end else keeper.due(loop.rounds, rounds.arrived):
-            state_of(rounds, decided, keeping.note()).write(keeping.path)
-            keeper.restart(loop.rounds, rounds.arrived)
+        if schedule.at_end if end else clock.due(loop.rounds, rounds.arrived):
+            state_of(rounds, decided, schedule.note()).write(schedule.path)
+            clock.restart(loop.rounds, rounds.arrived)
 
     return write
 
 
-def begun(
+def adaptive_driver(
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
-    asked: Sequence[AdaptiveJob],
+    jobs: Sequence[AdaptiveJob],
     record: bool = False,
     gauge: ClusterMetrics | None = None,
 ) -> AdaptiveDriver:
-    """A run whose first round has not passed yet."""
-    _check(asked, setting)
-    ground, lessons = GroundTruth(setting), LearnedPerformance(_fit)
-    taught = {name: _taught(name, setting, plan, ground, lessons) for name in {job.application for job in asked}}
-    trainees = [
-        _trainee(number, job, setting, plan, ground, lessons, taught[job.application])
-        for number, job in enumerate(asked)
+    """The driver of a run before its first round."""
+    _check(jobs, setting)
+    ground, performance = GroundTruth(setting), LearnedPerformance(_fit)
+    initial = {
+        name: _initial_fits(name, setting, plan, ground, performance) for name in {job.application for job in jobs}
+    }
+    training_jobs = [
+        _training_job(number, job, setting, plan, ground, performance, initial[job.application])
+        for number, job in enumerate(jobs)
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
-    loop = AdaptiveLoop(trainees, setting.round_s, base, record, gauge)
+    loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, gauge)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
-    return AdaptiveDriver(setting, plan, asked, ground, lessons, loop, tuple(firsts))
+    return AdaptiveDriver(setting, plan, jobs, ground, performance, loop, tuple(firsts))
 
 
-def _trainee(
+def _training_job(
     number: int,
     job: AdaptiveJob,
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
     ground: GroundTruth,
-    lessons: LearnedPerformance,
-    taught: Sequence[int],
+    performance: LearnedPerformance,
+    initial: Sequence[int],
 ) -> TrainingJob:
     app = setting.applications[job.application]
-    about = np.array(taught, np.int32)
+    lesson__g = np.array(initial, np.int32)
     tuned = plan.tuned and job.mode == "adaptive"
     return TrainingJob(
-        number, ground.course(app), lessons, about, job.submit_s, job.batch_size, job.num_gpu, tuned, plan.merged,
-        app.restart_s, 1 / app.slowdown,
+        number, ground.training_curve(app), performance, lesson__g, job.submit_s, job.batch_size, job.num_gpu, tuned,
+        plan.merged, app.restart_s, 1 / app.slowdown,
     )  # fmt: skip
 
 
-def _taught(
-    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: GroundTruth, lessons: LearnedPerformance
+def _initial_fits(
+    name: str, setting: AdaptiveSetting, plan: AdaptivePlan, ground: GroundTruth, performance: LearnedPerformance
 ) -> list[int]:
-    """What jobs of an application know of each group before they begin."""
+    """The measurements with which jobs of an application arrive, by group."""
     groups = range(len(setting.groups))
     if not min(plan.measured):
         return [0 for _ in groups]
@@ -245,16 +247,16 @@ def _taught(
     if plan.merged:  # of equal configurations the first one counts
         known = {at[:3]: at for part in reversed(measured) for at in part}
         measured = [list(known.values()), *([] for _ in groups[1:])]
-    return [lessons.fitted_once(part) for part in measured]
+    return [performance.fitted_once(part) for part in measured]
 
 
 def _fit(measured: list[tuple[int, int, int, float, float]]) -> Perf:
     return fitted(Observation(*at) for at in measured)
 
 
-def _check(asked: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
+def _check(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
     models, before = {group.gpu_model for group in setting.groups}, 0.0
-    for number, job in enumerate(asked):
+    for number, job in enumerate(jobs):
         where = f"job {number}"
         app = setting.applications[job.application]
         if not app.init_batch <= job.batch_size <= app.max_batch:
@@ -273,22 +275,20 @@ def _check(asked: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
         before = job.submit_s
 
 
-def _finished(told: Setting, rounds: AdaptiveDriver) -> AdaptiveRun:
+def _finished(names: Setting, rounds: AdaptiveDriver) -> AdaptiveOutcome:
     loop, setting = rounds.loop, rounds.setting
     jobs = sorted([*loop.gone, *loop.active], key=lambda job: job.id)
-    apps = [setting.applications[rounds.asked[job.id].application] for job in jobs]
-    kinds = {name: kind for kind, (name, _) in enumerate(told.oracle.kinds)}
-    gangs = gang_records(
-        jobs, [kinds[app.name] for app in apps], [app.curve.progress(app.curve.epochs) for app in apps]
-    )
+    apps = [setting.applications[rounds.jobs[job.id].application] for job in jobs]
+    kinds = {name: kind for kind, (name, _) in enumerate(names.oracle.kinds)}
+    gangs = job_records(jobs, [kinds[app.name] for app in apps], [app.curve.progress(app.curve.epochs) for app in apps])
     ends = gangs["finish_s"]
     last = loop.now_s if loop.active or not len(ends) else float(ends.max())
     if loop.metrics is not None:
         loop.metrics.close(last)
     rounds.collect_records()
     rows, trained = np.frombuffer(b"".join(rounds.rows), ROW), trained_records(jobs)
-    return AdaptiveRun(
-        told, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.tasks], MOMENT),
+    return AdaptiveOutcome(
+        names, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.tasks], MOMENT),
         np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,
         np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s,
         loop.metrics, float(trained["wasted_gpu_s"].sum()), trained,
@@ -312,25 +312,25 @@ def trained_records(jobs: Sequence[TrainingJob]) -> npt.NDArray[Any]:
     return np.array(rows, TRAINED)
 
 
-def gang_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequence[float]) -> npt.NDArray[Any]:
+def job_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequence[float]) -> npt.NDArray[Any]:
     """One record (``GANG``) a job; ``kind`` and ``total`` are the application and its progress at the end."""
-    found = np.zeros(len(jobs), GANG)
-    found["id"] = [job.id for job in jobs]
-    found["submit_s"] = [job.submit_s for job in jobs]
-    found["first_s"] = [job.first_s for job in jobs]
-    found["finish_s"] = [job.finish_s for job in jobs]
-    found["ended"] = ~np.isnan(found["finish_s"])
-    found["gpu_s"] = [job.gpu_s for job in jobs]
-    found["paused_s"] = [job.paused_s for job in jobs]
-    found["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
-    found["restarts"] = [max(job.stays - 1, 0) for job in jobs]
-    found["preemptions"] = [job.preemptions for job in jobs]
-    found["holds"] = [job.site is not None and math.isnan(job.finish_s) for job in jobs]
-    found["run"] = [job.progress for job in jobs]
-    found["rounds"] = [job.rounds for job in jobs]
-    found["num_gpu"] = [job.gpus_asked for job in jobs]
-    found["kind"], found["total"] = kind, total
-    found["deadline_s"], found["weight"] = np.inf, 1.0
+    records = np.zeros(len(jobs), GANG)
+    records["id"] = [job.id for job in jobs]
+    records["submit_s"] = [job.submit_s for job in jobs]
+    records["first_s"] = [job.first_s for job in jobs]
+    records["finish_s"] = [job.finish_s for job in jobs]
+    records["ended"] = ~np.isnan(records["finish_s"])
+    records["gpu_s"] = [job.gpu_s for job in jobs]
+    records["paused_s"] = [job.paused_s for job in jobs]
+    records["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
+    records["restarts"] = [max(job.stays - 1, 0) for job in jobs]
+    records["preemptions"] = [job.preemptions for job in jobs]
+    records["holds"] = [job.site is not None and math.isnan(job.finish_s) for job in jobs]
+    records["run"] = [job.progress for job in jobs]
+    records["rounds"] = [job.rounds for job in jobs]
+    records["num_gpu"] = [job.gpus_asked for job in jobs]
+    records["kind"], records["total"] = kind, total
+    records["deadline_s"], records["weight"] = np.inf, 1.0
     for name in ("tenant", "believed_kind", "place", "task"):
-        found[name] = -1
-    return found
+        records[name] = -1
+    return records

@@ -1,8 +1,8 @@
-"""Works out the figures of a run again, from its stays, its inputs and the definitions, and tells what differs.
+"""Recomputes the figures of a run from its stays, its inputs and the definitions, and lists the differences.
 
-Nothing of the engines takes part: ``nodes`` says what stays do to nodes, ``timeline`` what the cluster is
-like at an instant, ``jobs`` and ``summary`` what that comes to. A figure that this cannot tell is listed
-with the reason, never passed over.
+No code of the engines takes part: ``nodes`` follows stays on nodes, ``timeline`` has the cluster at every instant,
+``jobs`` and ``summary`` the figures of jobs and of the run. A figure that does not follow from stays and inputs is
+listed with the reason, never passed over.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 RELATIVE, ABSOLUTE = 1e-9, 1e-6
 """Sums in another order differ by rounding: 1e-9 of the value, or 1e-6 of its unit where times are large numbers."""
 UNTOLD, UNKNOWN = "placements and inputs do not tell it", "not told by this engine"
-"""Why a column is not worked out."""
+"""Reasons for columns that are not recomputed."""
 JOB_FIGURES = ("submit_s", "start_s", "end_s", "wait_s", "jct_s", "state", "num_gpu", "attempts", "preemptions",
                "cost",
                *JOB_COLUMNS)  # fmt: skip
-"""Columns of jobs that are worked out."""
+"""Columns of jobs that are recomputed."""
 NO_NODES = (
     "active_nodes", "active_gpus", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "gpu_alloc_pct",
     "cpu_alloc_pct", "memory_alloc_pct", "mean_cpu_alloc_pct",
 )  # fmt: skip
 MECHANISM = ("cpu_milli_alloc", "memory_mib_alloc", "cpu_alloc_pct", "memory_alloc_pct", "mean_cpu_alloc_pct")
-"""What a mechanism of ordered rounds gives jobs, which no placement tells."""
+"""Columns that follow from the mechanism of ordered rounds, not from placements."""
 MAY_BE_UNKNOWN = (*FIGURES, "preemptions", "lost_work_s")
-"""Figures of the summary that some engines do not tell."""
+"""Figures of the summary that some engines do not have."""
 FRAGMENTS = ("frag_milli", "frag_pct", "frag_ratio_pct")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure that is not what the definitions make of the run; ``row`` is a pod_id, a t_s or None."""
+    """A figure that differs from its recomputed value; ``row`` is a pod_id, a t_s or None."""
 
     table: str
     column: str
@@ -59,14 +59,14 @@ class Difference:
 
 @dataclass
 class Audit:
-    """How many figures were worked out again, what differs, and why others were not: (table, column, reason)."""
+    """The number of recomputed figures, differences, and columns left out: (table, column, reason)."""
 
     checked: int = 0
     differences: list[Difference] = field(default_factory=list)
     unchecked: list[tuple[str, str, str]] = field(default_factory=list)
 
     def compare(self, table: str, column: str, rows: Iterable[Any], found: pl.Series, expected: pl.Series) -> None:
-        """Take note of a column: values that are equal but for rounding, or both null, do not differ."""
+        """Compare a column: values that are equal but for rounding, or both null, do not differ."""
         pair = pl.DataFrame({"row": pl.Series(rows, strict=False), "found": plain(found), "expected": plain(expected)})
         same = pl.col("found").eq_missing(pl.col("expected"))
         if pair.schema["found"].is_numeric() and pair.schema["expected"].is_numeric():
@@ -77,28 +77,28 @@ class Audit:
         self.differences += [Difference(table, column, *row) for row in pair.filter(~same).iter_rows()]
 
     def skip(self, table: str, columns: Iterable[str], reason: str) -> None:
-        """Take note of columns that are not worked out."""
+        """Add columns that are not recomputed."""
         self.unchecked += [(table, column, reason) for column in columns]
 
     def by_reason(self) -> dict[str, list[str]]:
         """Columns that were not checked, by the reason."""
-        found: dict[str, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         for table, column, reason in self.unchecked:
-            found.setdefault(reason, []).append(f"{table}.{column}")
-        return found
+            columns.setdefault(reason, []).append(f"{table}.{column}")
+        return columns
 
     def __str__(self) -> str:
-        """How many figures were checked, and how many of them differ."""
+        """The numbers of checked and of differing figures, in words."""
         count = len(self.differences)
         verdict = f"{count} differ" if count > 1 else "one differs" if count else "none differs"
         return f"{self.checked} figures checked, {verdict}"
 
 
 def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
-    """The figures of a run, worked out again; ``scenario`` is that of a run that was made from objects."""
+    """The audit of a run; ``scenario`` is needed for a run that was made from objects in memory."""
     run, audit = evidence(result, scenario), Audit()
-    if why := kept_too_little(run):
-        audit.skip("summary", ["*"], why)
+    if reason := unauditable(run):
+        audit.skip("summary", ["*"], reason)
         return audit
     nodes, crowded = states(run)
     check_room(audit, run, crowded)
@@ -109,8 +109,8 @@ def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
     return audit
 
 
-def kept_too_little(run: Evidence) -> str:
-    """Why nothing can be worked out; "" if something can."""
+def unauditable(run: Evidence) -> str:
+    """The reason why no figure can be recomputed; "" if some can."""
     if run.scenario.record not in ("placements", "all"):
         return f"the run kept no placements (record={run.scenario.record})"
     if run.jobs.is_empty():
@@ -121,7 +121,7 @@ def kept_too_little(run: Evidence) -> str:
 
 
 def check_room(audit: Audit, run: Evidence, crowded: list[tuple[str, float, str]]) -> None:
-    """No node has more on it than it has; containers that share a monitored GPU may."""
+    """Check that no node is overcommitted; containers that share a monitored GPU may exceed it."""
     if run.engine == "monitored":
         audit.skip("placements", ["gpu_ids"], "containers share GPUs")
         return
@@ -146,7 +146,7 @@ def check_jobs(audit: Audit, run: Evidence, expected: pl.DataFrame) -> None:
 
 
 def job_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
-    """Columns of jobs that cannot be told, and why."""
+    """Columns of jobs that cannot be recomputed, and the reasons."""
     reasons = {"submit_s": run.missing} if run.missing else {}
     if expected["ideal_s"].null_count():
         reasons |= dict.fromkeys(("ideal_s", "slowdown"), "follows from rates")
@@ -156,7 +156,7 @@ def job_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
 
 
 def check_timeline(audit: Audit, run: Evidence, nodes: pl.DataFrame) -> None:
-    """Compare the last row of every instant with what stays make of it."""
+    """Compare the last row of every instant with the state that follows from stays."""
     if run.timeline.is_empty():
         audit.skip("timeline", ["*"], "the run kept none")
         return
@@ -176,7 +176,7 @@ def check_timeline(audit: Audit, run: Evidence, nodes: pl.DataFrame) -> None:
 
 
 def instant_reasons(run: Evidence) -> dict[str, str]:
-    """Columns about instants that cannot be told, and why."""
+    """Columns of the timeline that cannot be recomputed, and the reasons."""
     reasons: dict[str, str] = {}
     if run.changing:
         reasons |= dict.fromkeys(NODE_COLUMNS, run.changing)
@@ -209,22 +209,22 @@ def check_summary(audit: Audit, run: Evidence, expected: pl.DataFrame, nodes: pl
 
 
 def summary_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
-    """Columns of the summary that cannot be told, and why."""
+    """Columns of the summary that cannot be recomputed, and the reasons."""
     reasons = instant_reasons(run)
     if run.changing:
         about_nodes = [name for name in run.summary if name.startswith(("mean_", "at_capacity_", "power_"))]
         reasons |= dict.fromkeys((*NO_NODES, *FRAGMENTS, *about_nodes, "grar", "eopc_w", "energy_kwh"), run.changing)
-    reasons.pop("pods_unplaced", None)  # how many there are at the end is known
+    reasons.pop("pods_unplaced", None)  # the count at the end is known
     if "pods_pending" in reasons:
         reasons["mean_pods_pending"] = reasons.pop("pods_pending")
     if summary.open_ended(run):
         reasons["makespan_s"] = "the end is not that of a job"
-    reasons |= {name: why for name, why in job_reasons(run, expected).items() if name == "cost"}
+    reasons |= {name: reason for name, reason in job_reasons(run, expected).items() if name == "cost"}
     if expected["ideal_s"].null_count():
         reasons |= {name: "follows from rates" for name in run.summary if name.startswith("slowdown_")}
     return reasons
 
 
 def plain(values: pl.Series) -> pl.Series:
-    """Words as texts, numbers as they are."""
+    """Enums as texts, numbers unchanged."""
     return values.cast(pl.String) if isinstance(values.dtype, pl.Enum) else values

@@ -1,4 +1,4 @@
-"""What an audit starts from: the tables of a run, the inputs that they are about, and nothing of the engines.
+"""The inputs of an audit: tables of a run, its cluster and its workload, without code of the engines.
 
 Jobs, stays and nodes look the same for every engine here: a job in rounds has the number of its arrival as its id and
 holds whole GPUs, and two jobs that share GPUs have half of each.
@@ -37,20 +37,20 @@ WHOLE = 1000
 """Milli-GPU of a device."""
 LOST = ("node_lost", "evicted", "preempted")
 """States of pods that had a place and lost it."""
-ASKED = ("cpu_milli", "memory_mib", "gpu_milli")
-"""What a pod asks for beside the number of its GPUs, each of which gives it ``gpu_milli``."""
-GIVEN = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s")
-"""Columns of a workload that figures look at, where it has them."""
+REQUEST = ("cpu_milli", "memory_mib", "gpu_milli")
+"""The request of a pod beside its number of GPUs; ``gpu_milli`` is the part of each."""
+FURTHER = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s")
+"""Further columns of a workload that figures use, where it has them."""
 
 NEEDED = {
     "placements": ("pod_id", "attempt", "node_id", "gpu_ids", "start_s", "end_s", "reason"),
     "jobs": ("pod_id", "submit_s", "state"), "timeline": ("t_s", "event"), "summary": ("makespan_s",),
 }  # fmt: skip
-"""Columns without which nothing can be worked out."""
+"""Columns that an audit needs."""
 
 
 class RunTables(Protocol):
-    """A result as an audit reads it: its tables, and where they came from."""
+    """The part of a result that an audit reads: tables and provenance."""
 
     @property
     def frames(self) -> Mapping[str, pl.DataFrame]:
@@ -58,7 +58,7 @@ class RunTables(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What decided them."""
+        """Everything that decided the tables."""
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -79,9 +79,9 @@ class RunTables(Protocol):
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run as an audit sees it.
+    """The tables and inputs of a run, in one form for all engines.
 
-    ``pods`` has a row for each row of ``jobs`` with what it asks for, ``stays`` one for each placement on a node:
+    ``pods`` has a row for each row of ``jobs`` with its request, ``stays`` one for each placement on a node:
     pod_id, attempt, node_id, gpu_ids, start_s, end_s (infinite while it runs), ``milli`` of each GPU, cpu_milli,
     memory_mib and ``share``, the part of its GPUs that a job has. ``nodes`` are rows of the cluster with their watts.
     """
@@ -96,7 +96,7 @@ class Evidence:
     nodes: list[dict[str, Any]]
     typical: TypicalPods
     missing: str
-    """Why the workload tells less of the jobs than it should; "" if it tells all."""
+    """The reason why the workload lacks some of the jobs; "" if it has all."""
 
     @property
     def in_rounds(self) -> bool:
@@ -105,7 +105,7 @@ class Evidence:
 
     @property
     def gives_out_gpus_alone(self) -> bool:
-        """Whether a GPU is in use or not, whoever shares it, and CPUs and memory are not given out."""
+        """Whether GPUs are in use as a whole, even if shared, and CPUs and memory are not allocated."""
         return self.in_rounds or self.engine == MONITORED
 
     @property
@@ -116,12 +116,12 @@ class Evidence:
 
     @property
     def last_s(self) -> float:
-        """The end of the run, as the run tells it, seconds."""
+        """The end of the run, from its summary, seconds."""
         return self.first_s + float(self.summary["makespan_s"])
 
     @property
     def changing(self) -> str:
-        """Why nodes are not always those of the cluster as far as inputs tell; "" if they are."""
+        """The reason why nodes change in ways that inputs do not show; "" if they do not."""
         if self.scenario.failures or self.scenario.maintenance:
             return "nodes fail or are maintained"
         return "GPUs are partitioned" if any(node["mig"] is not None for node in self.nodes) else ""
@@ -157,43 +157,47 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
 
 
 def same_inputs(result: RunTables, cluster: Cluster, workload: Workload) -> None:
-    """Refuse inputs that are not those of the run any more."""
-    for name, found in (("cluster", cluster), ("workload", workload)):
-        if found.checksum() != result.provenance[name]["sha256"]:
+    """ResultError for inputs that have changed since the run."""
+    for name, table in (("cluster", cluster), ("workload", workload)):
+        if table.checksum() != result.provenance[name]["sha256"]:
             raise ResultError(f"audit: {name}: found other rows than those of the run, expected the same")
 
 
 def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataFrame, str]:
-    """What each job of the table asks for; and why the workload does not tell, if so."""
-    asked = pl.DataFrame(pl.from_arrow(workload.table()))
-    asked = asked.with_columns(demand_milli=pl.Series(demand_milli(workload), dtype=pl.Int64))
+    """The request of each job of the table, and the reason why the workload lacks some; "" if it has all."""
+    requests = pl.DataFrame(pl.from_arrow(workload.table()))
+    requests = requests.with_columns(demand_milli=pl.Series(demand_milli(workload), dtype=pl.Int64))
     if engine in ROUND_ENGINES:
-        asked = asked.with_columns(pl.row_index().cast(pl.Int64).alias("pod_id"))
-        asked = asked.with_columns(pl.lit(0, pl.Int64).alias(name) for name in ASKED[:2])
-        asked = asked.with_columns(gpu_milli=pl.lit(WHOLE, pl.Int64), demand_milli=WHOLE * pl.col("num_gpu"))
-    kept = [name for name in GIVEN if name in asked.columns]
-    asked = asked.select("pod_id", pl.col("submit_s").alias("asked_s"), "num_gpu", "demand_milli", *ASKED, *kept)
-    pods = jobs.select("pod_id", "submit_s").join(asked, on="pod_id", how="left", maintain_order="left")
+        requests = requests.with_columns(pl.row_index().cast(pl.Int64).alias("pod_id"))
+        requests = requests.with_columns(pl.lit(0, pl.Int64).alias(name) for name in REQUEST[:2])
+        requests = requests.with_columns(gpu_milli=pl.lit(WHOLE, pl.Int64), demand_milli=WHOLE * pl.col("num_gpu"))
+    further_names = [name for name in FURTHER if name in requests.columns]
+    requests = requests.select(
+        "pod_id", pl.col("submit_s").alias("request_s"), "num_gpu", "demand_milli", *REQUEST, *further_names
+    )
+    pods = jobs.select("pod_id", "submit_s").join(requests, on="pod_id", how="left", maintain_order="left")
     if not pods["num_gpu"].null_count():
         return pods, ""
     own = pods.with_columns(jobs["num_gpu"], pl.lit(WHOLE, pl.Int64).alias("gpu_milli"))
-    own = own.with_columns(pl.col(*ASKED[:2]).fill_null(0), demand_milli=WHOLE * pl.col("num_gpu"), asked_s="submit_s")
+    own = own.with_columns(
+        pl.col(*REQUEST[:2]).fill_null(0), demand_milli=WHOLE * pl.col("num_gpu"), request_s="submit_s"
+    )
     return own, "the workload goes on drawing jobs"
 
 
 def demand_milli(workload: Workload) -> list[int]:
-    """Milli-GPU that each pod asks for, those of instances of partitioned GPUs included."""
-    found = []
+    """Milli-GPU of each pod's request, those of instances of partitioned GPUs included."""
+    demand = []
     for row in workload.table().to_pylist():
         instances = gpu_milli(further(row.get("extra_resources"), row.get("mig")))
-        found.append(row["num_gpu"] * row["gpu_milli"] + instances)
-    return found
+        demand.append(row["num_gpu"] * row["gpu_milli"] + instances)
+    return demand
 
 
 def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
-    """Placements on nodes, with what they hold of them; in rounds one that runs ends with the run, or was given up."""
+    """Placements on nodes, with the resources they hold; in rounds, running ones end with the run or are given up."""
     held = result.placements.filter(pl.col("node_id").is_not_null()).join(
-        pods.select("pod_id", "demand_milli", *ASKED), on="pod_id", how="left", maintain_order="left"
+        pods.select("pod_id", "demand_milli", *REQUEST), on="pod_id", how="left", maintain_order="left"
     )
     first: Any = pods["submit_s"].min()
     last_s = (first or 0.0) + result.summary["makespan_s"].item()
@@ -203,7 +207,7 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
         end_s=pl.when(lasts).then(float("inf")).otherwise(pl.col("end_s")), reason=pl.col("reason").cast(pl.String)
     )
     if engine == MONITORED:
-        nothing = (pl.lit(0, pl.Int64).alias(name) for name in ASKED[:2])
+        nothing = (pl.lit(0, pl.Int64).alias(name) for name in REQUEST[:2])
         whole = pl.lit(WHOLE, pl.Int64)
         return held.with_columns(equal_parts(held, last_s), *nothing, gpu_milli=whole, demand_milli=whole, milli=whole)
     shared = pl.col("mate_id").is_not_null() if "mate_id" in held.columns else pl.lit(False)
@@ -213,15 +217,15 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
 
 
 def equal_parts(held: pl.DataFrame, last_s: float) -> pl.Series:
-    """The part of its GPU that each stay has, mean over its time: one by the stays that are there."""
+    """The part of its GPU that each stay has: 1 over the number of stays there, mean over its time."""
     gpu = pl.struct("node_id", pl.col("gpu_ids").list.first().alias("gpu"))
     stays = held.select(gpu=gpu, start_s="start_s", end_s=pl.col("end_s").clip(upper_bound=last_s))
     moves = pl.concat([stays.select("gpu", t_s=name, more=more) for name, more in (("start_s", 1), ("end_s", -1))])
-    there = moves.group_by("gpu", "t_s").agg(pl.col("more").sum()).sort("gpu", "t_s")
+    change = moves.group_by("gpu", "t_s").agg(pl.col("more").sum()).sort("gpu", "t_s")
     counted = pl.col("more").cum_sum().shift(1).over("gpu")
-    there = there.with_columns(count=counted, span_s=pl.col("t_s").diff().over("gpu"))
+    change = change.with_columns(count=counted, span_s=pl.col("t_s").diff().over("gpu"))
     had_s = pl.when(pl.col("count") > 0).then(pl.col("span_s") / pl.col("count")).otherwise(0.0)
-    had = there.select("gpu", "t_s", had_s=had_s.cum_sum().over("gpu"))  # what one that is always there would have had
+    had = change.select("gpu", "t_s", had_s=had_s.cum_sum().over("gpu"))  # seconds of a stay without begin and end
     for name in ("start_s", "end_s"):
         until = had.rename({"t_s": name, "had_s": f"had_{name}"})
         stays = stays.join(until, on=["gpu", name], how="left", maintain_order="left")
@@ -231,7 +235,7 @@ def equal_parts(held: pl.DataFrame, last_s: float) -> pl.Series:
 
 
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
-    """The nodes, with the watts that they draw."""
+    """Rows of the nodes, with their watts."""
     drawn = watts(cluster.nodes, cluster.catalog)
     rows: list[dict[str, Any]] = cluster.nodes.to_pylist()
-    return [row | found for row, found in zip(rows, drawn.to_pylist(), strict=True)]
+    return [row | draw for row, draw in zip(rows, drawn.to_pylist(), strict=True)]

@@ -1,4 +1,4 @@
-"""The table of jobs worked out again from stays and from what the workload says."""
+"""The table of jobs, recomputed from stays and the workload."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ HOUR_S = 3600.0
 
 
 def expected_jobs(run: Evidence) -> pl.DataFrame:
-    """For each row of jobs, what stays and workload make of it, in the order of the table."""
+    """The recomputed row of each job, in the order of the table."""
     expected = run.jobs.select("pod_id", state=pl.col("state").cast(pl.String)).join(
         stays_by_job(run), on="pod_id", how="left", maintain_order="left"
     )
-    given = run.pods.drop("pod_id", "submit_s").rename({"asked_s": "submit_s"})
-    table = pl.concat([expected, given], how="horizontal")
+    requests = run.pods.drop("pod_id", "submit_s").rename({"request_s": "submit_s"})
+    table = pl.concat([expected, requests], how="horizontal")
     done = pl.col("state") == "finished"
     given_up = pl.when(pl.col("state") == "unplaced").then("last_s")
     table = table.with_columns(
@@ -33,13 +33,13 @@ def expected_jobs(run: Evidence) -> pl.DataFrame:
 
 
 def last_end(run: Evidence) -> pl.Expr:
-    """When the last stay ended, of jobs that left with it; null for jobs that are still there or were given up."""
+    """End of the last stay of jobs that left with it; null for jobs that are active or were given up."""
     states = ("finished",) if run.in_rounds else ("finished", *LOST)
     return pl.when(pl.col("state").is_in(states)).then("last_s")
 
 
 def ideal(run: Evidence, table: pl.DataFrame) -> pl.Series:
-    """Seconds that jobs take by themselves: what the workload says they last; null where it gives work instead."""
+    """Seconds that jobs take alone: their ``duration_s``; null where the workload has work instead."""
     nothing = pl.lit(None, pl.Float64)
     lasts = pl.col("duration_s").fill_nan(None) if "duration_s" in table.columns else nothing
     worked = pl.col("total_work").is_not_null() if "total_work" in table.columns else pl.lit(False)
@@ -48,7 +48,7 @@ def ideal(run: Evidence, table: pl.DataFrame) -> pl.Series:
 
 
 def states(run: Evidence) -> pl.Expr:
-    """What became of a job, as its last stay tells; given up jobs are believed."""
+    """State of a job by its last stay; jobs that were given up keep the state of the table."""
     if run.in_rounds:
         by_stay = pl.when(pl.col("last") == "finished").then(pl.lit("finished"))
         expected = by_stay.when(pl.col("last_s").is_infinite()).then(pl.lit("running")).otherwise(pl.lit("pending"))
@@ -58,7 +58,7 @@ def states(run: Evidence) -> pl.Expr:
 
 
 def stays_by_job(run: Evidence) -> pl.DataFrame:
-    """By job: first start, last end (infinite: there is none), stays, seconds on nodes and of GPUs, stops."""
+    """By job: first start, last end (infinite while it runs), stays, seconds on nodes and of GPUs, preemptions."""
     prices = fixed_prices(run) or {}
     closed = run.stays.with_columns(end_s=pl.col("end_s").clip(upper_bound=run.last_s), last_s=pl.col("end_s"))
     held = pl.col("gpu_ids").list.len() * pl.col("gpu_milli") if run.gives_out_gpus_alone else pl.col("demand_milli")

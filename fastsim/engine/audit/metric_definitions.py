@@ -1,4 +1,4 @@
-"""What every figure means: one definition for each column of the result tables and each chart, as a table.
+"""Definitions of all figures: one for each column of the result tables and each chart, as a table.
 
 The table is `engine/audit/metrics.csv`. A definition holds for the engines that it names: `pods`, three engines of
 rounds (`shares`, `ordered`, `adaptive`) and `monitored`; `rounds` and `all` stand for several. A column may be a
@@ -26,16 +26,16 @@ ENGINES = ("pods", *ROUND_ENGINES, "monitored")
 FIGURE_TABLES = ("summary", "jobs", "placements", "timeline", "stages", "charts")
 """Tables of a result, and the charts that are drawn of them."""
 BETTER = ("more", "less", "")
-"""Whether a policy is better with more or less of it; "" where neither is."""
+"""The direction in which a policy is better; "" for none."""
 _GROUPS = {"all": ENGINES, "rounds": ROUND_ENGINES}
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One column of a table, or one chart; ``""`` where there is nothing to say.
+    """One column of a table, or one chart; fields that do not apply are ``""``.
 
-    ``engines`` those that it holds for · ``over`` which time or which jobs · ``gpus`` what of GPUs counts that are
-    shared, leased, idle or failed · ``better`` as in ``BETTER``.
+    ``engines`` those that it holds for · ``over`` the time or the jobs that it covers · ``gpus`` how shared, leased,
+    idle and failed GPUs count · ``better`` as in ``BETTER``.
     """
 
     table: str
@@ -49,7 +49,7 @@ class Definition:
     better: str
 
     def defines(self, table: str, column: str) -> bool:
-        """Whether this column of the table is meant, whatever the engine."""
+        """Whether this is the definition of a column of a table, for any engine."""
         return table == self.table and _pattern(self.column).fullmatch(column) is not None
 
 
@@ -63,8 +63,8 @@ def definitions() -> tuple[Definition, ...]:
 
 def definition(engine: str, table: str, column: str) -> Definition | None:
     """The definition of a column of an engine's table; None if there is none."""
-    found = (one for one in definitions() if engine in one.engines and one.defines(table, column))
-    return next(found, None)
+    matching = (one for one in definitions() if engine in one.engines and one.defines(table, column))
+    return next(matching, None)
 
 
 def chosen(names: Sequence[str] = (), table: str = "") -> list[Definition]:
@@ -73,19 +73,19 @@ def chosen(names: Sequence[str] = (), table: str = "") -> list[Definition]:
     A name is a column, such as ``utilization_v100_pct``, or a pattern as it is written.
     """
     listed = [one for one in definitions() if table in ("", one.table)]
-    found: dict[Definition, None] = dict.fromkeys(() if names else listed)
+    selected: dict[Definition, None] = dict.fromkeys(() if names else listed)
     for name in names:
-        meant = [one for one in listed if name == one.column or one.defines(one.table, name)]
-        if not meant:
+        matching = [one for one in listed if name == one.column or one.defines(one.table, name)]
+        if not matching:
             known = [one.column for one in listed]
             expected = f"a column of {table or 'a table'}"
             raise ScenarioError(f"metric {name!r}", "an unknown name", expected, suggestion(name, known))
-        found |= dict.fromkeys(meant)
-    return list(found)
+        selected |= dict.fromkeys(matching)
+    return list(selected)
 
 
 def definition_text(one: Definition) -> str:
-    """A definition to be read: a line for what it is, and one for each thing that there is to say."""
+    """A definition as text: a line for its meaning, and one for each further field."""
     unit = f" [{one.unit}]" if one.unit else ""
     engines = "" if one.engines == ENGINES else f" ({', '.join(one.engines)})"
     details = {
@@ -104,5 +104,5 @@ def _engines(text: str) -> tuple[str, ...]:
 
 @cache
 def _pattern(column: str) -> re.Pattern[str]:
-    """What matches a column; a part in braces is any text."""
+    """A pattern of column names; a part in braces matches any text."""
     return re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(column)))

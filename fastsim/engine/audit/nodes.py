@@ -1,4 +1,4 @@
-"""What stays do to nodes: GPUs, CPUs and memory held, fragmentation and power of the cluster after every change.
+"""The state of nodes under stays: GPUs, CPUs and memory held, fragmentation and power after every change.
 
 Each node goes through its own changes, one instant after the other; the cluster's state is the sum of the nodes'.
 """
@@ -22,18 +22,18 @@ QUANTITIES = (
     "active_nodes", "active_node_gpus", "active_gpus", "cpu_milli_alloc", "memory_mib_alloc", "gpu_milli_alloc",
     "cpu_milli_capacity", "memory_mib_capacity", "gpu_milli_capacity", *CLASSES, "power_cpu_mw", "power_gpu_mw",
 )  # fmt: skip
-"""Whole numbers of a node and of a cluster; classes are weighed with counts of typical pods, power is in milliwatts."""
+"""Integers of a node and of a cluster; classes are weighted with counts of typical pods, power is in milliwatts."""
 ABSENT = (0,) * len(QUANTITIES)
 CORE = 2 * WHOLE
 """Milli-CPU of a physical core."""
 
 Change = tuple[float, int, int, int, tuple[int, ...], int, int]
-"""When, stays more (1, -1 or 0), milli-CPU, MiB, devices, milli-GPU of each; without a stay, whether the node comes."""
+"""Time, change of stays (1, -1 or 0), milli-CPU, MiB, devices, milli-GPU of each; for 0, whether the node is added."""
 
 
 @dataclass
-class Held:
-    """What is held of a node: milli-CPU, MiB, milli-GPU of each device, stays; and whether it is there."""
+class NodeUse:
+    """Resources in use on a node: milli-CPU, MiB, milli-GPU of each device; and whether the node is present."""
 
     devices: list[int]
     cpu: int = 0
@@ -42,7 +42,7 @@ class Held:
     most: dict[str, int] = field(default_factory=dict)
 
     def take(self, change: Change) -> None:
-        """Do what the change says."""
+        """Apply a change."""
         _, sign, cpu, memory, gpus, milli, comes = change
         if not sign:
             self.there = comes > 0
@@ -55,14 +55,14 @@ class Held:
 def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
     """The cluster after each instant at which it changes: ``t_s`` and ``QUANTITIES``, first before all of them.
 
-    And where more is held of a node than it has: its name, when, and what.
+    And overcommitted nodes: name, time, resources.
     """
     changes = changes_by_node(run)
     amounts = [np.array([-np.inf, *ABSENT])]
     crowded: list[tuple[str, float, str]] = []
     known: dict[Any, tuple[int, ...]] = {}
     for position, node in enumerate(run.nodes):
-        held = Held([0] * node["num_gpu"], there=node["add_s"] is None)
+        held = NodeUse([0] * node["num_gpu"], there=node["add_s"] is None)
         before = ABSENT
         shape = tuple(node[name] for name in node if name not in ("node_id", "name", "labels", "extra_resources"))
         for t_s, together in _by_instant(changes.get(position, [])):
@@ -73,7 +73,7 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
                 known[key] = quantities(run, node, held)
             amounts.append(np.array([t_s, *np.subtract(known[key], before)]))
             before = known[key]
-            if (what := _too_much(node, held)) and held.there:
+            if (what := _overcommitted(node, held)) and held.there:
                 crowded.append((node["name"], t_s, what))
     frame = pl.DataFrame(np.array(amounts), schema=["t_s", *QUANTITIES]).cast(dict.fromkeys(QUANTITIES, pl.Int64))
     summed = frame.group_by("t_s").agg(pl.col(QUANTITIES).sum()).sort("t_s")
@@ -81,26 +81,26 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
 
 
 def changes_by_node(run: Evidence) -> dict[int, list[Change]]:
-    """What happens to each node, by its position: stays begin and end, nodes come and go."""
-    found: dict[int, list[Change]] = defaultdict(list)
+    """Changes of each node, by position: starts and ends of stays, additions and removals."""
+    changes: dict[int, list[Change]] = defaultdict(list)
     columns = ("node_id", "start_s", "end_s", "cpu_milli", "memory_mib", "gpu_ids", "milli")
     for node, start_s, end_s, cpu, memory, gpus, milli in run.stays.select(columns).iter_rows():
-        held_there = (cpu, memory, tuple(gpus), milli, 0)
+        amounts = (cpu, memory, tuple(gpus), milli, 0)
         if end_s > start_s:
-            found[node] += [(start_s, 1, *held_there), (end_s, -1, *held_there)]
+            changes[node] += [(start_s, 1, *amounts), (end_s, -1, *amounts)]
     for position, node in enumerate(run.nodes):
-        found[position].append((-np.inf, 0, 0, 0, (), 0, int(node["add_s"] is None)))
+        changes[position].append((-np.inf, 0, 0, 0, (), 0, int(node["add_s"] is None)))
         for name, comes in (("add_s", 1), ("remove_s", 0)):
             if node[name] is not None:
-                found[position].append((node[name], 0, 0, 0, (), 0, comes))
-    return found
+                changes[position].append((node[name], 0, 0, 0, (), 0, comes))
+    return changes
 
 
-def quantities(run: Evidence, node: dict[str, Any], held: Held) -> tuple[int, ...]:
+def quantities(run: Evidence, node: dict[str, Any], held: NodeUse) -> tuple[int, ...]:
     """The node's part of each quantity."""
     if not held.there:
         return ABSENT
-    # A GPU in rounds, or with containers on it, is in use as a whole, whoever of those who share it still runs.
+    # In rounds and under containers, a GPU is in use as a whole, however many jobs share it.
     used = [WHOLE * (milli > 0) if run.gives_out_gpus_alone else milli for milli in held.devices]
     busy = sum(milli > 0 for milli in used)
     active = busy > 0 or held.cpu > 0
@@ -113,7 +113,7 @@ def quantities(run: Evidence, node: dict[str, Any], held: Held) -> tuple[int, ..
 
 
 def free_by_class(run: Evidence, model: str | None, cpu_free: int, free: list[int]) -> tuple[int, ...]:
-    """Free milli-GPU by what a typical pod finds there, times how many there are of it."""
+    """Free milli-GPU by class of fragmentation, summed over typical pods with their counts as weights."""
     typical, total = run.typical, sum(free)
     sums = dict.fromkeys(CLASSES, 0)
     rows = zip(typical.cpu_milli, typical.gpu_milli, typical.num_gpu, typical.gpu_models, typical.count, strict=True)
@@ -135,7 +135,7 @@ def free_by_class(run: Evidence, model: str | None, cpu_free: int, free: list[in
 
 
 def cpu_milliwatts(node: dict[str, Any], cpu_milli: int) -> int:
-    """Draw of the sockets: one with a core in use draws its peak, two threads share a core."""
+    """Draw of the sockets, mW: a socket with a core in use draws its peak; two threads share a core."""
     capacity = int(node["cpu_milli"])
     cores = -(-capacity // CORE)
     working = cores - (capacity - cpu_milli) // CORE
@@ -146,18 +146,18 @@ def cpu_milliwatts(node: dict[str, Any], cpu_milli: int) -> int:
 
 
 def gpu_milliwatts(node: dict[str, Any], busy: int) -> int:
-    """Draw of the GPUs: one that is used at all draws its peak."""
+    """Draw of the GPUs, mW: one in use draws its peak, others their idle power."""
     unused: int = node["num_gpu"] - busy
     return milliwatts(node, "gpu_peak_w") * busy + milliwatts(node, "gpu_idle_w") * unused
 
 
 def milliwatts(node: dict[str, Any], column: str) -> int:
-    """A draw that is given in watts, rounded to a milliwatt."""
+    """A column in watts as whole milliwatts."""
     return round(1000 * float(node[column]))
 
 
-def _too_much(node: dict[str, Any], held: Held) -> str:
-    """What is held that is not there; "" if all of it is."""
+def _overcommitted(node: dict[str, Any], held: NodeUse) -> str:
+    """The resources of which more is in use than the node has; "" if there are none."""
     full = [f"GPU {gpu} {milli} milli" for gpu, milli in enumerate(held.devices) if milli > WHOLE]
     for name, amount in (("cpu_milli", held.cpu), ("memory_mib", held.memory)):
         full += [f"{name} {amount}"] if amount > node[name] else []
@@ -166,7 +166,7 @@ def _too_much(node: dict[str, Any], held: Held) -> str:
 
 def _by_instant(changes: list[Change]) -> list[tuple[float, list[Change]]]:
     """Changes in order, those of one instant together."""
-    found: dict[float, list[Change]] = defaultdict(list)
+    by_instant: dict[float, list[Change]] = defaultdict(list)
     for change in sorted(changes, key=itemgetter(0)):
-        found[change[0]].append(change)
-    return [(t_s, together) for t_s, together in found.items() if t_s < np.inf]
+        by_instant[change[0]].append(change)
+    return [(t_s, together) for t_s, together in by_instant.items() if t_s < np.inf]

@@ -1,4 +1,4 @@
-"""The summary worked out again: counts, the state at the end, means over the run, waits, totals of jobs."""
+"""The recomputed summary: counts, the state at the end, means over the run, waits, totals of jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from fastsim.engine.audit.inputs import LOST, Evidence
 from fastsim.engine.audit.jobs import HOUR_S
-from fastsim.engine.audit.timeline import NODE_COLUMNS, course, integral
+from fastsim.engine.audit.timeline import NODE_COLUMNS, integral, state_by_time
 
 Figures = dict[str, Any]
 KWH_J = 3.6e6
@@ -16,19 +16,19 @@ KWH_J = 3.6e6
 
 
 def job_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
-    """What follows from jobs alone; ``expected`` are the rows of ``expected_jobs``."""
+    """Figures that follow from jobs alone; ``expected`` are the rows of ``expected_jobs``."""
     state = run.jobs["state"].cast(pl.String)
     counts = {f"pods_{name}": int((state == name).sum()) for name in ("running", "pending", "finished", "unplaced")}
     counts |= {"pods": len(state), "pods_lost": int(state.is_in(LOST).sum())}
     failed = run.pods.filter(state == "unplaced") if run.engine == "pods" else run.pods.clear()
-    asked = {f"{name}_gpu_milli": _total(pods, pl.col("demand_milli"))
+    demand = {f"{name}_gpu_milli": _total(pods, pl.col("demand_milli"))
              for name, pods in (("arrived", run.pods), ("failed", failed))}  # fmt: skip
-    asked |= {f"{name}_cpu_milli": _total(pods, pl.col("cpu_milli"))
+    demand |= {f"{name}_cpu_milli": _total(pods, pl.col("cpu_milli"))
               for name, pods in (("arrived", run.pods), ("failed", failed))}  # fmt: skip
     counting = expected.filter(expected["pod_id"].is_in(run.counted()["pod_id"].implode()))
     done = counting.filter(pl.col("state") == "finished")
     return {
-        **counts, **asked, **spans("wait", counting["wait_s"]), **spans("jct", counting["jct_s"]),
+        **counts, **demand, **spans("wait", counting["wait_s"]), **spans("jct", counting["jct_s"]),
         "makespan_s": end_of(run, expected) - run.first_s, "restarts": int(counting["restarts"].sum()),
         "preemptions": int(counting["preemptions"].sum()), "paused_mean_s": done["paused_s"].mean(),
         "cost": expected["cost"].sum(),
@@ -39,17 +39,17 @@ def job_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
 
 
 def round_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
-    """What only rounds tell of their jobs."""
+    """Figures that only runs in rounds have."""
     if not run.in_rounds:
         return {}
-    counting = expected.join(run.counted().select("pod_id", "deadline_s"), on="pod_id", suffix="_told")
-    due = pl.coalesce(f for f in ("deadline_s_told", "deadline_s") if f in counting.columns)
+    counting = expected.join(run.counted().select("pod_id", "deadline_s"), on="pod_id", suffix="_job")
+    due = pl.coalesce(f for f in ("deadline_s_job", "deadline_s") if f in counting.columns)
     done, open_too_long = pl.col("state") == "finished", (pl.col("state") == "unplaced") | (due < run.last_s)
     late = pl.when(done).then(pl.col("end_s") > due).otherwise(open_too_long)
     violated = counting.filter(due.is_not_null() & late)
     figures: Figures = {"slo_violations": len(violated)}
-    told_weights = run.counted().select("pod_id", "weight")
-    weighed = counting.drop("weight", strict=False).join(told_weights, on="pod_id")
+    weights = run.counted().select("pod_id", "weight")
+    weighed = counting.drop("weight", strict=False).join(weights, on="pod_id")
     for (weight,), rows in weighed.group_by("weight"):
         figures[f"jct_mean_weight_{weight:g}_s"] = rows["jct_s"].mean()
     if run.engine == "ordered":
@@ -61,8 +61,8 @@ def round_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
 
 
 def node_figures(run: Evidence, nodes: pl.DataFrame) -> Figures:
-    """What follows from the state of the nodes: at the end, and means over the run."""
-    expected = course(run, nodes)
+    """Figures that follow from the state of the nodes: at the end, and means over the run."""
+    expected = state_by_time(run, nodes)
     last = expected.filter(pl.col("t_s") <= run.last_s).row(-1, named=True)
     figures: Figures = {name: last[name] for name in (*NODE_COLUMNS, "power_cpu_w", "power_gpu_w")}
     figures |= state_figures(last) | {"eopc_w": last["power_w"]}
@@ -83,15 +83,15 @@ def state_figures(row: Figures) -> Figures:
 
 
 def at_capacity(run: Evidence, expected: pl.DataFrame) -> Figures:
-    """The state after the last arrival with which demand was within the GPUs; nothing where more happens just then."""
-    asked = run.pods.select("submit_s", demand=pl.col("demand_milli").cum_sum())
-    within = asked.join_asof(expected.select("t_s", "gpu_milli_capacity"), left_on="submit_s", right_on="t_s")
+    """The state after the last arrival up to which demand fits the GPUs; empty if other events share its instant."""
+    arrivals = run.pods.select("submit_s", demand=pl.col("demand_milli").cum_sum())
+    within = arrivals.join_asof(expected.select("t_s", "gpu_milli_capacity"), left_on="submit_s", right_on="t_s")
     rows = within.with_row_index().filter(pl.col("demand") <= pl.col("gpu_milli_capacity"))
     if run.in_rounds or rows.is_empty():
         return {}
     row, at_s = rows.row(-1, named=True)["index"], rows.row(-1, named=True)["submit_s"]
     brief = run.stays.filter((pl.col("start_s") == at_s) & (pl.col("end_s") == at_s))
-    if len(brief) or (row + 1 < len(asked) and asked["submit_s"][row + 1] == at_s):
+    if len(brief) or (row + 1 < len(arrivals) and arrivals["submit_s"][row + 1] == at_s):
         return {}
     state = state_figures(expected.filter(pl.col("t_s") <= at_s).row(-1, named=True))
     del state["cpu_alloc_pct"]
@@ -99,7 +99,7 @@ def at_capacity(run: Evidence, expected: pl.DataFrame) -> Figures:
 
 
 def means(run: Evidence, expected: pl.DataFrame) -> Figures:
-    """Means over the run, and what they amount to."""
+    """Means over the run, energy and GPU hours."""
     span_s = run.last_s - run.first_s
 
     def over_time(column: str) -> float:
@@ -115,13 +115,13 @@ def means(run: Evidence, expected: pl.DataFrame) -> Figures:
 
 
 def end_of(run: Evidence, expected: pl.DataFrame) -> float:
-    """The last instant of the run, as jobs tell it: the last end, and no earlier than any arrival or start."""
+    """The last instant of the run: the latest end, start or arrival of a job, seconds."""
     instants: list[Any] = [run.jobs["submit_s"].max(), expected["start_s"].max(), expected["end_s"].max()]
     return max((float(instant) for instant in instants if instant is not None), default=run.first_s)
 
 
 def open_ended(run: Evidence) -> bool:
-    """Whether the run went on for something else than jobs that end: some are left or to come, or nodes change."""
+    """Whether the run does not end with a job: some jobs are unfinished, nodes change, or ``until_s`` is set."""
     left = run.jobs["state"].cast(pl.String).is_in(["running", "pending"]).any() or run.scenario.until_s is not None
     return bool(left or run.changing or any(node["add_s"] or node["remove_s"] for node in run.nodes))
 
@@ -133,7 +133,7 @@ def spans(name: str, seconds: pl.Series) -> Figures:
 
 
 def shares_of_tenants(expected: pl.DataFrame) -> Figures:
-    """How evenly tenants got GPU time, by Jain and by Gini; None if nobody got any, nothing without tenants."""
+    """Evenness of the GPU time of tenants, by Jain and Gini; None without GPU time, empty without tenants."""
     if "tenant" not in expected.columns:
         return {}
     x = (
@@ -150,7 +150,7 @@ def shares_of_tenants(expected: pl.DataFrame) -> Figures:
 
 
 def gpu_demand_pct(run: Evidence, expected: pl.DataFrame) -> float | None:
-    """GPUs of all jobs that are there over those of the cluster, mean over the run, percent."""
+    """GPUs demanded by active jobs over those of the cluster, mean over the run, percent."""
     gpus, span_s = sum(node["num_gpu"] for node in run.nodes), run.last_s - run.first_s
     there_s = expected["end_s"].fill_null(run.last_s) - run.jobs["submit_s"]
     return percent(float((run.pods["num_gpu"] * there_s).sum()), gpus * span_s)

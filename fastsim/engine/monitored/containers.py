@@ -1,7 +1,7 @@
-"""Containers on GPUs that they share: how fast they go, what memory they hold, and what happens when there is none.
+"""Containers that share GPUs: their speed, their memory, and restarts after running out of memory.
 
-A container's memory follows its profile from its start; how fast it goes follows from how many run beside it. Whoever
-asks for memory that is not there dies, loses its work and starts again later in the same place.
+A container's memory follows its profile from its start; its speed follows from the number of containers beside it. A
+container that allocates memory which the GPU lacks is killed, loses its work and starts again later on the same GPU.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.usage_profile import Profile
 
 START, PHASE, END, KNOWN = range(4)
-"""What may happen to a container."""
+"""Events of a container."""
 KIB = 1024
 """Memory is summed up in whole 1/1024 MiB."""
 
 
 @dataclass
 class Container:
-    """A pod's container: seconds of work it needs alone, and what it has done of them since its last start."""
+    """A pod's container: seconds of work that it needs alone, and those done since its last start."""
 
     pod: int
     gpu: int
@@ -45,7 +45,7 @@ class Container:
 class Stay(NamedTuple):
     """A container ran from a start to an end, infinite if it still does.
 
-    Work that it lost so far, seconds; and the name of its profile, cut to the memory that it got.
+    ``lost_s`` seconds of work lost so far · ``profile`` name of the profile, cut to the memory that it had.
     """
 
     container: Container
@@ -59,7 +59,7 @@ class Stay(NamedTuple):
 
 @dataclass
 class Gpu:
-    """A device and who runs on it since when it was last looked at."""
+    """A device, its running containers, and the second up to which their work is counted."""
 
     device: Device
     running: dict[int, Container] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Gpu:
     kib: int = 0
 
     def used_mib(self) -> float:
-        """What it reports as used memory."""
+        """Used memory as the device reports it."""
         return self.kib / KIB + self.device.kept_mib if self.kib else 0.0
 
     def rate(self) -> float:
-        """Seconds of work in a second, for everyone who runs here."""
+        """Seconds of work in a second, of each container here."""
         table = self.device.slowdown
         return 1 / table[min(len(self.running), len(table) - 1)] if table and self.running else 1.0
 
@@ -89,7 +89,7 @@ class Containers:
         self._ends: dict[int, int] = {}
 
     def next_s(self) -> float:
-        """When something happens next."""
+        """The second of the next event."""
         heap = self._heap
         while heap and self._is_void(heap[0]):
             heappop(heap)
@@ -101,7 +101,7 @@ class Containers:
         self._plan(at_s + self.lives.start_s, START, container)
 
     def advance(self, until_s: float) -> list[Container]:
-        """Let everything happen up to a second; containers known to be done since."""
+        """Handle all events up to a second; containers whose end became known."""
         known = []
         while self.next_s() <= until_s:
             time, _, kind, pod, _ = heappop(self._heap)
@@ -119,7 +119,7 @@ class Containers:
         return known
 
     def still_running(self) -> list[Stay]:
-        """Stays that go on."""
+        """Stays of running containers."""
         return [stay_of(one, math.inf, False) for gpu in self.gpus for one in gpu.running.values()]
 
     def _plan(self, time: float, kind: int, container: Container) -> None:
@@ -127,7 +127,7 @@ class Containers:
         heappush(self._heap, (time, self._count, kind, container.pod, container.turn))
 
     def _is_void(self, event: tuple[float, int, int, int, int]) -> bool:
-        """Whether it was planned for a state that is gone; ends are planned anew with everyone who comes or goes."""
+        """Whether an event was planned for an earlier state; ends are planned anew when a container starts or stops."""
         _, number, kind, pod, turn = event
         container = self.pods.get(pod)
         return container is None or container.turn != turn or (kind == END and self._ends.get(pod) != number)
@@ -145,19 +145,19 @@ class Containers:
         self._enter_phase(time, container)
 
     def _enter_phase(self, time: float, container: Container) -> None:
-        """Ask for the memory of a phase; who asks for what is not there dies, or keeps to less from now on."""
+        """Allocate the memory of a phase; a container without enough is killed, or has less from now on."""
         gpu, phases = self.gpus[container.gpu], container.profile.phases
         phase = phases[container.phase]
-        asked = round(min(phase.memory_mib, container.cut_mib) * KIB)
+        needed = round(min(phase.memory_mib, container.cut_mib) * KIB)
         room = round((gpu.device.memory_mib - gpu.device.kept_mib) * KIB) - gpu.kib + container.kib
-        if asked > room:
+        if needed > room:
             less = max((mib for mib in phase.less_mib if round(mib * KIB) <= room), default=None)
             if less is None:
                 self._kill(time, container)
                 return
-            asked, container.cut_mib = round(less * KIB), less
-        gpu.kib += asked - container.kib
-        container.kib = asked
+            needed, container.cut_mib = round(less * KIB), less
+        gpu.kib += needed - container.kib
+        container.kib = needed
         if container.phase + 1 < len(phases):
             self._plan(container.started_s + container.profile.starts_s[container.phase + 1], PHASE, container)
 
@@ -183,7 +183,7 @@ class Containers:
         self._plan_ends(time, gpu)
 
     def _work(self, time: float, gpu: Gpu) -> None:
-        """What everyone on a GPU has done since it was last looked at."""
+        """Add the work of all containers on a GPU since the last event."""
         rate = gpu.rate()
         for container in gpu.running.values():
             container.done_s += (time - max(gpu.at_s, container.started_s)) * rate
@@ -198,7 +198,7 @@ class Containers:
 
 
 def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
-    """The stay of a container that ends now, or has no end yet; its profile is that of the memory it really got."""
+    """The stay of a container that ends at ``end_s``; its profile is cut to the memory that it had."""
     name = container.profile.name
     if math.isfinite(container.cut_mib):
         name = container.profile.cut(container.cut_mib).name

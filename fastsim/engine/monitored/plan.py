@@ -1,4 +1,4 @@
-"""The socket of schedulers that look at what GPUs report: who asks, what they see, what they answer."""
+"""The interface between the monitored engine and schedulers: their view of metrics, and the bindings they make."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Binding(NamedTuple):
-    """A pod that is bound to a GPU at a second, and how it came to that."""
+    """A pod that is bound to a GPU at a second; ``stage`` is the scheduler's reason."""
 
     pod: int
     gpu: int
@@ -23,41 +23,41 @@ class Binding(NamedTuple):
 
 
 class SchedulerStep(NamedTuple):
-    """What a scheduler does at a second, and when it wants to be asked again; infinite: when something happens."""
+    """New bindings, and the second of the scheduler's next step; infinite: at the next event."""
 
-    placed: Sequence[Binding] = ()
+    bindings: Sequence[Binding] = ()
     next_s: float = math.inf
 
 
 class View(Protocol):
-    """What a scheduler sees."""
+    """The scheduler's view: reported memory, and known ends of pods."""
 
     @property
     def capacity_mib(self) -> Sequence[int]:
         """Memory of every GPU, MiB."""
 
     def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
-        """Free and used memory of a GPU, MiB, at every second from start to end, as its exporter told it last."""
+        """Free and used memory of a GPU, MiB, at every second from start to end, as last reported by its exporter."""
 
     def over(self, pod: int) -> bool:
-        """Whether a pod is known to be done."""
+        """Whether a pod is known to have ended."""
 
     def next_s(self) -> float:
-        """The next second at which a pod comes or is known to be done, as far as it is known now."""
+        """The next second at which a pod arrives or becomes known to have ended, as far as is known now."""
 
 
 class Scheduler(Protocol):
-    """Pods come in, and whenever it is its turn it binds some of them to GPUs."""
+    """Collects arriving pods, and binds some of them to GPUs at every step."""
 
     def arrive(self, pod: int, request_mib: int) -> None:
-        """A pod comes that declares so much memory of one GPU."""
+        """Add a pod that declares so much memory of one GPU."""
 
-    def turn(self, now_s: float, view: View) -> SchedulerStep:
-        """What to do now."""
+    def step(self, now_s: float, view: View) -> SchedulerStep:
+        """The bindings of this second, and the time of the next step."""
 
 
 class SchedulerFactory(Protocol):
-    """Makes the scheduler of a run."""
+    """A function that makes the scheduler of a run."""
 
     def __call__(self, capacity_mib: Sequence[int], begin_s: float) -> Scheduler:
         """A scheduler of GPUs with so much memory, from a second on."""
@@ -65,10 +65,10 @@ class SchedulerFactory(Protocol):
 
 @dataclass(frozen=True)
 class ContainerLifecycle:
-    """What becomes of a pod's container, seconds.
+    """Delays in the life of a pod's container, seconds.
 
-    It starts ``start_s`` after binding, and that it is done is known ``known_s`` after its end. If a GPU has no memory
-    left, the container that asks for more dies. It starts again where it was after the next of ``wait_s``, the last of
+    It starts ``start_s`` after binding, and its end is known ``known_s`` later. If a GPU has no memory left, the
+    container that allocates more is killed. It starts again where it was after the next of ``wait_s``, the last of
     which holds for all further restarts: a kubelet restarts at once, then after 10 s, and doubles that up to 300 s.
     """
 
@@ -81,13 +81,13 @@ class ContainerLifecycle:
             raise PolicyError("lives", f"{self}", "seconds of 0 or more")
 
     def restart_s(self, restarts: int) -> float:
-        """How long a container waits that has been restarted so often before."""
+        """Seconds until a container starts again after so many restarts."""
         return self.wait_s[min(restarts, len(self.wait_s) - 1)]
 
 
 @dataclass(frozen=True)
 class MonitoredPlan:
-    """A scheduler, how containers live, devices by GPU model, and the gaps of exporters (see ``Telemetry``)."""
+    """A scheduler, delays of containers, devices by GPU model, and refresh gaps of exporters (see ``Telemetry``)."""
 
     scheduler: SchedulerFactory
     lives: ContainerLifecycle = ContainerLifecycle()

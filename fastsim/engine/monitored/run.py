@@ -1,4 +1,4 @@
-"""Plays pods under a scheduler that looks at what GPUs report: arrivals, its turns, and the containers meanwhile."""
+"""Runs pods under a monitored scheduler: arrivals, steps of the scheduler, containers, and exporters of metrics."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fastsim.foundation import interrupts
 from fastsim.telemetry.usage_profile import Profile
 
 QUIET_TURNS = 10_000
-"""So many turns in a row that change nothing, while nothing else will ever happen, end a run."""
+"""Steps of the scheduler in a row without any other event, after which a run ends."""
 
 
 class PodArrival(NamedTuple):
-    """A pod: number, second of submission, seconds of work (infinite: for ever), memory it declares, application.
+    """A pod: number, second of submission, seconds of work (may be infinite), declared memory, application.
 
-    And what it asks for that no scheduler here looks at, and the tenant it belongs to.
+    The rest of its request, which schedulers here ignore, and its tenant.
     """
 
     pod: int
@@ -36,25 +36,25 @@ class PodArrival(NamedTuple):
 
 @dataclass
 class PodHistory:
-    """What became of a pod; NaN for what never happened."""
+    """The history of a pod; NaN for events that did not happen."""
 
-    asked: PodArrival
-    placed: Binding | None = None
+    request: PodArrival
+    binding: Binding | None = None
     lost_s: float = 0.0
     end_s: float = math.nan
 
 
 class Exporter:
-    """What exporters saw of used memory: they look at all GPUs now and then, and tell the last they saw."""
+    """Used memory as exporters report it: sampled on all GPUs at the seconds ``looks``, and constant in between."""
 
     def __init__(self, containers: Containers, looks: Iterator[float]) -> None:
         self.containers, self.looks = containers, looks
         self.next_s = next(looks)
-        self.told: list[tuple[list[float], list[float]]] = [([-math.inf], [0.0]) for _ in containers.gpus]
+        self.reported: list[tuple[list[float], list[float]]] = [([-math.inf], [0.0]) for _ in containers.gpus]
 
     def look(self) -> None:
-        """Look at all GPUs; everything up to now has happened."""
-        for gpu, (times, values) in zip(self.containers.gpus, self.told, strict=True):
+        """Sample all GPUs; all events up to now have been handled."""
+        for gpu, (times, values) in zip(self.containers.gpus, self.reported, strict=True):
             used = gpu.used_mib()
             if used != values[-1]:
                 times.append(self.next_s)
@@ -62,21 +62,21 @@ class Exporter:
         self.next_s = next(self.looks)
 
     def window(self, gpu: int, start_s: int, end_s: int) -> list[float]:
-        """Used memory of a GPU at every second from start to end; what was told before is forgotten."""
-        times, values = self.told[gpu]
+        """Used memory of a GPU at every second from start to end; earlier reports are dropped."""
+        times, values = self.reported[gpu]
         at = bisect_right(times, start_s) - 1
         del times[:at], values[:at]
-        found, at = [], 0
+        window, at = [], 0
         for second in range(start_s, end_s + 1):
             while at + 1 < len(times) and times[at + 1] <= second:
                 at += 1
-            found.append(values[at])
-        return found
+            window.append(values[at])
+        return window
 
 
 @dataclass
 class MonitoredRun:
-    """One run; also what its scheduler sees."""
+    """One run, which is also the view of its scheduler."""
 
     capacity_mib: list[int]
     containers: Containers
@@ -86,49 +86,49 @@ class MonitoredRun:
     now_s: float = -math.inf
     arrived: int = 0
     waiting: int = 0
-    lived: dict[int, PodHistory] = field(default_factory=dict)
+    histories: dict[int, PodHistory] = field(default_factory=dict)
     progress: Callable[[int], None] | None = None
     _pods: Iterator[PodArrival] = field(default_factory=lambda: iter(()))
     _ahead: PodArrival | None = None
 
     def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
-        """Free and used memory of a GPU, whole MiB, at every second, as its exporter told it last."""
+        """Free and used memory of a GPU, whole MiB, at every second, as last reported by its exporter."""
         used = self.exporter.window(gpu, start_s, end_s)
         capacity = self.containers.gpus[gpu].device.memory_mib
         return [float(int(capacity - value)) for value in used], [float(int(value)) for value in used]
 
     def over(self, pod: int) -> bool:
-        """Whether a pod is known to be done."""
+        """Whether a pod is known to have ended."""
         return pod not in self.containers.pods
 
     def next_s(self) -> float:
-        """The next second at which a pod comes or something happens to a container."""
-        coming = math.inf if self._ahead is None else self._ahead.submit_s
-        return min(coming, self.containers.next_s())
+        """The next second at which a pod arrives or a container has an event."""
+        arrival_s = math.inf if self._ahead is None else self._ahead.submit_s
+        return min(arrival_s, self.containers.next_s())
 
     def play(self, pods: Iterator[PodArrival], scheduler: Scheduler) -> None:
-        """Let all pods come, and go on until nothing more happens."""
+        """Run all pods until no event is left."""
         self._pods = pods
         self._ahead = next(pods, None)
         time, quiet = self.next_s(), 0
         while math.isfinite(time) and time <= self.until_s:
             interrupts.check()
             self._advance(time, scheduler)
-            turn = scheduler.turn(time, self)
-            for placed in turn.placed:
-                self._bind(placed, time)
+            step = scheduler.step(time, self)
+            for binding in step.bindings:
+                self._bind(binding, time)
             still = self._ahead is None and not math.isfinite(self.containers.next_s())
             quiet = quiet + 1 if still else 0
             if still and (not self.waiting or quiet > QUIET_TURNS):
                 break
-            if turn.next_s <= time:
-                raise PolicyError("scheduler: next_s", turn.next_s, f"a second after {time}")
-            time = turn.next_s if math.isfinite(turn.next_s) else self.next_s()
+            if step.next_s <= time:
+                raise PolicyError("scheduler: next_s", step.next_s, f"a second after {time}")
+            time = step.next_s if math.isfinite(step.next_s) else self.next_s()
         if math.isfinite(self.until_s):
             self._advance(self.until_s, scheduler)
 
     def _advance(self, until_s: float, scheduler: Scheduler) -> None:
-        """Everything up to a second, exporters included, in order of time."""
+        """Handle all events up to a second, exporters included, in order of time."""
         while self.exporter.next_s <= until_s:
             self._happen(self.exporter.next_s, scheduler)
             self.exporter.look()
@@ -138,28 +138,28 @@ class MonitoredRun:
 
     def _happen(self, until_s: float, scheduler: Scheduler) -> None:
         while self._ahead is not None and self._ahead.submit_s <= until_s:
-            asked = self._ahead
-            if asked.request_mib > max(self.capacity_mib, default=0):
-                self.lived[asked.pod] = PodHistory(asked, Binding(asked.pod, -1, math.nan))
+            request = self._ahead
+            if request.request_mib > max(self.capacity_mib, default=0):
+                self.histories[request.pod] = PodHistory(request, Binding(request.pod, -1, math.nan))
             else:
-                self.lived[asked.pod] = PodHistory(asked)
+                self.histories[request.pod] = PodHistory(request)
                 self.waiting += 1
-                scheduler.arrive(asked.pod, asked.request_mib)
+                scheduler.arrive(request.pod, request.request_mib)
             self.arrived += 1
             self._ahead = next(self._pods, None)
         for container in self.containers.advance(until_s):
-            self.lived[container.pod].lost_s = container.lost_s
+            self.histories[container.pod].lost_s = container.lost_s
         self.now_s = until_s
 
-    def _bind(self, placed: Binding, now_s: float) -> None:
-        lived = self.lived[placed.pod]
-        if lived.placed is not None or not 0 <= placed.gpu < len(self.capacity_mib) or placed.at_s < now_s:
-            raise PolicyError("scheduler", f"{placed}", "a pod that waits, a GPU that is there, a second to come")
-        lived.placed = placed
+    def _bind(self, binding: Binding, now_s: float) -> None:
+        history = self.histories[binding.pod]
+        if history.binding is not None or not 0 <= binding.gpu < len(self.capacity_mib) or binding.at_s < now_s:
+            raise PolicyError("scheduler", f"{binding}", "a pod that waits, a GPU that is there, a second to come")
+        history.binding = binding
         self.waiting -= 1
-        profile = self.profile_of(lived.asked, placed.gpu)
-        self.containers.bind(placed.pod, placed.gpu, profile, lived.asked.work_s, placed.at_s)
+        profile = self.profile_of(history.request, binding.gpu)
+        self.containers.bind(binding.pod, binding.gpu, profile, history.request.work_s, binding.at_s)
 
     def stays(self) -> Sequence[Stay]:
-        """All stays of containers, those that go on at last."""
+        """All stays of containers, the running ones last."""
         return [*self.containers.stays, *self.containers.still_running()]

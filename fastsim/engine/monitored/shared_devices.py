@@ -1,7 +1,7 @@
-"""What containers that share GPUs amount to: the cluster at every instant, GPU time and money of each pod.
+"""The cluster under containers that share GPUs: its state at every instant, GPU time and cost of each pod.
 
 A GPU is in use while any container runs on it, and each of those has an equal part of it. A node's part of every
-quantity follows from how many of its GPUs are in use, as in rounds; CPUs and memory of nodes are not given out.
+quantity follows from the number of its GPUs in use, as in rounds; CPUs and memory of nodes are not allocated.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from fastsim_ext.state.gpu_prices import Tariff
 Array = Any
 DEPARTURE, SAMPLE, ARRIVAL, END = (EVENTS.index(name) for name in ("departure", "sample", "arrival", "end"))
 ORDER = {DEPARTURE: 0, ARRIVAL: 1, SAMPLE: 2, END: 3}
-"""What comes first of one instant: pods that are done, pods that come, containers that start or die."""
+"""Order of changes at one instant: ends of pods, arrivals, then starts and kills of containers."""
 OF_AREA = {
     "cpu_milli_alloc": "cpu_alloc", "cpu_milli_capacity": "cpu_cap", "gpu_milli_alloc": "gpu_alloc",
     "gpu_milli_capacity": "gpu_cap", "pods_pending": "pending",
 }  # fmt: skip
-"""Columns of a row that are kept over time under another name."""
+"""Columns of a row that are integrated over time, by the name of the integral."""
 
 
 class Change(NamedTuple):
-    """Something happens to a pod at a second: counts that move, and whether a GPU has one container more or less."""
+    """A change at a second: counts of pods that change, and one container more or less on a GPU."""
 
     t_s: float
     kind: int
@@ -42,8 +42,8 @@ class Change(NamedTuple):
     more: int = 0
 
 
-class Part(NamedTuple):
-    """A container has an equal part of a GPU, that of so many, from one second to another."""
+class GpuPart(NamedTuple):
+    """The equal part of a GPU that one of ``sharing`` containers has from one second to another."""
 
     pod: int
     gpu: int
@@ -52,17 +52,17 @@ class Part(NamedTuple):
     sharing: int
 
 
-class Course(NamedTuple):
-    """Rows of the timeline, quantities over time as a gauge has them, and the last row within the capacity."""
+class ClusterCourse(NamedTuple):
+    """Rows of the timeline, integrals over time, and the row at the last arrival within the GPU capacity."""
 
     rows: Array
     areas: dict[str, float]
     at_capacity: Any
 
 
-def parts(stays: Sequence[Stay], last_s: float) -> list[Part]:
+def parts(stays: Sequence[Stay], last_s: float) -> list[GpuPart]:
     """The parts that containers had of GPUs, up to the end of the run."""
-    found = []
+    held = []
     by_gpu: dict[int, list[tuple[float, int, int]]] = {}
     for stay in stays:
         ends = min(stay.end_s, last_s)
@@ -74,52 +74,57 @@ def parts(stays: Sequence[Stay], last_s: float) -> list[Part]:
         since_s = 0.0
         for t_s, more, pod in sorted(moves, key=lambda move: move[:2]):
             if t_s > since_s:
-                found += [Part(one, gpu, since_s, t_s, len(there)) for one in there]
+                held += [GpuPart(one, gpu, since_s, t_s, len(there)) for one in there]
             since_s = t_s
             if more > 0:
                 there[pod] = None
             else:
                 del there[pod]
-    return found
+    return held
 
 
-def gpu_seconds(held: Iterable[Part]) -> dict[int, float]:
+def gpu_seconds(held: Iterable[GpuPart]) -> dict[int, float]:
     """GPU seconds of each pod that ran."""
-    found: dict[int, float] = {}
+    seconds: dict[int, float] = {}
     for part in held:
-        found[part.pod] = found.get(part.pod, 0.0) + (part.end_s - part.start_s) / part.sharing
-    return found
+        seconds[part.pod] = seconds.get(part.pod, 0.0) + (part.end_s - part.start_s) / part.sharing
+    return seconds
 
 
-def costs(held: Iterable[Part], gpus: list[tuple[int, int]], tariff: Tariff) -> dict[int, float]:
-    """What each pod that ran pays for its parts, $."""
-    found: dict[int, float] = {}
+def costs(held: Iterable[GpuPart], gpus: list[tuple[int, int]], tariff: Tariff) -> dict[int, float]:
+    """Cost of each pod that ran, $."""
+    cost_of: dict[int, float] = {}
     for part in held:
         cost = tariff.cost(gpus[part.gpu][0], part.start_s, part.end_s) / part.sharing
-        found[part.pod] = found.get(part.pod, 0.0) + cost
-    return found
+        cost_of[part.pod] = cost_of.get(part.pod, 0.0) + cost
+    return cost_of
 
 
-def changes(lived: Iterable[PodHistory], stays: Sequence[Stay], last_s: float) -> list[Change]:
-    """Everything that happens to pods up to the end of the run, in order."""
-    found = []
-    for one in lived:
-        asked = one.asked
-        counts = {"pending": 1, "arrived_gpu": asked.gpu_milli, "arrived_cpu": asked.cpu_milli}
-        if one.placed is not None and one.placed.gpu < 0:
-            counts |= {"pending": 0, "unplaced": 1, "unplaced_gpu": asked.gpu_milli, "unplaced_cpu": asked.cpu_milli}
-        found.append(Change(asked.submit_s, ARRIVAL, asked.pod, counts))
+def changes(histories: Iterable[PodHistory], stays: Sequence[Stay], last_s: float) -> list[Change]:
+    """All changes up to the end of the run, in order."""
+    listed = []
+    for one in histories:
+        request = one.request
+        counts = {"pending": 1, "arrived_gpu": request.gpu_milli, "arrived_cpu": request.cpu_milli}
+        if one.binding is not None and one.binding.gpu < 0:
+            counts |= {
+                "pending": 0,
+                "unplaced": 1,
+                "unplaced_gpu": request.gpu_milli,
+                "unplaced_cpu": request.cpu_milli,
+            }
+        listed.append(Change(request.submit_s, ARRIVAL, request.pod, counts))
     for stay in stays:
         pod, gpu = stay.container.pod, stay.container.gpu
-        found.append(Change(stay.start_s, SAMPLE, pod, {"running": 1, "pending": -1}, gpu, 1))
+        listed.append(Change(stay.start_s, SAMPLE, pod, {"running": 1, "pending": -1}, gpu, 1))
         if stay.end_s <= last_s:
             kind, then = (SAMPLE, "pending") if stay.killed else (DEPARTURE, "finished")
-            found.append(Change(stay.end_s, kind, pod, {"running": -1, then: 1}, gpu, -1))
-    return sorted(found, key=lambda one: (one.t_s, ORDER[one.kind]))
+            listed.append(Change(stay.end_s, kind, pod, {"running": -1, then: 1}, gpu, -1))
+    return sorted(listed, key=lambda one: (one.t_s, ORDER[one.kind]))
 
 
 class Devices:
-    """How many containers run on each GPU, and what that makes of the nodes."""
+    """Containers on each GPU, and the totals of the nodes that follow from them."""
 
     def __init__(self, cluster: Cluster, typical: TypicalPods, gpus: list[tuple[int, int]]) -> None:
         """With nothing on them; ``gpus`` are node and number of each device."""
@@ -132,7 +137,7 @@ class Devices:
         return sum((of_node[0] for of_node in self.totals__nut), np.zeros(len(TOTALS), np.int64))
 
     def move(self, gpu: int, more: int) -> Array:
-        """One container more or less (-1) on a GPU: what that adds to each of ``TOTALS``."""
+        """Add (1) or remove (-1) a container on a GPU; the change of each of ``TOTALS``."""
         node, before = self.node[gpu], self.running[gpu]
         self.running[gpu] += more
         old = self.used[node]
@@ -140,7 +145,7 @@ class Devices:
         return self.totals__nut[node][self.used[node]] - self.totals__nut[node][old]
 
 
-def course(devices: Devices, happened: list[Change], last_s: float) -> Course:
+def course(devices: Devices, happened: list[Change], last_s: float) -> ClusterCourse:
     """The cluster after each change and at the end."""
     rows = np.zeros(len(happened) + 1, ROW)
     rows["seq"] = np.arange(len(rows))
@@ -157,15 +162,15 @@ def course(devices: Devices, happened: list[Change], last_s: float) -> Course:
             row[name] = amount
         if one.kind == ARRIVAL and counts["arrived_gpu"] <= capacity:
             within = row
-    return Course(rows, areas(rows), (rows[0] if within is None else within).copy())
+    return ClusterCourse(rows, areas(rows), (rows[0] if within is None else within).copy())
 
 
 def areas(rows: Array) -> dict[str, float]:
     """Quantities times seconds between the first row and the last."""
     spans = np.diff(rows["t"])
     before = rows[:-1]
-    found = {name: float(np.dot(spans, before[column])) for name, column in OF_AREA.items()}
+    integrals = {name: float(np.dot(spans, before[column])) for name, column in OF_AREA.items()}
     wasted = sum(before[name] for name in FRAG_COLUMNS if name != "q3_satisfied")
     watts = before["cpu_mw"] + before["gpu_mw"]
-    found |= {"frag": float(np.dot(spans, wasted)), "power_mw": float(np.dot(spans, watts))}
-    return {name: found[name] for name in AREAS} | {"seconds": float(spans.sum())}
+    integrals |= {"frag": float(np.dot(spans, wasted)), "power_mw": float(np.dot(spans, watts))}
+    return {name: integrals[name] for name in AREAS} | {"seconds": float(spans.sum())}

@@ -1,4 +1,4 @@
-"""The workload as the loop takes it: batches cut where they have to be, their columns as arrays."""
+"""The workload for the loop: batches cut at checkpoints and at the end, their columns as arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Arrivals(NamedTuple):
-    """Columns of one batch; durations are NaN for ever, times are seconds, tenants by number or -1.
+    """Columns of one batch: times in seconds (a duration of NaN never ends), tenants by number or -1.
 
     ``node`` is the position of the node that each pod is bound to when it arrives (-1: none), ``gpus`` its devices as
-    bits (0: those that the policy picks); both are None if nobody is.
+    bits (0: those that the policy picks); both are None if no pod is bound.
     """
 
     pod_id: Any
@@ -65,7 +65,7 @@ def bound(batch: pa.RecordBatch, positions: Mapping[str, int]) -> tuple[Any, Any
 
 NO_NUMBERS = np.zeros(0, np.int32)
 NO_ARRIVALS = Arrivals(np.zeros(0, np.int64), NO_NUMBERS, np.zeros(0), np.zeros(0), NO_NUMBERS, NO_NUMBERS)
-"""A batch of nothing, for telling that there is nothing more."""
+"""A batch without pods, which marks the end of the workload."""
 
 
 def pieces(batches: Iterator[pa.RecordBatch], every: int = 0, at: int = 0) -> Iterator[pa.RecordBatch]:
@@ -93,25 +93,25 @@ def arrived_by(batches: Iterator[pa.RecordBatch], time_s: float) -> Iterator[pa.
 
 
 def stream(run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
-    """Feed a run all that still arrives, and let it go on until nothing more happens."""
+    """Feed all remaining arrivals to a run, and advance it until no event is left."""
     fed = False
     for batch, last in with_last(batches):
         fed = True
-        run.scribe.do(run.recorder.arrivals, batch)
+        run.writer.do(run.recorder.arrivals, batch)
         run.online.feed(*run.number(batch), last)
         run.advance()
-    if not fed:  # nodes may still come and go
+    if not fed:  # nodes may still be added and removed
         run.online.feed(*NO_ARRIVALS, True)
         run.advance()
 
 
 def with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
     """Each batch with whether it is the last one."""
-    held = next(batches, None)
-    while held is not None:
+    batch = next(batches, None)
+    while batch is not None:
         following = next(batches, None)
-        yield held, following is None
-        held = following
+        yield batch, following is None
+        batch = following
 
 
 def _floats(batch: pa.RecordBatch, name: str) -> Any:

@@ -1,4 +1,9 @@
-"""How a run writes its checkpoints, and how it goes on from one."""
+"""Checkpoints of online runs: the writer, the restored state, and tables that can be cut at a checkpoint.
+
+A Parquet file has its directory at the end, so a file that was not closed is lost. Rows of a run with checkpoints go to
+a journal instead: an Arrow stream, which can be cut after any row. Every start of the run adds a segment of its own; at
+the end, the segments become Parquet files with the same row groups as those of an uninterrupted run.
+"""
 
 from __future__ import annotations
 
@@ -32,57 +37,57 @@ if TYPE_CHECKING:
     from fastsim.workload import Workload
 
 NODE_STATE = ("cpu_left", "mem_left", "pods", "gpu_left", "mig_used", "tags", "present")
-"""Columns that say what is free on a node; everything else about nodes follows from them."""
+"""Columns of free resources; everything else about nodes follows from them."""
 BATCH_ROWS = 16_384
-"""Rows of a batch: a checkpoint can be taken between two of them, or when nothing arrives any more."""
-SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "regime", "outages",
+"""Rows of a batch: a checkpoint can be start between two of them, or when nothing arrives any more."""
+SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "rules", "outages",
         "prices")  # fmt: skip
-"""What must be as it was for the same bytes."""
-FORK_MAY_CHANGE = ("plan", "seed", "until_s", "regime")
-"""What may be different in the run that goes on; checkpoints of a fork say so."""
+"""Properties of a run that a resumed run must share."""
+FORK_MAY_CHANGE = ("plan", "seed", "until_s", "rules")
+"""Those of them that a fork may change; its first checkpoint lists them as ``may_change``."""
 Extents = Mapping[str, list[tuple[str, int]]]
 """For each table its segments, in order, and how many bytes of each count."""
 
 
 class CheckpointWriter:
-    """Writes the state of a run to its working folder now and then; begins with the state it is given, if any.
+    """Writes the state of a run to its working folder when one is due; ``start`` is the state that it begins with.
 
-    ``scenario`` is stored with every checkpoint: what a later start needs to build the same run. A checkpoint that
-    was made for a fork may come from a run with another plan, seed and end.
+    ``scenario`` is stored with every checkpoint, so that a later start can build the same run. A checkpoint of a fork
+    may come from a run with another plan, seed and end.
     """
 
     def __init__(
-        self, folder: Path, keeping: Checkpoints, scenario: Mapping[str, Any], taken: Checkpoint | None = None
+        self, folder: Path, checkpoints: Checkpoints, scenario: Mapping[str, Any], start: Checkpoint | None = None
     ) -> None:
-        self.folder, self.keeping, self.scenario, self.taken = folder, keeping, dict(scenario), taken
-        self.forked_from: dict[str, Any] | None = None if taken is None else taken.meta.get("forked_from")
-        self._pods = 0 if taken is None else int(taken.meta["loop"]["arrived"])
+        self.folder, self.checkpoints, self.scenario, self.start = folder, checkpoints, dict(scenario), start
+        self.forked_from: dict[str, Any] | None = None if start is None else start.meta.get("forked_from")
+        self._pods = 0 if start is None else int(start.meta["loop"]["arrived"])
         self._events = -1
         self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
         self._at = self._began_s
         self._decided: dict[str, Any] = {}
 
     @property
-    def ruled(self) -> bool:
-        """Whether the run that left the checkpoint kept rules, so that this one has to know them."""
-        return self.taken is not None and "rules" in self.taken.meta
+    def has_rules(self) -> bool:
+        """Whether the run of the checkpoint had rules, so that this one needs them."""
+        return self.start is not None and "rules" in self.start.meta
 
     # ------------------------------------------------------------------ writing
 
     def due(self, run: OnlineRun) -> bool:
-        """Whether to write a checkpoint now: every pod that was read has arrived, and enough happened since."""
+        """Whether to write a checkpoint now: all pods read so far have arrived, and the interval has passed."""
         arrived, events = run.online.arrived, run.online.events
         if arrived != run.pods or events == self._events:
             return False
-        by_pods = self.keeping.pods is not None and arrived - self._pods >= self.keeping.pods
+        by_pods = self.checkpoints.pods is not None and arrived - self._pods >= self.checkpoints.pods
         now = time.monotonic()
-        if not by_pods and (self.keeping.wall_s is None or now - self._at < self.keeping.wall_s):
+        if not by_pods and (self.checkpoints.wall_s is None or now - self._at < self.checkpoints.wall_s):
             return False
         self._pods, self._events, self._at = arrived, events, now
         return True
 
     def state(self, run: OnlineRun) -> Checkpoint:
-        """The state of now, copied, so that it can be written while the run goes on."""
+        """A copy of the current state, which can be written while the run goes on."""
         slots, ends = run.work.snapshot()
         departures, scheduled = run.online.departures.snapshot()
         arrays = {name: run.columns[name].copy() for name in NODE_STATE}
@@ -93,32 +98,33 @@ class CheckpointWriter:
         meta = {
             "scenario": self.scenario, "forked_from": self.forked_from,
             "decided": self._decisions(run), "process": os.getpid(),
-            "keeping": asdict(self.keeping), "loop": run.online.snapshot(), "line": ends, "scheduled": scheduled,
-            "stages": [(tag, row.tobytes().hex(), kept) for tag, row, kept in run.stages], "spent": spent,
+            "checkpoints": asdict(self.checkpoints), "loop": run.online.snapshot(), "line": ends,
+            "scheduled": scheduled,
+            "stages": [(tag, row.tobytes().hex(), count) for tag, row, count in run.stages], "spent": spent,
         }  # fmt: skip
-        if run.rules is not None and run.ruled is not None:
-            rules, meta["rules"] = run.rules.state(run.ruled)
-            arrays |= rules
+        if run.rule_columns is not None and run.queue_loop is not None:
+            rule_arrays, meta["rules"] = run.rule_columns.state(run.queue_loop)
+            arrays |= rule_arrays
         return Checkpoint(meta, arrays)
 
     def write(self, state: Checkpoint, recorder: Recorder) -> None:
-        """Write a state, now that everything the loop wrote until then has reached the recorder."""
+        """Write a state; all rows that the loop wrote before it must have reached the recorder."""
         self.secured(state, recorder).write(self.folder)
 
     def secured(self, state: Checkpoint, recorder: Recorder) -> Checkpoint:
-        """The state with what belongs to it, which is in files from now on."""
+        """The state with the sizes of its tables and waits, which are flushed to disk."""
         tables = recorder.tables
         assert isinstance(tables, JournalTables)
-        kept = {"tables": tables.durable(), "waits": recorder.waits.durable(), "sha256": recorder.checksum.hexdigest()}
-        return Checkpoint(state.meta | kept, state.arrays)
+        parts = {"tables": tables.durable(), "waits": recorder.waits.durable(), "sha256": recorder.checksum.hexdigest()}
+        return Checkpoint(state.meta | parts, state.arrays)
 
     def spent(self, spent: Mapping[str, float]) -> dict[str, float]:
-        """Seconds of this start and of those before it."""
-        before = {} if self.taken is None else self.taken.meta["spent"]
+        """Seconds spent in this start and in earlier ones."""
+        before = {} if self.start is None else self.start.meta["spent"]
         return {name: seconds + before.get(name, 0.0) for name, seconds in spent.items()}
 
     def _decisions(self, run: OnlineRun) -> dict[str, Any]:
-        """What decides the bytes of the run."""
+        """Everything that decides the result of the run."""
         if not self._decided:
             options = run.options
             plan = asdict(replace(run.plan, terms=tuple(replace(term, scorer=None) for term in run.plan.terms)))
@@ -127,41 +133,41 @@ class CheckpointWriter:
                 "cluster": run.cluster.checksum(), "plan": plan, "seed": options.seed, "sample_s": options.sample_s,
                 "until_s": options.until_s, "record": options.record, "deschedule": repr(steps),
                 "prices": None if options.prices is None else options.prices.checksum(),
-                "typical_pods": hashlib.sha256(repr(run.typical).encode()).hexdigest(), **decided_by(options.regime),
+                "typical_pods": hashlib.sha256(repr(run.typical).encode()).hexdigest(), **decided_by(options.rules),
             }  # fmt: skip
         return self._decided
 
     # ------------------------------------------------------------------ going on
 
     def journal(self, names: pl.Series, folder: Path) -> JournalTables:
-        """The tables: journals, cut where the checkpoint says."""
-        return JournalTables(names, folder, self.folder, None if self.taken is None else self.taken.meta["tables"])
+        """The tables as journals, cut at the checkpoint."""
+        return JournalTables(names, folder, self.folder, None if self.start is None else self.start.meta["tables"])
 
     def waits(self) -> Waits:
-        """The waiting times up to the checkpoint."""
-        return Waits(self.folder, None if self.taken is None else self.taken.meta["waits"])
+        """The waits up to the checkpoint."""
+        return Waits(self.folder, None if self.start is None else self.start.meta["waits"])
 
     def batches(self, workload: Workload) -> Iterator[pa.RecordBatch]:
-        """The workload, cut where checkpoints are due and where this one was taken."""
-        return pieces(workload.batches(BATCH_ROWS), self.keeping.pods or 0, self._pods)
+        """The workload, cut where checkpoints are due and where the run starts."""
+        return pieces(workload.batches(BATCH_ROWS), self.checkpoints.pods or 0, self._pods)
 
     def take_over_nodes(self, columns: dict[str, Any]) -> None:
-        """What is free on every node, before tables are made of it."""
-        if self.taken is None:
+        """Restore the free resources of all nodes; tables are made of the columns afterwards."""
+        if self.start is None:
             return
         for name in NODE_STATE:
-            kept = self.taken.arrays[name]
-            if kept.shape != columns[name].shape or kept.dtype != columns[name].dtype:
+            stored = self.start.arrays[name]
+            if stored.shape != columns[name].shape or stored.dtype != columns[name].dtype:
                 found = f"{len(columns[name])} nodes that differ from its own"
                 raise ScenarioError(f"{self.folder}: cluster", found, "the cluster of the checkpoint")
-            columns[name][...] = kept
+            columns[name][...] = stored
 
     def take_over(self, run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
         """Read the pods that had arrived, compare them with those of the checkpoint, and restore the tables."""
-        if self.taken is None:
+        if self.start is None:
             return
-        self.compare(run, self.taken)
-        meta, arrays = self.taken.meta, self.taken.arrays
+        self.compare(run, self.start)
+        meta, arrays = self.start.meta, self.start.arrays
         where, rows = run.workload.name, int(meta["loop"]["arrived"])
         while run.pods < rows:
             batch = next(batches, None)
@@ -169,52 +175,52 @@ class CheckpointWriter:
                 raise InputError(where, f"{run.pods} pods", f"at least {rows}, as when the checkpoint was written")
             run.recorder.recall(batch, arrays["in_system"])
             run.number(batch)
-            if run.rules is not None:
-                run.rules.recall(batch, run.pods - batch.num_rows, arrays["in_system"])
+            if run.rule_columns is not None:
+                run.rule_columns.recall(batch, run.pods - batch.num_rows, arrays["in_system"])
         if run.recorder.checksum.hexdigest() != meta["sha256"]:
             raise InputError(where, "other pods", f"those that had arrived at the checkpoint (the first {rows})")
         run.work.restore(arrays["slots"], meta["line"])
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
-        if run.rules is not None and run.ruled is not None:
-            run.rules.take_over(run.ruled, arrays, meta, run.columns["present"])
+        if run.rule_columns is not None and run.queue_loop is not None:
+            run.rule_columns.take_over(run.queue_loop, arrays, meta, run.columns["present"])
         run.online.restore(meta["loop"])
-        run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], kept) for tag, row, kept in meta["stages"]]
+        run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], count) for tag, row, count in meta["stages"]]
 
-    def compare(self, run: OnlineRun, taken: Checkpoint) -> None:
-        """ScenarioError if this run decides otherwise than the one of the checkpoint did."""
-        then, now = taken.meta["decided"], self._decisions(run)
+    def compare(self, run: OnlineRun, start: Checkpoint) -> None:
+        """ScenarioError if this run differs from that of the checkpoint in a property that must be the same."""
+        then, now = start.meta["decided"], self._decisions(run)
         for name in SAME:
-            if then[name] != _as_read(now[name]) and not _may_change(taken, name, now):
+            if then[name] != _as_read(now[name]) and not _may_change(start, name, now):
                 raise ScenarioError(f"{self.folder}: {name}", _short(now[name]), f"{_short(then[name])}, as before")
-        if now["plan"]["queue"] == "drop" and taken.meta["line"]["waiting"]:
-            found = f"{taken.meta['line']['waiting']} waiting pods"
+        if now["plan"]["queue"] == "drop" and start.meta["line"]["waiting"]:
+            found = f"{start.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
 
 
-def _may_change(taken: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
-    """Whether a fork may differ in this; random failures belong to the past, and so does the seed they follow."""
-    return name in taken.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
+def _may_change(start: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
+    """Whether a fork may change this property; with random failures the seed belongs to the past."""
+    return name in start.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
 
 
 def opened_writer(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Checkpoints,
-    taken: Checkpoint | None,
+    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, checkpoints: Checkpoints,
+    start: Checkpoint | None,
 ) -> CheckpointWriter:  # fmt: skip
-    """The saving of a run to ``out``; its working folder is taken care of when the stack is left."""
-    keeping.check()
+    """The writer of a run to ``out``; when the stack is left, its working folder is removed or kept as it should."""
+    checkpoints.check()
     if out is None:
         raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
-    folder = stack.enter_context(unfinished(out, keeping, taken is not None, overwrite))
-    return CheckpointWriter(folder, keeping, scenario, taken)
+    folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
+    return CheckpointWriter(folder, checkpoints, scenario, start)
 
 
-def decided_by(regime: Rules) -> dict[str, Any]:
-    """What a regime decides: the rules that a fork may change, and the outages, which are part of the past."""
-    rules, outages = asdict(regime), regime.outages
-    del rules["outages"]
+def decided_by(rules: Rules) -> dict[str, Any]:
+    """The part of the properties that rules decide: those a fork may change, and outages, which it may not."""
+    fields, outages = asdict(rules), rules.outages
+    del fields["outages"]
     windows = hashlib.sha256(repr(outages.maintenance).encode()).hexdigest() if outages.maintenance else ""
     return {
-        "regime": json.dumps(rules, sort_keys=True), "failures": outages.mtbf_s is not None,
+        "rules": json.dumps(fields, sort_keys=True), "failures": outages.mtbf_s is not None,
         "outages": [outages.mtbf_s, outages.mttr_s, windows],
     }  # fmt: skip
 
@@ -232,10 +238,10 @@ def _short(value: Any) -> str:
 class JournalTables(FrameTables):
     """Journals in the working folder ``work``, which become Parquet files in ``folder`` at the end."""
 
-    def __init__(self, names: pl.Series, folder: Path, work: Path, kept: Extents | None = None) -> None:
+    def __init__(self, names: pl.Series, folder: Path, work: Path, extents: Extents | None = None) -> None:
         super().__init__(names)
         self.folder, self.work = folder, work
-        self._segments = {name: [(file, size) for file, size in (kept or {}).get(name, [])] for name in TABLES}
+        self._segments = {name: [(file, size) for file, size in (extents or {}).get(name, [])] for name in TABLES}
         self._open: dict[str, tuple[BinaryIO, ipc.RecordBatchStreamWriter]] = {}
         self._cut()
 
@@ -249,7 +255,7 @@ class JournalTables(FrameTables):
         self._open[name][1].write_table(table)
 
     def durable(self) -> dict[str, list[tuple[str, int]]]:
-        """What is safe on disk now, for a checkpoint."""
+        """Flush all rows to disk; the segments and their sizes for a checkpoint."""
         for name, (file, _) in self._open.items():
             file.flush()
             os.fsync(file.fileno())
@@ -286,10 +292,10 @@ class JournalTables(FrameTables):
         self._segments[name].append((segment, 0))
 
     def _cut(self) -> None:
-        """Forget what was written after the checkpoint."""
-        kept = {file: size for segments in self._segments.values() for file, size in segments}
+        """Drop the rows that were written after the checkpoint."""
+        sizes = {file: size for segments in self._segments.values() for file, size in segments}
         for path in self.work.glob("*.arrows"):
-            if path.name in kept:
-                os.truncate(path, kept[path.name])
+            if path.name in sizes:
+                os.truncate(path, sizes[path.name])
             else:
                 path.unlink()

@@ -1,4 +1,4 @@
-"""What can follow the main run: inflation, another target workload, descheduling; and descheduling during it."""
+"""Stages after the main run: inflation, another target workload, descheduling; and descheduling during it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RunningPod:
 
 
 class RunView:
-    """What a descheduler may look at: nodes, running pods and fragmentation with some of them gone."""
+    """The view of a descheduler: nodes, running pods, and fragmentation without some of them."""
 
     def __init__(self, run: OnlineRun) -> None:
         self._online = run.online
@@ -45,10 +45,10 @@ class RunView:
 
     def pods_by_node(self) -> dict[int, list[RunningPod]]:
         """Running pods of every node that has any, in arrival order."""
-        found: dict[int, list[RunningPod]] = {}
+        pods_of: dict[int, list[RunningPod]] = {}
         for pod in self.pods:
-            found.setdefault(pod.node, []).append(pod)
-        return found
+            pods_of.setdefault(pod.node, []).append(pod)
+        return pods_of
 
 
 class Descheduler(Protocol):
@@ -111,7 +111,7 @@ def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
 
 
 def closing_stages(run: OnlineRun) -> None:
-    """Everything that was asked to follow the main run, in the order of the published simulator."""
+    """Run the closing stages of the options, in the order of the published simulator."""
     options = run.options
     closing = [step for step in options.deschedule if step.at_s is None]
     if options.inflation is None and options.retarget is None and not closing:

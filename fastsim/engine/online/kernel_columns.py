@@ -1,4 +1,4 @@
-"""What the compiled tables are made from: numpy columns of a cluster, a target workload and a plan."""
+"""Columns of the compiled tables, from a cluster, a target workload and a plan."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ COLUMN_SETTINGS = {
     "few_classes": 192, "columns_bytes": 96 * 2**20, "least_columns": 16, "memo_bytes": 64 * 2**20,
     "memo_node_bytes": 1536, "most_gaps": 8, "pack_changes": 250_000,
 }  # fmt: skip
-"""When scores are kept from one decision to the next; no result depends on any of these numbers.
+"""Costs and limits that decide which scores are kept between decisions; no result depends on them.
 
-After ``window_changes`` changes of nodes the questions of a pod class count half, after ``long_window_changes`` those
+After ``window_changes`` changes of nodes the requests of a pod class count half, after ``long_window_changes`` those
 of a bound; every ``drop_changes`` columns that no longer pay are given up. A column costs about ``upkeep_ns`` at each
 change; it saves a look at all nodes, ``look_ns`` each, or a search below a bound, ``search_ns`` and ``worth_ns``
 (``miss_ns``) for each node it comes across that can (cannot) host the pod, and as much again for every ``near_nodes``
-nodes of the cluster, because what is said of them is further away. Up to ``few_classes`` pod classes may each
+nodes of the cluster, because their data is further away in memory. Up to ``few_classes`` pod classes may each
 have a place in the memo, which takes up to ``memo_bytes`` and ``memo_node_bytes`` for each node; all columns
 together take up to ``columns_bytes``, but ``least_columns`` are always allowed. Columns are moved together when
 given-up ones left more than ``most_gaps`` gaps, but at most once every ``pack_changes``.
 """
 REMEMBERED = ("fgd", "dot_product")
-"""Kernels whose points cost more to work out than to look up."""
+"""Kernels whose points are cheaper to look up than to compute."""
 MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
 KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
@@ -54,7 +54,7 @@ KIND = np.dtype([("level", np.int32), ("num", np.int32), ("models", np.uint64)])
 UNUSABLE = 4
 """Classes of fragmentation that are summed for requests of devices: all of theirs but the satisfied one."""
 STRIP, STRIPS = 128, 1024
-"""CPU ranks are found by strips of so many milli-CPU, as in fastsim_ext.scores.frag_grouped."""
+"""CPU ranks are value by strips of so many milli-CPU, as in fastsim_ext.scores.frag_grouped."""
 MAX_MODELS = 63
 """Distinct GPU models of one cluster; the 64th bit of a mask means a model the cluster lacks."""
 
@@ -80,21 +80,21 @@ class ModelIds:
         return bits
 
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
-def once_each(look: Callable[[Cluster], Found]) -> Callable[[Cluster], Found]:
-    """What ``look`` finds out about a cluster, remembered as long as the cluster exists; nobody may write to it."""
-    known: WeakKeyDictionary[Cluster, Found] = WeakKeyDictionary()
+def once_each(look: Callable[[Cluster], Value]) -> Callable[[Cluster], Value]:
+    """Cache the value of ``look`` for as long as its cluster exists; the value must not be changed."""
+    known: WeakKeyDictionary[Cluster, Value] = WeakKeyDictionary()
 
     @wraps(look)
-    def found(cluster: Cluster) -> Found:
-        answer = known.get(cluster)
-        if answer is None:
-            answer = known[cluster] = look(cluster)
-        return answer
+    def cached(cluster: Cluster) -> Value:
+        value = known.get(cluster)
+        if value is None:
+            value = known[cluster] = look(cluster)
+        return value
 
-    return found
+    return cached
 
 
 _empty: WeakKeyDictionary[Cluster, tuple[list[str], Columns]] = WeakKeyDictionary()
@@ -104,10 +104,10 @@ _SCRATCH = ("fit", "small", "unusable")
 
 def node_columns(cluster: Cluster, ids: ModelIds) -> Columns:
     """Capacity, power and an empty state for every node, in position order."""
-    models, made = list(ids.number), _empty.get(cluster)
-    if made is None or made[0] != models:
-        made = _empty[cluster] = models, _empty_nodes(cluster, ids)
-    return side_by_side({name: column.copy() for name, column in made[1].items()})
+    models, cached = list(ids.number), _empty.get(cluster)
+    if cached is None or cached[0] != models:
+        cached = _empty[cluster] = models, _empty_nodes(cluster, ids)
+    return side_by_side({name: column.copy() for name, column in cached[1].items()})
 
 
 def side_by_side(columns: Columns) -> Columns:
@@ -158,7 +158,7 @@ def _empty_nodes(cluster: Cluster, ids: ModelIds) -> Columns:
 
 
 def node_kinds(columns: Columns) -> tuple[Any, Any]:
-    """(what distinguishes nodes of different kinds, kind of every node); equal nodes are of one kind."""
+    """(distinct rows of node properties, kind of every node); nodes with equal properties are of one kind."""
     names = ("cpu_cap", "mem_cap", "num_gpu", "model", "gpu_idle_mw", "gpu_peak_mw", "cpu_idle_mw", "cpu_peak_mw",
              "cores")  # fmt: skip
     table = np.column_stack([columns[name].astype(np.int64) for name in names])
@@ -173,7 +173,7 @@ def node_kinds(columns: Columns) -> tuple[Any, Any]:
 
 @once_each
 def largest_points(cluster: Cluster) -> dict[str, float]:
-    """No node has more points of a kernel than this, nor fewer than its negative; kernels without bounds are absent."""
+    """Bounds of the absolute points of kernels on any node; kernels without bounds are absent."""
     columns = _empty_nodes(cluster, ModelIds(cluster.nodes["gpu_model"].unique().to_pylist()))
 
     def most(values: Any) -> float:
@@ -217,26 +217,26 @@ def change_columns(cluster: Cluster) -> Columns:
 
 
 def typical_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
-    """The target workload with its distinct device requests numbered: first what asks for devices, else as given.
+    """The target workload with its distinct device requests numbered: pods with devices first, else in given order.
 
     No class of fragmentation has pods of both sorts, so each is still summed in the given order.
     """
     levels = np.unique(np.array([milli for milli in typical.gpu_milli if milli > 0], np.int32))
-    asked = [request if request[0] > 0 else (0, 0, 0) for request in _asked(typical, ids)]
-    number = {request: k for k, request in enumerate(sorted(set(asked)))}
+    requests = [request if request[0] > 0 else (0, 0, 0) for request in _device_requests(typical, ids)]
+    number = {request: k for k, request in enumerate(sorted(set(requests)))}
     kinds = [(int(np.searchsorted(levels, milli)) if milli > 0 else -1, num, models) for milli, num, models in number]
-    bare = np.array([milli == 0 for milli, _, _ in asked], bool)
+    bare = np.array([milli == 0 for milli, _, _ in requests], bool)
     order = np.argsort(bare, kind="stable")
     return {
         "cpu": np.array(typical.cpu_milli, np.int64)[order], "count": np.array(typical.count, np.int64)[order],
         "freq": np.array(typical.frequency, np.float64)[order], "n_gpu": int(len(bare) - bare.sum()),
-        "kind": np.array([number[request] for request in asked], np.int32)[order], "kinds": np.array(kinds, KIND),
+        "kind": np.array([number[request] for request in requests], np.int32)[order], "kinds": np.array(kinds, KIND),
         "level_milli": levels, "fit": np.zeros(len(levels), np.int32), "small": np.zeros(len(levels), np.int64),
         "unusable": np.zeros((2 * len(kinds), UNUSABLE)), "groups": group_columns(typical, ids),
     }  # fmt: skip
 
 
-def _asked(typical: TypicalPods, ids: ModelIds) -> list[tuple[int, int, int]]:
+def _device_requests(typical: TypicalPods, ids: ModelIds) -> list[tuple[int, int, int]]:
     """Milli of each device, devices and allowed models as bits, by typical pod."""
     models = (ids.mask(models) for models in typical.gpu_models)
     return list(zip(typical.gpu_milli, typical.num_gpu, models, strict=True))
@@ -251,12 +251,14 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
     if typical.kept > MOST_TYPICAL:
         raise InputError("typical pods: count", f"{typical.kept} together", f"at most {MOST_TYPICAL}")
     cpus = sorted(set(typical.cpu_milli))
-    asked = _asked(typical, ids)
-    groups = sorted({request for request in asked if request[0] > 0})
+    requests = _device_requests(typical, ids)
+    groups = sorted({request for request in requests if request[0] > 0})
     n = max(4, -(-len(groups) // 4) * 4)
     share, count = np.zeros((len(cpus) + 1, n)), np.zeros((len(cpus) + 1, n), np.int64)
     cpu_only = np.zeros(len(cpus) + 1, np.int64)
-    for request, cpu, weight, frequency in zip(asked, typical.cpu_milli, typical.count, typical.frequency, strict=True):
+    for request, cpu, weight, frequency in zip(
+        requests, typical.cpu_milli, typical.count, typical.frequency, strict=True
+    ):
         above = slice(cpus.index(cpu) + 1, None)
         if request[0] == 0:
             cpu_only[above] += weight
@@ -279,7 +281,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
 
 
 def indexable(plan: OnlinePlan, cluster: Cluster) -> bool:
-    """Whether kept scores can answer for the plan: points of a node must follow from its state and the pod alone."""
+    """Whether scores may be kept under the plan: points of a node must follow from its state and the pod alone."""
     points = largest_points(cluster)
     if len(plan.terms) > MAX_TERMS or any(points.get(t.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for t in plan.terms):
         return False
@@ -296,9 +298,9 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
     def code(names: tuple[str, ...], field: str) -> Any:
         return np.array([names.index(getattr(term, field)) for term in plan.terms], np.int32)
 
-    dear = np.array([term.kernel in REMEMBERED for term in plan.terms], bool)
+    cached = np.array([term.kernel in REMEMBERED for term in plan.terms], bool)
     return {
-        "figure": np.where(dear, np.cumsum(dear) - 1, -1).astype(np.int32),
+        "figure": np.where(cached, np.cumsum(cached) - 1, -1).astype(np.int32),
         "kernel": code(KERNELS, "kernel"), "normalise": code(NORMALISERS, "normalise"),
         "dim": code(DIMS, "dim"), "norm": code(NORMS, "norm"),
         "weight": np.array([term.weight for term in plan.terms], np.int64),
@@ -310,7 +312,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
 
 
 def read_only(columns: Mapping[str, Any]) -> Columns:
-    """Views of the columns that cannot be written through, for eyes outside the engine."""
+    """Read-only views of the columns, for code outside the engine."""
     views = {}
     for name, column in columns.items():
         views[name] = column.view()

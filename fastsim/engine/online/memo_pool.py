@@ -1,9 +1,9 @@
-"""Memos lent to runs: what one run worked out about node states serves the next with the same inputs.
+"""Tables that runs with equal inputs share: memos of node states, and columns of target workloads.
 
-A memo belongs to one run at a time, so runs on threads never share one. It is keyed by everything points
-follow from: kinds of nodes, typical pods, GPU models and the plan's kernels. One memo takes so many bytes and then
-forgets and starts anew; those nobody uses take at most ``POOL_BYTES`` together, least recently used ones go first.
-No result depends on any of it.
+A memo belongs to one run at a time, so runs on threads never share one. Its key covers everything that points depend
+on: kinds of nodes, typical pods, GPU models and the plan's kernels. A memo that reaches its size is cleared; idle memos
+take at most ``POOL_BYTES`` together, the least recently used are dropped first. Columns of a target workload are
+computed once and copied for each run. No result depends on any of this.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from fastsim.workload.typical_pods import TypicalPods
 
 POOL_BYTES = 256 * 2**20
-"""Most memory of the memos that nobody uses, in bytes."""
+"""Most bytes of all idle memos."""
 MOST = 8
-"""Targets that are remembered, least recently used ones go first; one takes up to about a megabyte."""
+"""Cached targets; the least recently used are dropped first. One takes up to about a megabyte."""
 
 
 class MemoPool:
-    """Memos nobody uses at the moment, most recently used last."""
+    """Idle memos, most recently used last."""
 
     def __init__(self, most_bytes: int = POOL_BYTES) -> None:
         self._most_bytes, self._lock = most_bytes, threading.Lock()
         self._idle: list[tuple[str, Memo]] = []
 
     def acquire(self, key: str, width: int, each: int, most_bytes: int, cpus: Any = None) -> Memo:
-        """A memo for inputs with this key: one that was used for them, or an empty one of at most so many bytes."""
+        """An idle memo with this key, or an empty one of at most ``most_bytes``."""
         with self._lock:
             for place in reversed(range(len(self._idle))):
                 if self._idle[place][0] == key:
@@ -44,14 +44,14 @@ class MemoPool:
         return Memo(width, each, most_bytes, cpus)
 
     def release(self, key: str, memo: Memo) -> None:
-        """Keep a memo for the next run."""
+        """Add a memo to the idle ones."""
         with self._lock:
             self._idle.append((key, memo))
             while sum(memo.bytes for _, memo in self._idle) > self._most_bytes:
                 self._idle.pop(0)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Drop all idle memos."""
         with self._lock:
             self._idle.clear()
 
@@ -82,10 +82,10 @@ def _feed(digest: Any, part: Any) -> None:
 
 
 def target(typical: TypicalPods, models: tuple[str, ...]) -> tuple[Columns, str]:
-    """Columns of the target workload for a cluster with these GPU models, to be written to, and the key of a memo."""
+    """Writable columns of the target workload for a cluster with these GPU models, and their part of a memo's key."""
     try:
         hash(typical)
-    except TypeError:  # made by hand from lists
+    except TypeError:  # lists cannot be hashed
         columns, key = _known.__wrapped__(typical, models)
     else:
         columns, key = _known(typical, models)

@@ -1,4 +1,4 @@
-"""Tables ``placements`` and ``jobs`` as whole row groups in columns, filled from what the compiled loop wrote.
+"""Tables ``placements`` and ``jobs`` as whole row groups in columns, filled from the rows of the compiled loop.
 
 The rows, types and values are those of :mod:`fastsim.engine.tables`; the room for a row group is used again for the
 next one.
@@ -19,17 +19,17 @@ from fastsim.hardware.node_constraints import MAX_GPUS
 from fastsim_ext.state.outcome_columns import add_jobs, add_placements
 
 NODE = pa.dictionary(pa.int32(), pa.large_string())
-"""Names of nodes as they are handed to the writer of the file."""
+"""Type of the names of nodes for the writer of the file."""
 
 Columns = dict[str, pa.Array]
 
 
 class OutcomeColumns:
-    """Room for one row group of a table; ``what`` says which outcome rows it takes."""
+    """Room for one row group of a table; ``what`` is the bit of ``closes`` of its outcome rows."""
 
     what: int
     known: tuple[str, ...]
-    """Columns of numbers that may lack a value."""
+    """Columns of numbers that may be null."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema, self.size = schema, parquet.ROW_GROUP
@@ -39,7 +39,7 @@ class OutcomeColumns:
         self.clear()
 
     def kinds(self) -> dict[str, Any]:
-        """The numbers of a row."""
+        """Types of the numbers of a row."""
         raise NotImplementedError
 
     def clear(self) -> None:
@@ -49,7 +49,7 @@ class OutcomeColumns:
             self.room[f"{name}_known"] = np.zeros(-(-self.size // 8), np.uint8)
 
     def fill(self, rows: Any, first: int) -> int:
-        """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""
+        """Add outcome rows, as bytes, from ``first`` on; the first row without room."""
         raise NotImplementedError
 
     def columns(self) -> Columns:
@@ -57,7 +57,7 @@ class OutcomeColumns:
         raise NotImplementedError
 
     def groups(self, out: Any, natives: pl.Series | None) -> Iterator[pa.RecordBatch]:
-        """Take outcome rows and the names of their pods; every full row group, to be done with before the next one."""
+        """Add outcome rows and the names of their pods; every full row group, valid until the next one."""
         rows, first = np.ascontiguousarray(out).view(np.uint8), 0
         while first < len(out):
             upto = self.fill(rows, first)
@@ -69,20 +69,20 @@ class OutcomeColumns:
                 yield self.rest()
 
     def rest(self) -> pa.RecordBatch:
-        """The rows that were taken since the last full row group."""
-        made = self.columns()
-        made["native_id"] = pa.nulls(self.at, pa.large_string())
+        """The rows since the last full row group."""
+        columns = self.columns()
+        columns["native_id"] = pa.nulls(self.at, pa.large_string())
         if self._natives:
-            made["native_id"] = pa.concat_arrays(self._natives)
+            columns["native_id"] = pa.concat_arrays(self._natives)
         for name in self.schema.names:
-            if name not in made:
-                made[name] = self.numbers(name, name if name in self.known else None)
-        batch = pa.RecordBatch.from_arrays([made[name] for name in self.schema.names], schema=self.schema)
+            if name not in columns:
+                columns[name] = self.numbers(name, name if name in self.known else None)
+        batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         self.clear()
         return batch
 
     def numbers(self, name: str, known: str | None = None) -> pa.Array:
-        """A column of numbers; ``known`` names the bits that say where there is one."""
+        """A column of numbers; ``known`` names the bits of its valid rows."""
         values = self.room[name][: self.at]
         bits = None if known is None else pa.py_buffer(self.room[f"{known}_known"])
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), self.at, [bits, pa.py_buffer(values)])
@@ -109,7 +109,7 @@ class PlacementColumns(OutcomeColumns):
         self.room["devices"] = np.empty(2 * self.size + MAX_GPUS, np.int16)
 
     def kinds(self) -> dict[str, Any]:
-        """The numbers of a row."""
+        """Types of the numbers of a row."""
         return {"pod_id": np.int64, "attempt": np.int16, "node_id": np.int64, "code": np.int32,
                 "start_s": np.float64, "end_s": np.float64, "reason": np.uint8}  # fmt: skip
 
@@ -121,7 +121,7 @@ class PlacementColumns(OutcomeColumns):
         self.room["codes"] = 0
 
     def fill(self, rows: Any, first: int) -> int:
-        """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""
+        """Add outcome rows, as bytes, from ``first`` on; the first row without room."""
         upto, self.at = add_placements(rows, first, self.room, self.at)
         if upto == first and self.at < self.size:
             self.room["devices"] = np.concatenate([self.room["devices"], np.empty_like(self.room["devices"])])
@@ -148,13 +148,13 @@ class JobColumns(OutcomeColumns):
     known = ("start_s", "end_s", "wait_s", "jct_s", "paused_s", "ideal_s", "slowdown", "cost")
 
     def kinds(self) -> dict[str, Any]:
-        """The numbers of a row."""
+        """Types of the numbers of a row."""
         reals = ("submit_s", "lost_work_s", "gpu_hours", *self.known)
         return {"pod_id": np.int64, **dict.fromkeys(reals, np.float64), "state": np.uint8, "reason": np.uint8,
                 "attempts": np.int16, "preemptions": np.int16, "restarts": np.int32}  # fmt: skip
 
     def fill(self, rows: Any, first: int) -> int:
-        """Take outcome rows, as bytes, from ``first`` on; the first that found no room."""
+        """Add outcome rows, as bytes, from ``first`` on; the first row without room."""
         upto, self.at = add_jobs(rows, first, STATE_OF.astype(np.uint8), self.room, self.at)
         return upto
 
@@ -164,6 +164,6 @@ class JobColumns(OutcomeColumns):
 
 
 def native_ids(names: pl.Series) -> list[pa.Array]:
-    """Names of pods as they are written, in pieces."""
+    """Names of pods in the type of the file, in pieces."""
     column = names.to_arrow(compat_level=pl.CompatLevel.oldest())
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -1,8 +1,7 @@
-"""The sockets of the online engine: what a placement policy hands over.
+"""The interface between the online engine and placement policies: the plan, its score terms, scorers in Python.
 
-A policy looks at the cluster and the workload once and returns an :class:`OnlinePlan`, which is
-data. The engine executes the plan for every pod; it never calls the policy again, except for a
-:class:`Scorer` that the user wrote in Python.
+From the cluster and the workload, a policy makes one :class:`OnlinePlan`, which is data. The engine executes the plan
+for every pod; it never calls the policy again, except for a :class:`Scorer` written in Python.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NORMS = ("node", "pod", "max")
 RULES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf", "easy", "conservative")
 QUEUES = (*RULES, *PODS_QUEUES)
 BACKFILL = ("easy", "conservative")
-"""Queue rules that plan ahead with the durations they are told."""
+"""Queue rules that reserve with estimated durations."""
 
 
 class Scorer(Protocol):
@@ -59,7 +58,7 @@ class NodeColumns(Protocol):
 
 @dataclass(frozen=True)
 class PodRequest:
-    """What one pod asks for: milli-CPU, MiB, number of GPUs and milli-GPU of each; ``conditions`` is the rest."""
+    """The request of a pod: milli-CPU, MiB, number of GPUs, milli-GPU of each, and further ``conditions``."""
 
     cpu_milli: int
     memory_mib: int
@@ -88,7 +87,7 @@ class ScoreTerm:
 class OnlinePlan:
     """Everything the nogil loop needs to place pods.
 
-    ``queue`` says what happens to a pod that fits nowhere: ``drop`` it, or keep it in a
+    ``queue`` decides about a pod that fits nowhere: ``drop`` it, or keep it in a
     ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
     ``drf`` serves the tenant with the smallest dominant share first; ``easy`` and ``conservative``
     backfill: a pod overtakes only if no reservation (of the first that waits, of all) is delayed.
@@ -103,7 +102,7 @@ class OnlinePlan:
 
 
 class OnlinePolicy(Protocol):
-    """A placement policy: looks once and answers with a plan."""
+    """A placement policy, which makes one plan for a cluster and a workload."""
 
     def plan(self, cluster: Cluster, workload: Workload) -> OnlinePlan:
         """The plan for this cluster and workload."""

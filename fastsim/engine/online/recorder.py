@@ -1,7 +1,7 @@
-"""What is kept of a run while it goes on: tables in memory or in files, waits, and the checksum of what came in.
+"""The recorder of a run: tables in memory or in files, waits, native ids, and the checksum of the pods.
 
 Rows leave the loop when something ends, so that is the order of a table in files: ``placements`` by the end of
-the interval, ``jobs`` by the end of the pod (what still runs or waits at the end of the run comes last), and the
+the interval, ``jobs`` by the end of the pod (pods that run or wait at the end of the run come last), and the
 ``timeline`` by event. Tables in memory are sorted by arrival.
 """
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
 SOUGHT = ("pod_id", "submit_s", "start_s", "end_s", "t_s", "event_seq")
-"""Columns by which row groups can be left out when a table in a file is queried; others are mixed in each of them."""
+"""Columns with statistics, by which queries skip row groups; values of others are mixed in every row group."""
 SPARSE = 4
-"""A batch is packed again when less than one in so many of its names can still be asked for."""
+"""A batch of names is compacted when less than one in so many may still be needed."""
 
 
 @once_each
@@ -55,35 +55,35 @@ def node_names(cluster: Cluster) -> pl.Series:
 
 
 class Tables(Protocol):
-    """Where rows of the three tables go."""
+    """A destination of rows of the three tables."""
 
-    def events(self, rows: Any, kept: int) -> None:
-        """Timeline rows, and the typical pods' total count in force."""
+    def events(self, rows: Any, typical_count: int) -> None:
+        """Add timeline rows; ``typical_count`` is the total count of the typical pods at these rows."""
 
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
-        """Outcome rows and the names of their pods."""
+        """Add outcome rows and the names of their pods."""
 
     def close(self) -> FrameMakers | None:
-        """What makes the tables when somebody looks at them, unless they are in files."""
+        """Functions that make the tables on first use; None if they are in files."""
 
     def drop(self) -> None:
-        """Let go of everything."""
+        """Release memory and files."""
 
 
 class MemoryTables:
-    """Rows as the loop wrote them; they become frames, sorted by arrival, when somebody looks at them."""
+    """Rows as the loop wrote them; they become frames, sorted by arrival, on first use."""
 
     def __init__(self, names: pl.Series, named: bool) -> None:
         self.names, self.named = names, named
         self._rows: list[Any] = []
-        self._kept: list[Any] = [np.zeros(0, np.int64)]
+        self._typical_counts: list[Any] = [np.zeros(0, np.int64)]
         self._outcomes: list[Any] = []
         self._natives: list[pl.Series] = [pl.Series("native_id", [], pl.String)]
 
-    def events(self, rows: Any, kept: int) -> None:
+    def events(self, rows: Any, typical_count: int) -> None:
         """Keep timeline rows."""
         self._rows.append(rows)
-        self._kept.append(np.full(len(rows), kept, np.int64))
+        self._typical_counts.append(np.full(len(rows), typical_count, np.int64))
 
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Keep outcome rows."""
@@ -92,7 +92,7 @@ class MemoryTables:
             self._natives.append(natives)
 
     def close(self) -> FrameMakers:
-        """What makes the three frames."""
+        """Functions that make the three frames."""
         return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
 
     @cached_property
@@ -108,9 +108,9 @@ class MemoryTables:
         return out[order], natives
 
     def _timeline(self) -> pl.DataFrame:
-        rows, kept = _joined(self._rows, ROW), np.concatenate(self._kept)
-        self._rows, self._kept = [], []
-        return timeline_frame(rows, kept)
+        rows, typical_count = _joined(self._rows, ROW), np.concatenate(self._typical_counts)
+        self._rows, self._typical_counts = [], []
+        return timeline_frame(rows, typical_count)
 
     def _placements(self) -> pl.DataFrame:
         return placements_frame(*self._sorted, self.names)
@@ -119,22 +119,22 @@ class MemoryTables:
         return jobs_frame(*self._sorted)
 
     def drop(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class FrameTables:
-    """Rows become frames as they come; where a frame goes is said by ``add``."""
+    """Rows become frames at once; :meth:`add` of a subclass stores them."""
 
     def __init__(self, names: pl.Series) -> None:
         self.names = names
 
     def add(self, name: str, frame: pl.DataFrame) -> None:
-        """Take rows of one of the tables."""
+        """Store rows of one of the tables."""
         raise NotImplementedError
 
-    def events(self, rows: Any, kept: int) -> None:
+    def events(self, rows: Any, typical_count: int) -> None:
         """Write timeline rows."""
-        self.add("timeline", timeline_frame(rows, kept))
+        self.add("timeline", timeline_frame(rows, typical_count))
 
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Write placements and jobs."""
@@ -180,19 +180,19 @@ class FileTables(FrameTables):
             writer.close()
 
     def drop(self) -> None:
-        """Let go of files that will never be complete."""
+        """Close and remove incomplete files."""
         for writer in self.writers.values():
             writer.drop()
 
 
 class KnownChecksum:
-    """The checksum of rows that were read before; the same face as :class:`ContentChecksum`."""
+    """A checksum that is known before the rows are read, with the interface of :class:`ContentChecksum`."""
 
     def __init__(self, sha256: str) -> None:
         self.sha256 = sha256
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Nothing to work out."""
+        """Nothing to compute."""
 
     def hexdigest(self) -> str:
         """The checksum of all rows."""
@@ -200,7 +200,7 @@ class KnownChecksum:
 
 
 class Recorder:
-    """Takes what comes in and what comes out of a run, in order, and keeps what was asked for."""
+    """Records arrivals and rows of a run, in order, as far as ``record`` asks for them."""
 
     def __init__(
         self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None, sha256: str | None = None
@@ -213,34 +213,34 @@ class Recorder:
         self.natives = NativeIds(self.listed and "native_id" in schema.names)
 
     def arrivals(self, batch: pa.RecordBatch) -> None:
-        """Pods that are about to be fed to the loop."""
+        """Add pods that are fed to the loop next."""
         self.checksum.add(batch)
         self.natives.add(batch)
 
     def recall(self, batch: pa.RecordBatch, present: Any) -> None:
-        """Pods that arrived before a checkpoint; those whose arrival numbers are ``present`` are still there."""
+        """Add pods that arrived before a checkpoint; those with arrival numbers ``present`` are in the system."""
         self.checksum.add(batch)
         self.natives.add(batch, present)
 
-    def events(self, rows: Any, kept: int) -> None:
-        """Timeline rows, and the typical pods' total count in force."""
+    def events(self, rows: Any, typical_count: int) -> None:
+        """Add timeline rows; ``typical_count`` is the total count of the typical pods at these rows."""
         if self.timed and len(rows):
-            self.tables.events(rows, kept)
+            self.tables.events(rows, typical_count)
 
     def outcomes(self, out: Any) -> None:
-        """Outcome rows."""
+        """Add outcome rows."""
         if self.waited and len(out):
             self.waits.add(out)
         if self.listed and len(out):
             self.tables.outcomes(out, self.natives.of(out))
 
     def spans(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:
-        """What would be kept of outcome rows that are not listed, as ``WorkTable.spans`` answers it."""
+        """Add the waits of outcome rows that are not listed, from ``WorkTable.spans``."""
         if self.waited:
             self.waits.take(room, counts, preemptions, restarts)
 
     def drop(self) -> None:
-        """Let go of everything after a failure."""
+        """Release memory and files after a failure."""
         self.waits.close()
         self.tables.drop()
 
@@ -258,21 +258,21 @@ def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
 
 def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     """Tables and provenance of a run that has finished; completes its folder, if it has one."""
-    kept = max(run.typical.kept, 1)
+    typical_count = max(run.typical.kept, 1)
     now, before, areas = run.online.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     waits = run.recorder.waits
     totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
-    row = summary_row(final, at_capacity, areas, seconds, (kept, run.main_kept), waits, totals)
-    late = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
+    row = summary_row(final, at_capacity, areas, seconds, (typical_count, run.main_typical_count), waits, totals)
+    makers = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
     tables = run.recorder.tables.close()
     folder = run.options.folder
-    if run.watching is not None and run.watching.samples is not None and tables is not None:
-        tables = {**tables, "telemetry": run.watching.samples.frame}
+    if run.telemetry_hook is not None and run.telemetry_hook.samples is not None and tables is not None:
+        tables = {**tables, "telemetry": run.telemetry_hook.samples.frame}
     if tables is not None or folder is None:
-        return LazyFrames({}, {**late, **(tables or {})}), _provenance(run)
-    for name, make in late.items():
+        return LazyFrames({}, {**makers, **(tables or {})}), _provenance(run)
+    for name, make in makers.items():
         write_table(folder / f"{name}.parquet", name, make())
     return FolderFrames(folder), _provenance(run)
 
@@ -282,8 +282,8 @@ def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
         {"stage": tag, "pods_running": int(row["running"]), "gpu_milli_alloc": int(row["gpu_alloc"]),
          "cpu_milli_alloc": int(row["cpu_alloc"]), "memory_mib_alloc": int(row["mem_alloc"]),
          "active_nodes": int(row["nodes_used"]), "active_gpus": int(row["gpus_used"]),
-         "frag_milli": frag_milli(row, kept), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
-        for tag, row, kept in stages
+         "frag_milli": frag_milli(row, typical_count), "power_w": float(row["cpu_mw"] + row["gpu_mw"]) / 1000}
+        for tag, row, typical_count in stages
     ]  # fmt: skip
     integers = ("pods_running", "gpu_milli_alloc", "cpu_milli_alloc", "memory_mib_alloc", "active_nodes", "active_gpus")
     schema = {"stage": pl.String, **dict.fromkeys(integers, pl.Int64), "frag_milli": pl.Float64, "power_w": pl.Float64}
@@ -291,15 +291,15 @@ def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
 
 
 def _provenance(run: OnlineRun) -> dict[str, Any]:
-    """Everything that decides the bytes of the result, and what it was computed with."""
+    """Everything that decides the result, and the versions that computed it."""
     plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
     options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
     options["deschedule"] = [
         {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}
         for step in run.options.deschedule
     ]
-    if run.watching is not None:
-        options["telemetry"] = repr(run.watching.sampling.telemetry)
+    if run.telemetry_hook is not None:
+        options["telemetry"] = repr(run.telemetry_hook.sampling.telemetry)
     if run.options.prices is not None:
         options["prices"] = run.options.prices.checksum()
     options["inflation"] = None if run.options.inflation is None else asdict(run.options.inflation)
@@ -313,7 +313,7 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
 
 
 class _Names:
-    """The names of one batch that may still be asked for, by rising arrival number."""
+    """The names of one batch that may still be needed, by rising arrival number."""
 
     def __init__(self, seq: Any, names: pa.Array) -> None:
         self.seq, self.names = seq, names
@@ -322,17 +322,17 @@ class _Names:
     def taken(self, seq: Any, closed: Any) -> pa.Array:
         """The names of these pods, the closed ones for the last time."""
         places = np.searchsorted(self.seq, seq)
-        found = self.names.take(pa.array(places))
+        names = self.names.take(pa.array(places))
         self.open[places[closed]] = False
         left = int(self.open.sum())
         if left * SPARSE < len(self.seq):
             self.seq, self.names = self.seq[self.open], self.names.filter(pa.array(self.open))
             self.open = np.ones(left, bool)
-        return found
+        return names
 
 
 class NativeIds:
-    """``native_id`` of every pod that is in the system; memory follows those pods and not the trace."""
+    """``native_id`` of every pod in the system; memory follows those pods and not the trace."""
 
     def __init__(self, present: bool) -> None:
         self.present = present
@@ -341,7 +341,7 @@ class NativeIds:
         self._arrived = 0
 
     def add(self, batch: pa.RecordBatch, only: Any = None) -> None:
-        """The next arrivals; with ``only``, those of them whose arrival numbers are among these."""
+        """Add the next arrivals; with ``only``, those of them with these arrival numbers."""
         if self.present and batch.num_rows:
             seq, names = np.arange(self._arrived, self._arrived + batch.num_rows), batch.column("native_id")
             if only is not None:
@@ -353,7 +353,7 @@ class NativeIds:
             self._forget()
 
     def of(self, out: Any) -> pl.Series | None:
-        """The names for these outcome rows; pods that have left are forgotten. None without such a column."""
+        """The names for these outcome rows, dropping those of pods that end; None without such a column."""
         if not self.present:
             return None
         if len(self._batches) == 1:  # as in every short run

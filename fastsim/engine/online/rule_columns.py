@@ -1,4 +1,4 @@
-"""The Python side of the compiled rules: what a regime, a cluster and the pods' further columns are to them."""
+"""Columns of the compiled rules, from the rules of a run, its cluster and further columns of its pods."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 MAX_EXTRA = 16
 """Distinct further resources of one cluster."""
 UNLIMITED = 1 << 62
-"""More than any amount: of memory of a device that has no limit, of a quota that is none."""
+"""More than any amount: memory of a device without a limit, a missing quota."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
 ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
-"""Pod columns that the plain loop does not look at."""
+"""Pod columns that the plain loop does not honour."""
 
 
-def needs_rules(plan: OnlinePlan, regime: Rules, columns: Any) -> bool:
-    """Whether a run asks for more than the plain loop does."""
+def needs_rules(plan: OnlinePlan, rules: Rules, columns: Any) -> bool:
+    """Whether a run needs the loop with rules."""
     return (
-        regime != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
+        rules != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
     )
 
 
@@ -52,7 +52,7 @@ class Numbers:
         return self._known.setdefault(name, len(self._known))
 
     def column(self, batch: pa.RecordBatch, name: str) -> Any:
-        """Numbers (int32) of a column; null, or a column that is not there, is a name, too."""
+        """Numbers (int32) of a column; null, as in a missing column, has a number of its own."""
         if name not in batch.schema.names:
             return np.full(batch.num_rows, self.of(None), np.int32)
         encoded = batch.column(name).cast(pa.string()).dictionary_encode(null_encoding="encode")
@@ -61,14 +61,14 @@ class Numbers:
 
 
 class RuleColumns:
-    """Feeds the rules of one run to the compiled engine as its pods come."""
+    """Feeds the compiled loop with the rules of one run, batch by batch."""
 
-    def __init__(self, cluster: Cluster, regime: Rules, seed: int, width: int) -> None:
-        self.cluster, self.regime, self.width = cluster, regime, width
+    def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int) -> None:
+        self.cluster, self.rules, self.width = cluster, rules, width
         self.tenants, self.groups = Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
-        self._changes: Iterator[Change] = merged(cluster, regime.outages, seed)
+        self._changes: Iterator[Change] = merged(cluster, rules.outages, seed)
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
         self._positions = {labels["name"]: position for position, labels in enumerate(self._labels)}
@@ -79,13 +79,13 @@ class RuleColumns:
         self._allowed: dict[Any, bytes | None] = {}
         self._recalled: dict[int, tuple[int, int, bool, float]] = {}
         nodes = len(self._nodes)
-        # By node: the reasons why it is away, and whether its present failure is left out. Part of a checkpoint.
+        # By node: the number of reasons to be away, and whether its current failure is ignored. Part of a checkpoint.
         away = np.array(away_at_start(cluster), np.int32)
         self.columns: dict[str, Any] = {"away": away, "spared": np.zeros(nodes, np.uint8)}
 
     def options(self) -> dict[str, Any]:
-        """What the compiled engine is made with, besides what the plain loop is made with."""
-        regime, n = self.regime, len(self._nodes)
+        """Further options of the compiled loop with rules."""
+        rules, n = self.rules, len(self._nodes)
         memory = [UNLIMITED if row["gpu_memory_mib"] is None else row["gpu_memory_mib"] for row in self._nodes]
         caps = np.array(memory, np.int64)
         held = [[dict(row["extra_resources"] or ()).get(name, 0) for name in self.extras] for row in self._nodes]
@@ -97,11 +97,11 @@ class RuleColumns:
             "gpu_mem_cap": caps, "gpu_mem_left": np.ascontiguousarray(np.repeat(caps[:, None], self.width, axis=1)),
             "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
             "unmasked": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
-            "preempts": regime.preempt == "priority", "requeues": regime.on_node_loss == "requeue",
-            "limited": bool(regime.quotas), "restart_s": regime.restart_s,
-            "checkpoint_s": math.nan if regime.checkpoint_every_s is None else regime.checkpoint_every_s,
+            "preempts": rules.preempt == "priority", "requeues": rules.on_node_loss == "requeue",
+            "limited": bool(rules.quotas), "restart_s": rules.restart_s,
+            "checkpoint_s": math.nan if rules.checkpoint_every_s is None else rules.checkpoint_every_s,
             **self.columns,
-            "planned": len(planned(self.cluster, regime.outages)),
+            "planned": len(planned(self.cluster, rules.outages)),
         }  # fmt: skip
 
     def feed_changes(self, online: QueueLoop) -> None:
@@ -114,37 +114,37 @@ class RuleColumns:
         )  # fmt: skip
 
     def feed_members(self, online: QueueLoop, batch: pa.RecordBatch) -> None:
-        """What the rules look at in a batch of pods."""
+        """Add the columns of a batch of pods that the rules need."""
         members = self._members(batch)
         for name in list(self.tenants._known)[len(self._weighed) :]:
             self._weighed.append(name)
-            cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.regime.limits(name))
-            online.tenants.add_tenant(cpu, memory, gpu, self.regime.weight(name))
+            cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.rules.limits(name))
+            online.tenants.add_tenant(cpu, memory, gpu, self.rules.weight(name))
         online.feed_members(*members, _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32))
 
     def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any]:
-        """Numbers of tenants and groups, whether pods may be stopped, and the seconds that are told."""
+        """Numbers of tenants and groups, whether pods are preemptible, and estimated durations in seconds."""
         group = self.groups.column(batch, s.GROUP)
         group[group == self.groups.of(None)] = -1
-        told = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
+        estimate = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
         duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
-        est = np.where(np.isnan(told), duration, told)
+        est = np.where(np.isnan(estimate), duration, estimate)
         return self.tenants.column(batch, s.TENANT), group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), est
 
     def state(self, online: QueueLoop) -> tuple[dict[str, Any], dict[str, int]]:
-        """(arrays, ends of lists) for a checkpoint; what the loop itself remembers is apart."""
+        """(arrays, ends of lists) for a checkpoint, beside the state of the loop itself."""
         members, gangs, ends = online.membership.snapshot()
         arrays = {name: column.copy() for name, column in self.columns.items()}
         return arrays | {"members": np.frombuffer(members, np.uint8), "gangs": np.frombuffer(gangs, np.uint8)}, ends
 
     def recall(self, batch: pa.RecordBatch, first: int, present: Any) -> None:
-        """Pods that arrived before a checkpoint, from number ``first`` on; those ``present`` are still there."""
+        """Read pods again that arrived before a checkpoint, from number ``first`` on; ``present`` are in the system."""
         here = present[(present >= first) & (present < first + batch.num_rows)]
         columns = (column[here - first].tolist() for column in self._members(batch))
         self._recalled |= dict(zip(here.tolist(), zip(*columns, strict=True), strict=True))
 
     def take_over(self, online: QueueLoop, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
-        """Go on from a checkpoint; that of a run without rules knows less, and the workload tells the rest."""
+        """Restore a checkpoint; after a run without rules, members are read from the workload instead."""
         ends = meta.get("rules")
         if ends is not None:
             online.membership.restore(arrays["members"], arrays["gangs"], ends)
@@ -157,30 +157,30 @@ class RuleColumns:
 
     def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, wants: Any) -> None:
         """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""
-        for row in np.flatnonzero(np.array([bool(asked != NONE) for asked in classes.conditions])[wants]):
-            asked = classes.conditions[wants[row]]
-            amounts = dict(asked.extra_resources)
+        for row in np.flatnonzero(np.array([bool(conditions != NONE) for conditions in classes.conditions])[wants]):
+            conditions = classes.conditions[wants[row]]
+            amounts = dict(conditions.extra_resources)
             online.constraints.add_rule(
-                first + int(row), asked.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
+                first + int(row), conditions.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
                 any(name not in self.extras for name in amounts),
-                -1 if asked.max_per_node is None else self.groups.of(asked.group),
-                -1 if asked.max_per_node is None else asked.max_per_node, self._marks(asked),
+                -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
+                -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
             )  # fmt: skip
 
-    def _marks(self, asked: Conditions) -> bytes | None:
-        """A byte for each node: whether the pod may use it at all; None if it may use all."""
-        key = asked.pinned_node, asked.constraints
+    def _marks(self, conditions: Conditions) -> bytes | None:
+        """A byte for each node, 1 if the pod may use it; None if it may use all."""
+        key = conditions.pinned_node, conditions.constraints
         if key not in self._allowed:
-            self._allowed[key] = None if key == (None, ()) else self._eligible(asked)
+            self._allowed[key] = None if key == (None, ()) else self._eligible(conditions)
         return self._allowed[key]
 
-    def _eligible(self, asked: Conditions) -> bytes:
-        if asked.pinned_node is None:
-            return bytes(eligible(asked, labels) for labels in self._labels)
-        # Clusters of thousands of nodes have thousands of pods that are pinned: only one node is looked at for each.
-        marks, place = bytearray(len(self._labels)), self._positions.get(asked.pinned_node)
+    def _eligible(self, conditions: Conditions) -> bytes:
+        if conditions.pinned_node is None:
+            return bytes(eligible(conditions, labels) for labels in self._labels)
+        # Large clusters have thousands of pinned pods, so only the pinned node is checked for each.
+        marks, place = bytearray(len(self._labels)), self._positions.get(conditions.pinned_node)
         if place is not None:
-            marks[place] = eligible(asked, self._labels[place])
+            marks[place] = eligible(conditions, self._labels[place])
         return bytes(marks)
 
 

@@ -1,4 +1,4 @@
-"""The online engine's Python side: streams a workload through the compiled loop into a result."""
+"""Online runs: drives the compiled loop with a stream of pods, and makes the result."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ if TYPE_CHECKING:
 DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 BATCH_ROWS = 32_768
-"""Pods read at a time: enough to make reading cheap, few enough to keep what waits to be written small."""
+"""Pods read at a time: many make reading cheap, few keep the rows that wait to be written small."""
 BREATH_S = 0.1
-"""How long the loop runs, about, before it lets Python look at Ctrl-C and show progress."""
+"""Seconds, about, that the loop runs between two checks of Ctrl-C and progress."""
 
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """How a run goes, apart from what is placed where.
+    """Options of a run besides its plan.
 
-    ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the
-    time after which nothing happens, ``progress`` a function that is told the pods arrived so far, ``oversized``
-    counts pods larger than any node. Tables go to files in the existing ``folder`` while the run goes on, or stay
-    in memory. With ``saving``, they go there at the end, and checkpoints to another folder meanwhile. ``telemetry``
-    is a table, too. ``prices`` has all GPU models of the cluster.
+    ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the end of the
+    run, ``progress`` a function of the number of pods that have arrived; ``oversized`` counts pods larger than any
+    node. Tables are streamed to files in the existing ``folder``, or stay in memory. With ``checkpoint_writer`` they
+    are written there at the end, and checkpoints to another folder meanwhile. ``telemetry`` adds a table of samples.
+    ``prices`` has all GPU models of the cluster.
     """
 
     seed: int = 0
@@ -84,20 +84,20 @@ class OnlineOptions:
     inflation: Inflation | None = None
     retarget: TypicalPods | None = None
     progress: Callable[[int], None] | None = None
-    regime: Rules = NO_RULES
+    rules: Rules = NO_RULES
     oversized: Oversized | None = None
     folder: Path | None = None
-    saving: CheckpointWriter | None = None
+    checkpoint_writer: CheckpointWriter | None = None
     telemetry: Telemetry | None = None
     prices: Prices | None = None
 
 
 SPELLING = "index"
-"""How decisions are spelled where a plan allows both: ``index``, or ``scan`` to look at every node each time."""
+"""Selection of nodes where a plan allows both: ``index`` keeps scores, ``scan`` scores every node each time."""
 
 
 class OnlineRun:
-    """One run in progress: owns the compiled tables and collects what they write."""
+    """A run in progress: owns the compiled tables and collects their rows."""
 
     def __init__(
         self, cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
@@ -106,11 +106,11 @@ class OnlineRun:
         self.ids = ModelIds(cluster.nodes["gpu_model"].unique().to_pylist())
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
-        if options.saving is not None:
-            options.saving.take_over_nodes(self.columns)
-        self.watching = self._watching(options)
+        if options.checkpoint_writer is not None:
+            options.checkpoint_writer.take_over_nodes(self.columns)
+        self.telemetry_hook = self._telemetry_hook(options)
         self.scorers = UserScorers(
-            plan, self.columns, self.classes, {} if self.watching is None else self.watching.columns
+            plan, self.columns, self.classes, {} if self.telemetry_hook is None else self.telemetry_hook.columns
         )
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, self._target(typical))
@@ -118,41 +118,41 @@ class OnlineRun:
         self.positions = positions(cluster, workload)
         charge(self.work, cluster, options.prices)
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        self.rules: RuleColumns | None = None
-        kept = options.saving is not None and options.saving.ruled
-        if kept or needs_rules(plan, options.regime, workload.columns):
-            self.rules = RuleColumns(cluster, options.regime, options.seed, self.nodes.width)
-        self.ruled: QueueLoop | None = None
+        self.rule_columns: RuleColumns | None = None
+        stored_rules = options.checkpoint_writer is not None and options.checkpoint_writer.has_rules
+        if stored_rules or needs_rules(plan, options.rules, workload.columns):
+            self.rule_columns = RuleColumns(cluster, options.rules, options.seed, self.nodes.width)
+        self.queue_loop: QueueLoop | None = None
         self.online = self._loop()
-        self.main_kept = max(typical.kept, 1)  # what the main run is measured against, whatever follows it
+        self.main_typical_count = max(typical.kept, 1)  # count of the main run; closing stages may retarget
         self.pods = 0
         self.first_s: float | None = None
-        self.budget, self.loop_s = 256, 0.0  # events of a breath; seconds in the loop
-        self.class_of: list[Any] = []  # of every pod, if clones of them will be asked for
+        self.budget, self.loop_s = 256, 0.0  # events between two checks; seconds in the loop
+        self.class_of: list[Any] = []  # of every pod, if inflation will clone some
         self.stages: list[tuple[str, Any, int]] = []
-        self.saving = options.saving
+        self.checkpoint_writer = options.checkpoint_writer
         self.recorder = self._recorder()
-        self.scribe: Inline | Background = Inline() if options.folder is None else Background()
+        self.writer: Inline | Background = Inline() if options.folder is None else Background()
 
-    def _watching(self, options: OnlineOptions) -> TelemetryHook | None:
-        """What samples GPUs: for a table, or only for scorers that look at it."""
+    def _telemetry_hook(self, options: OnlineOptions) -> TelemetryHook | None:
+        """The telemetry of the run, for a table or for scorers that read samples; None without either."""
         seen = any(getattr(term.scorer, "sees_telemetry", False) for term in self.plan.terms)
         if options.telemetry is None and not seen:
             return None
-        if options.saving is not None:
+        if options.checkpoint_writer is not None:
             raise ScenarioError("checkpoint", "one", "none: a run with telemetry keeps no checkpoints")
-        told, how = options.telemetry is not None, options.telemetry or Telemetry()
-        return TelemetryHook(how, self.cluster, options.seed, recorded=told, seen=seen, folder=options.folder)
+        recorded, telemetry = options.telemetry is not None, options.telemetry or Telemetry()
+        return TelemetryHook(telemetry, self.cluster, options.seed, recorded=recorded, seen=seen, folder=options.folder)
 
     def _recorder(self) -> Recorder:
         names = node_names(self.cluster)
         schema, folder, record = self.workload.schema, self.options.folder, self.options.record
         if folder is None:
-            held = MemoryTables(names, "native_id" in schema.names)
-            return Recorder(schema, held, record, sha256=self.workload.known_checksum)
-        if self.saving is None:
+            tables = MemoryTables(names, "native_id" in schema.names)
+            return Recorder(schema, tables, record, sha256=self.workload.known_checksum)
+        if self.checkpoint_writer is None:
             return Recorder(schema, FileTables(names, folder), record, sha256=self.workload.known_checksum)
-        return Recorder(schema, self.saving.journal(names, folder), record, self.saving.waits())
+        return Recorder(schema, self.checkpoint_writer.journal(names, folder), record, self.checkpoint_writer.waits())
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64
@@ -163,13 +163,13 @@ class OnlineRun:
         return IndexedSelector(self.nodes, self.work, terms, seed, self.scorers)
 
     def _target(self, typical: TypicalPods) -> TypicalTable:
-        """What fragmentation is measured against from now on."""
+        """The table of a target workload, against which fragmentation is measured."""
         columns, self.target_key = target(typical, tuple(self.ids.number))
         self.target_cpus = columns["groups"]["cpu"]
         return TypicalTable(columns)
 
     def _lent(self) -> tuple[Memo, Any]:
-        """A memo for points as they follow from this run's nodes, plan and typical pods; the kind of every node."""
+        """A memo of points for this run's nodes, plan and typical pods, and the kind of every node."""
         self.release_memo()
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in REMEMBERED]
         coarse = {kernel for kernel, _, _ in plan} == {"fgd"}
@@ -181,11 +181,13 @@ class OnlineRun:
         return self.memo[1], kind
 
     def _loop(self) -> OnlineLoop:
-        """The plain loop, or the one that keeps rules where there are any."""
-        if self.rules is None:
+        """The plain loop, or the loop with rules if the run has any."""
+        if self.rule_columns is None:
             return OnlineLoop(self.nodes, self.work, self.select, self._loop_options())
-        self.ruled = QueueLoop(self.nodes, self.work, self.select, self._loop_options() | self.rules.options())
-        return self.ruled
+        self.queue_loop = QueueLoop(
+            self.nodes, self.work, self.select, self._loop_options() | self.rule_columns.options()
+        )
+        return self.queue_loop
 
     def _loop_options(self) -> dict[str, Any]:
         options = self.options
@@ -193,32 +195,33 @@ class OnlineRun:
         times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
         return {
             "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
-            "starts_recorded": self.watching is not None,
+            "starts_recorded": self.telemetry_hook is not None,
             "until_s": np.inf if options.until_s is None else options.until_s, "sample_s": options.sample_s or 0.0,
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
         }  # fmt: skip
 
     def play(self) -> None:
-        """Stream the whole workload through the loop, and everything that was asked to follow."""
-        batches = self.workload.batches(BATCH_ROWS) if self.saving is None else self.saving.batches(self.workload)
-        if self.saving is not None:
-            self.saving.take_over(self, batches)
+        """Stream the whole workload through the loop, then run the closing stages."""
+        batches = self.workload.batches(BATCH_ROWS)
+        if self.checkpoint_writer is not None:
+            batches = self.checkpoint_writer.batches(self.workload)
+            self.checkpoint_writer.take_over(self, batches)
         stream(self, batches)
         self.online.reach_end()
         closing_stages(self)
         self.online.finish(self.collect_records)
         self.collect_records()
-        if self.watching is not None:
-            self.watching.close(self.online.now)
+        if self.telemetry_hook is not None:
+            self.telemetry_hook.close(self.online.now)
 
     def number(self, batch: Any) -> Arrivals:
-        """Take note of the pods that come next; their columns."""
+        """Register the pods of the next batch; their columns."""
         cls = self.classes.intern(batch)
-        if self.watching is not None:
-            self.watching.arrive(batch)
-            self.online.sample_gpus_at(self.watching.due_s)
-        if self.rules is not None and self.ruled is not None:
-            self.rules.feed_members(self.ruled, batch)  # first, so that names are numbered as pods come
+        if self.telemetry_hook is not None:
+            self.telemetry_hook.arrive(batch)
+            self.online.sample_gpus_at(self.telemetry_hook.due_s)
+        if self.rule_columns is not None and self.queue_loop is not None:
+            self.rule_columns.feed_members(self.queue_loop, batch)  # first, so that names are numbered as pods come
         self._add_classes()
         if self.options.inflation is not None:
             self.class_of.append(cls)
@@ -239,11 +242,11 @@ class OnlineRun:
                 np.ascontiguousarray(rows[name]) for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
             )
             self.work.add_classes(cpu, mem, num_gpu, milli, masks[rows["models"]], self.classes.mig_milli(rows))
-            if self.rules is not None and self.ruled is not None:
-                self.rules.add_rules(self.ruled, first, self.classes, rows["models"])
+            if self.rule_columns is not None and self.queue_loop is not None:
+                self.rule_columns.add_rules(self.queue_loop, first, self.classes, rows["models"])
 
     def advance(self) -> None:
-        """Run the loop in breaths, so that Ctrl-C and progress get their turn."""
+        """Run the loop in short steps, with checks of Ctrl-C and progress between them."""
         status = PAUSE
         while status not in (DONE, WANT_ARRIVALS):
             began = time.perf_counter()
@@ -252,12 +255,12 @@ class OnlineRun:
             self.loop_s += took_s
             if status == DESCHEDULE_DUE:
                 self._deschedule_now()
-            elif self.watching is not None and status == GPU_SAMPLE:
+            elif self.telemetry_hook is not None and status == GPU_SAMPLE:
                 self.collect_records()
-                self.watching.look(self.online.next_s)
-                self.online.sample_gpus_at(self.watching.due_s)
-            elif self.rules is not None and self.ruled is not None and status == WANT_NODE_CHANGES:
-                self.rules.feed_changes(self.ruled)
+                self.telemetry_hook.look(self.online.next_s)
+                self.online.sample_gpus_at(self.telemetry_hook.due_s)
+            elif self.rule_columns is not None and self.queue_loop is not None and status == WANT_NODE_CHANGES:
+                self.rule_columns.feed_changes(self.queue_loop)
             elif status == PAUSE and took_s < BREATH_S / 2:
                 self.budget *= 2
             elif took_s > 2 * BREATH_S and self.budget > 1:
@@ -265,11 +268,11 @@ class OnlineRun:
             self._breathe()
 
     def _breathe(self) -> None:
-        """What the loop wrote is passed on, a checkpoint written if one is due, progress told."""
+        """Collect rows, write a checkpoint if one is due, report progress."""
         interrupts.check()
         self.collect_records()
-        if self.saving is not None and self.saving.due(self):
-            self.scribe.do(self.saving.write, self.saving.state(self), self.recorder)
+        if self.checkpoint_writer is not None and self.checkpoint_writer.due(self):
+            self.writer.do(self.checkpoint_writer.write, self.checkpoint_writer.state(self), self.recorder)
         if self.options.progress is not None:
             self.options.progress(self.online.arrived)
 
@@ -280,20 +283,20 @@ class OnlineRun:
         self.online.note_deschedule()
 
     def collect_records(self) -> None:
-        """Collect what the compiled tables wrote since the last time."""
+        """Pass the rows that the compiled tables have written to the recorder."""
         if self.online.n_rows:
             rows = np.frombuffer(self.online.drain_rows(), ROW)
-            self.scribe.do(self.recorder.events, rows, max(self.typical.kept, 1))
-        if self.work.n_outcomes and not self.recorder.listed and self.watching is None:
+            self.writer.do(self.recorder.events, rows, max(self.typical.kept, 1))
+        if self.work.n_outcomes and not self.recorder.listed and self.telemetry_hook is None:
             room = self.recorder.waits.room(self.work.n_outcomes)
-            self.scribe.do(self.recorder.spans, room, *self.work.spans(room))
+            self.writer.do(self.recorder.spans, room, *self.work.spans(room))
         elif self.work.n_outcomes:
             out = np.frombuffer(self.work.drain(), OUTCOME)
-            kept = out if self.watching is None else self.watching.outcomes(out, self.online.now)
-            self.scribe.do(self.recorder.outcomes, kept)
+            ends = out if self.telemetry_hook is None else self.telemetry_hook.outcomes(out, self.online.now)
+            self.writer.do(self.recorder.outcomes, ends)
 
     def release_memo(self) -> None:
-        """Leave what was worked out to the next run."""
+        """Return the memo to the pool."""
         if self.memo is not None:
             MEMOS.release(*self.memo)
         self.memo = None
@@ -307,18 +310,18 @@ class OnlineRun:
             self.select.restart(self._lent()[0])
 
     def note_stage(self, tag: str) -> None:
-        """Remember the state of now under a name."""
+        """Record the current state as a stage with this name."""
         final, _, _ = self.online.state()
         self.stages.append((tag, np.frombuffer(final, ROW)[0], max(self.typical.kept, 1)))
 
 
 def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods,
                options: OnlineOptions | None = None) -> Result:  # fmt: skip
-    """Place every pod of the workload and answer with the result."""
+    """The result of placing every pod of the workload."""
     options = options or OnlineOptions()
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
-    options.regime.refuse(plan.queue, workload.columns, bool(options.deschedule))
+    options.rules.refuse(plan.queue, workload.columns, bool(options.deschedule))
     with nullcontext() if options.folder is None else streaming():
         return _played(cluster, workload, plan, typical, options)
 
@@ -326,24 +329,24 @@ def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: 
 def _played(
     cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
 ) -> Result:
-    """The result of one run from beginning to end; whatever fails, nothing is left half-written."""
+    """The result of one run; after any failure no incomplete files are left."""
     began, cpu_began = time.perf_counter(), time.process_time()
     run = OnlineRun(cluster, workload, plan, typical, options)
     try:
         run.play()
-        run.scribe.close()
+        run.writer.close()
         workload.note_checksum(run.recorder.checksum.hexdigest())
         frames, provenance = gathered(run)
     except BaseException:
-        run.scribe.drop()
+        run.writer.drop()
         run.recorder.drop()
-        if run.watching is not None:
-            run.watching.drop()
+        if run.telemetry_hook is not None:
+            run.telemetry_hook.drop()
         raise
     run.recorder.waits.close()
     run.release_memo()
     spent = {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - cpu_began, "loop_s": run.loop_s}
-    if run.saving is not None:
-        spent = run.saving.spent(spent)
+    if run.checkpoint_writer is not None:
+        spent = run.checkpoint_writer.spent(spent)
     timing = {**spent, "pods_per_s": run.pods / spent["wall_s"]}
     return Result(frames, provenance, timing)

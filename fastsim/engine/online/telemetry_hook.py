@@ -1,4 +1,4 @@
-"""An online run and its telemetry: stays that begin and end are passed on, and scorers see what was sampled last."""
+"""Telemetry of an online run: stays go to the sampler, and the last samples to scorers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ START = 4
 """Bit of ``closes``: nothing ends, a stay begins."""
 SEEN = {"util_pct": "util_pct", "copy_pct": "copy_pct", "temperature_c": "temperature_c", "power_w": "gpu_power_w",
         "memory_used_mib": "gpu_memory_used_mib", "memory_free_mib": "gpu_memory_free_mib"}  # fmt: skip
-"""Readings that scorers see, and what the columns of nodes are called: means over a node's GPUs."""
+"""Readings that scorers see, and their columns of nodes: means over a node's GPUs."""
 TABLE = "telemetry"
 """Name of the table of samples."""
 
@@ -35,7 +35,7 @@ class SampleTable:
         self._writer = None if folder is None else TableWriter(folder / f"{TABLE}.parquet", SCHEMA, STAMP)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows."""
+        """Append rows."""
         if self._writer is None:
             self._held.append(batch)
         else:
@@ -47,7 +47,7 @@ class SampleTable:
             self._writer.close()
 
     def drop(self) -> None:
-        """Let go of a file that will never be complete."""
+        """Close and remove an incomplete file."""
         if self._writer is not None:
             self._writer.drop()
 
@@ -57,7 +57,7 @@ class SampleTable:
 
 
 class TelemetryHook:
-    """What an online run has to do for its telemetry; ``seen``: scorers look at it, so the loop waits for each look."""
+    """Connects an online run with its sampler; ``seen``: scorers read samples, so the loop stops at each sample."""
 
     def __init__(
         self, telemetry: Telemetry, cluster: Cluster, seed: int, *, recorded: bool, seen: bool, folder: Path | None
@@ -68,31 +68,31 @@ class TelemetryHook:
         self.columns = {name: np.zeros(len(cluster)) for name in SEEN.values()} if seen else {}
 
     def arrive(self, batch: pa.RecordBatch) -> None:
-        """Pods that are about to arrive."""
+        """Register the pods that arrive next."""
         if self.sampling.readings is None:
             self.sampling.begin(float(batch.column("submit_s")[0].as_py()))
         self.sampling.profiles.arrive(batch)
 
     @property
     def due_s(self) -> float:
-        """When the loop must wait for a look; never, if nobody sees it."""
+        """Second at which the loop must stop for a sample; infinite if no scorer reads them."""
         return self.sampling.due_s if self.seen else np.inf
 
     def outcomes(self, out: Any, now_s: float) -> Any:
-        """Take what the loop tells; the rows that end something."""
+        """Pass outcome rows to the sampler; those of them that end a stay or a pod."""
         self.sampling.take(self._stays(out), now_s)
         return out[out["closes"] != START]
 
     def look(self, next_s: float) -> None:
-        """Look: everything that happened until then was told, and nothing more happens before second ``next_s``."""
+        """Take the due sample; all earlier rows have been passed on, and no event comes before second ``next_s``."""
         if self.samples is None:
             self.sampling.skip(next_s)
         self.sampling.take(NO_STAYS, self.sampling.due_s, closed=True)
         for name, column in self.columns.items():
-            column[...] = self.sampling.by_node(next(ours for ours, theirs in SEEN.items() if theirs == name))
+            column[...] = self.sampling.by_node(next(reading for reading, known in SEEN.items() if known == name))
 
     def close(self, now_s: float) -> None:
-        """The run ends in this second."""
+        """Take the samples until the end of the run, and complete the table."""
         if self.sampling.readings is not None:
             self.sampling.take(NO_STAYS, now_s, closed=True)
         self.sampling.flush()
@@ -100,7 +100,7 @@ class TelemetryHook:
             self.samples.close()
 
     def drop(self) -> None:
-        """The run failed."""
+        """Drop the table of a run that failed."""
         if self.samples is not None:
             self.samples.drop()
 
@@ -124,7 +124,7 @@ class TelemetryHook:
 NO_STAYS = {
     "t": np.zeros(0), "who": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
 }  # fmt: skip
-"""Nothing happens."""
+"""No stays."""
 
 
 def on_devices(bits: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Scorers that are written in Python, as the compiled loop calls them."""
+"""Scorers written in Python, in the form that the compiled loop calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastsim.workload.pod_classes import PodClasses
 
 
 class UserScorers:
-    """The plan's Python scorers behind one call, with read-only columns for them to look at."""
+    """The plan's Python scorers behind one call, with read-only columns as their inputs."""
 
     def __init__(
         self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None
@@ -26,7 +26,7 @@ class UserScorers:
 
     @cached_property
     def nodes(self) -> Any:
-        """What scorers look at: columns that follow the state of the nodes."""
+        """The inputs of scorers: columns that follow the state of the nodes."""
         columns, readings = self._seen
         seen = {"cpu_milli": "cpu_cap", "cpu_free": "cpu_left", "memory_mib": "mem_cap", "memory_free": "mem_left",
                 "num_gpu": "num_gpu", "gpu_free": "gpu_left", "gpu_model": "model", "pods": "pods"}  # fmt: skip
@@ -34,7 +34,7 @@ class UserScorers:
         return type("Nodes", (), read_only(views))()
 
     def request(self, cls: int) -> PodRequest:
-        """What a pod of this class asks for."""
+        """The request of pods of this class."""
         cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
         names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
         return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)

@@ -1,11 +1,11 @@
-"""The socket of ordered rounds: a policy says once in which order jobs are served and what they get beside GPUs.
+"""The interface between ordered rounds and policies: the order in which jobs are served, and their CPUs and memory.
 
-Both are data, so the compiled loop goes through the rounds by itself. A sort key is a list of terms, see
-``fastsim.scenario.sort_keys``. Equal jobs keep the order of the round before, newcomers stand behind them.
+Both are data, so the compiled loop plays the rounds without Python. A sort key is a list of terms, see
+``fastsim.scenario.sort_keys``. Jobs with equal keys keep the order of the round before; new jobs follow behind them.
 
-``fair``: every GPU brings its part of the server. ``greedy``: what the job needs, or it waits. ``tune``: what it needs;
-if that is not there, its fair share; if others have more than theirs, they give it back. ``opt``: what makes the sum of
-speedups largest.
+CPUs and memory of a job follow from the mechanism. ``fair``: the server's part of each GPU. ``greedy``: the demand, or
+the job waits. ``tune``: the demand, else the fair share; jobs above their fair share give the excess back when another
+job lacks its own. ``opt``: the allocation with the largest sum of speedups.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from fastsim.performance.sensitivity import Demands
 
 MECHANISMS = ("fair", "greedy", "tune", "opt")
-"""What jobs get beside GPUs, by its number in the compiled loop."""
+"""Allocation of CPUs and memory to jobs, by its number in the compiled loop."""
 STARVING_S = 3.6e6
-"""Seconds (1,000 h) without a round after which a job goes before all others."""
+"""Seconds (1,000 h) without a round after which a job precedes all others."""
 
 
 class ResourcePoint(Protocol):
-    """``jobs`` jobs of one kind that get the same: CPUs and GB of the whole job, and their speedup with that."""
+    """Equal resources of ``jobs`` jobs of one kind: CPUs and GB of the whole job, and the speedup with these."""
 
     @property
     def kind(self) -> int:
@@ -35,43 +35,43 @@ class ResourcePoint(Protocol):
 
     @property
     def jobs(self) -> int:
-        """How many jobs."""
+        """Number of jobs."""
 
     @property
     def cpu(self) -> float:
-        """CPUs of each, in all."""
+        """CPUs of each job, for all its GPUs."""
 
     @property
     def memory_gb(self) -> float:
-        """GB of each, in all."""
+        """GB of each job, for all its GPUs."""
 
     @property
     def speedup(self) -> float:
-        """Of each."""
+        """Speedup of each job over its fair share."""
 
 
 class Chooser(Protocol):
-    """Says what the jobs of a round get, for the mechanism ``opt``."""
+    """Allocates CPUs and memory to the jobs of a round, for the mechanism ``opt``."""
 
     @property
     def solver_s(self) -> float:
         """CPU seconds spent in a solver so far."""
 
     def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[ResourcePoint]:
-        """What ``count__k[k]`` jobs of each kind get on so many equal servers; by kind, the fastest first."""
+        """Resources of ``count__k[k]`` jobs of each kind on so many equal servers; by kind, the fastest first."""
 
 
 @dataclass(frozen=True)
 class OrderPlan:
     """Order and mechanism of a run.
 
-    ``place``: a gang goes to one server if it can, and single GPUs to the fullest server; otherwise GPUs are taken one
-    by one by their number. With ``skewed`` that is for jobs of these workloads only, and all others spread. ``narrow``:
-    only the jobs that would run if GPUs were all they need are served, with ``tune`` the largest gangs first; otherwise
-    any job whose GPUs are free. ``sticky``: who is served again keeps the very GPUs, with what the mechanism says
-    beside them, and only then others get theirs. ``blocking``: the first job that gets no GPUs makes all behind it
-    wait, but for those that keep theirs. ``admit``: a job that comes is let in only as long as jobs that are in ask for
-    at most so many times the cluster's GPUs; the others wait outside, in order of arrival.
+    ``place``: a gang goes to one server if it fits, and single GPUs to the fullest server; otherwise GPUs are taken in
+    order of their numbers. With ``skewed`` that holds for jobs of these workloads only, and all others spread.
+    ``narrow``: only jobs that would run if they needed GPUs alone are served, with ``tune`` the largest gangs first;
+    otherwise any job whose GPUs are free. ``sticky``: a job that is served again keeps its GPUs and takes CPUs and
+    memory by the mechanism, before all other jobs. ``blocking``: the first job that gets no GPUs blocks all jobs behind
+    it, except those that keep theirs. ``admit``: a new job is admitted only while admitted jobs demand at most so many
+    times the cluster's GPUs; the others queue outside in order of arrival.
     """
 
     order: tuple[str, ...]
@@ -87,8 +87,8 @@ class OrderPlan:
     skewed: tuple[str, ...] = ()
 
     pairs = False
-    """No jobs share GPUs."""
-    beliefs = None
+    """Jobs never share GPUs."""
+    estimates = None
 
     def __post_init__(self) -> None:
         unknown = [term for term in self.order if term.removeprefix("-") not in TERMS]
@@ -117,11 +117,11 @@ class OrderPlan:
 
     @property
     def identity(self) -> list[object]:
-        """What must be the same in a run that goes on from a checkpoint."""
+        """The part of a plan that must be the same in a resumed run."""
         return [list(self.order), self.mechanism, self.place, list(self.level_s), self.starving_s, self.narrow,
                 self.sticky, self.blocking, repr(self.admit), list(self.skewed)]  # fmt: skip
 
 
 def family(workload: str) -> str:
-    """The name of a workload without what stands in brackets, such as its batch size."""
+    """The name of a workload without the part in brackets, such as its batch size."""
     return workload.partition(" (")[0]

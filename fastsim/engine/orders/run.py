@@ -1,11 +1,13 @@
-"""Runs in ordered rounds: drives the compiled loop, and asks for the best points where a mechanism wants them."""
+"""Runs in ordered rounds: drives the compiled loop, calls the chooser of ``opt``, and adds columns to the tables.
+
+Beside the columns of all rounds, tables have CPUs and memory held, of use and needed.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclasses_field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +17,11 @@ import polars as pl
 from fastsim.cluster.server import GB_MIB
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
 from fastsim.engine.rounds.driver import RECORDS, Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
-from fastsim.engine.rounds.options import TURN_QUIRKS, RoundOptions, Setting
-from fastsim.engine.rounds.outcome import GANG, TURN, RoundOutcome
+from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
@@ -32,79 +34,78 @@ BY_ROUND = {
     "cpu_milli_used": "cpu_used", "memory_mib_used": "memory_used", "cpu_milli_demand": "cpu_demand",
     "memory_mib_demand": "memory_demand", "jobs_at_fair_share": "at_fair",
 }  # fmt: skip
-"""Columns of the timeline that are known when a round begins, null in other rows; their names in a round's record."""
+"""Columns of the timeline in rows of round starts, null elsewhere; their names in the record of a round."""
 
 
 @dataclass
 class OrderedOutcome(RoundOutcome):
-    """A run in ordered rounds that has finished; ``turns`` has a record (``TURN``) of every round."""
+    """A run in ordered rounds that has finished; ``round_records`` has a record (``ROUND``) of every round."""
 
-    turns: npt.NDArray[Any] = dataclasses_field(default_factory=lambda: np.zeros(0, TURN))
+    round_records: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, ROUND))
     needs: ServerDemands | None = None
     even: ClassVar[bool] = True
     reclaims: int = 0
-    """How often servers took back what jobs had above their fair shares."""
+    """Times that servers took back what jobs had above their fair shares."""
 
     def timeline_columns(self) -> Mapping[str, pl.Series]:
-        """CPUs and memory that are of use, those that jobs need, and jobs no faster than with their fair share."""
+        """CPUs and memory of use and needed, and jobs no faster than with their fair share."""
         return timeline_columns(self)
 
     def kind_figures(self) -> Mapping[str, Any]:
-        """Means of those over the rounds, and GPUs that jobs ask for."""
-        return turn_figures(self)
+        """Means of these columns over the rounds, and GPUs that jobs demand."""
+        return ordered_figures(self)
 
 
 @dataclass
-class TurnDriver(Driver):
-    """What goes between the compiled loop and the rest of the world."""
+class OrderedDriver(Driver):
+    """Drives ordered rounds; ``points`` are the chooser's answers, by the numbers of jobs of each kind."""
 
-    needs: ServerDemands = dataclasses_field(kw_only=True)
-    turns: list[npt.NDArray[Any]] = dataclasses_field(default_factory=list)
-    found: dict[bytes, dict[int, list[ResourcePoint]]] = dataclasses_field(default_factory=dict)
-    records: ClassVar[dict[str, Any]] = RECORDS | {"turns": TURN}
+    needs: ServerDemands = field(kw_only=True)
+    round_records: list[npt.NDArray[Any]] = field(default_factory=list)
+    points: dict[bytes, dict[int, list[ResourcePoint]]] = field(default_factory=dict)
+    records: ClassVar[dict[str, Any]] = RECORDS | {"round_records": ROUND}
 
     def ask_policy(self) -> None:
-        """Say what the jobs of this round get: jobs of a kind in their order, the fastest points first."""
+        """Set CPUs and memory of the jobs of this round: jobs of a kind in their order, the fastest points first."""
         rows = self.loop.chosen_rows()
         kinds = np.frombuffer(self.loop.table.rows(), GANG)["kind"][rows]
-        parts = self.parts(kinds)
-        queue = {k: [part for part in listed for _ in range(part.jobs)] for k, listed in parts.items()}
-        told = [queue[k].pop(0) for k in kinds.tolist()]
-        need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in told], np.float64)
-        speedup = np.array([p.speedup for p in told], np.float64)
-        self.loop.set_shares(need.reshape(len(told), len(RESOURCES)), speedup)
+        queue = {k: [point for point in points for _ in range(point.jobs)] for k, points in self.parts(kinds).items()}
+        chosen = [queue[k].pop(0) for k in kinds.tolist()]
+        need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in chosen], np.float64)
+        speedup = np.array([p.speedup for p in chosen], np.float64)
+        self.loop.set_shares(need.reshape(len(chosen), len(RESOURCES)), speedup)
 
     def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
-        """What jobs of these kinds get, by kind; the same jobs always get the same."""
+        """Resources of jobs of these kinds, by kind; equal sets of jobs have equal resources."""
         count__k = np.bincount(kinds, minlength=len(self.needs.speedup__k))
         key = count__k.tobytes()
-        if key not in self.found:
+        if key not in self.points:
             chooser, demands = self.plan.chooser, self.needs.demands
             assert chooser is not None and demands is not None
-            found: dict[int, list[ResourcePoint]] = defaultdict(list)
-            for part in chooser.parts(demands, count__k.tolist(), len(self.needs.num_gpu__s)):
-                found[part.kind].append(part)
-            self.found[key] = found
+            points: dict[int, list[ResourcePoint]] = defaultdict(list)
+            for point in chooser.parts(demands, count__k.tolist(), len(self.needs.num_gpu__s)):
+                points[point.kind].append(point)
+            self.points[key] = points
             self.solver_s = chooser.solver_s
-        return self.found[key]
+        return self.points[key]
 
     def collect_records(self) -> None:
-        """Take what the loop has noted."""
+        """Collect the records that the loop has written."""
         super().collect_records()
-        self.turns.append(np.frombuffer(self.loop.drained(), TURN))
+        self.round_records.append(np.frombuffer(self.loop.drained(), ROUND))
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The loop's numbers and bytes."""
         return ordered_snapshot(self.loop)
 
     def memory(self) -> None:
-        """An order remembers nothing."""
+        """None: an order has no state."""
 
     def remember(self, meta: dict[str, Any]) -> None:
-        """An order remembers nothing."""
+        """Nothing to restore: an order has no state."""
 
 
-def run_turns(
+def run_ordered(
     setting: Setting,
     plan: OrderPlan,
     needs: ServerDemands,
@@ -115,30 +116,30 @@ def run_turns(
     record_tasks: bool = False,
     gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
-    checkpoint: RoundKeeping | None = None,
+    checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
 ) -> OrderedOutcome:
-    """Play jobs in ordered rounds until those that count have finished; as ``run_rounds``."""
+    """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``."""
     needs.check(plan)
     if plan.mechanism == "opt" and plan.chooser is None:
-        raise PolicyError("mechanism opt", "a plan without a chooser", "one that says what jobs get")
+        raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
     gpus = needs.gpus__g
-    loop = looped(needs, plan, options, record_tasks, gauge)
+    loop = ordered_loop_of(needs, plan, options, record_tasks, gauge)
     jobs = _placeable(runnable(batches, setting, gpus), plan, needs)
-    driver = TurnDriver(
+    driver = OrderedDriver(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
     decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
     driver.decided = decided | {
         "policies": "of orders",
-        "beliefs": "none",
+        "estimates": "none",
         "rates": f"{decided['rates']} {_tables(needs)}",
     }
     driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 
 
-def looped(
+def ordered_loop_of(
     needs: ServerDemands,
     plan: OrderPlan,
     options: RoundOptions,
@@ -153,7 +154,7 @@ def looped(
         mechanism=MECHANISMS.index(plan.mechanism), narrow=plan.narrow,
         sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
-        first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in TURN_QUIRKS],
+        first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in ORDERED_QUIRKS],
         metrics=gauge,
     )  # fmt: skip
 
@@ -166,13 +167,13 @@ def packed__k(needs: ServerDemands, plan: OrderPlan) -> npt.NDArray[np.uint8]:
 
 def room_for(needs: ServerDemands, mechanism: str) -> npt.NDArray[np.int64]:
     """GPUs that empty servers of one model could give to jobs of each kind; 1 for a job without GPUs that fits."""
-    seats = ServerAllocation(needs.num_gpu__s, needs.cap__sr, needs.base)
+    servers = ServerAllocation(needs.num_gpu__s, needs.cap__sr, needs.base)
     need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
-    return np.array(seats.rooms(needs.size__k, need), np.int64)
+    return np.array(servers.rooms(needs.size__k, need), np.int64)
 
 
 def _placeable(batches: Iterable[JobBatch], plan: OrderPlan, needs: ServerDemands) -> Iterator[JobBatch]:
-    """The batches, each refused if one of its jobs cannot run even on empty servers."""
+    """The batches; InputError for a job that cannot run even on empty servers."""
     start, rooms = 0, room_for(needs, plan.mechanism)
     refused = dict(needs.refused)
     for batch in batches:
@@ -192,7 +193,7 @@ def _placeable(batches: Iterable[JobBatch], plan: OrderPlan, needs: ServerDemand
 
 
 def _tables(needs: ServerDemands) -> str:
-    """What checkpoints compare of the tables."""
+    """Checksum of the tables, which checkpoints compare."""
     import hashlib
 
     total = hashlib.sha256(repr((needs.num_gpu__s, needs.base)).encode())
@@ -201,7 +202,7 @@ def _tables(needs: ServerDemands) -> str:
     return total.hexdigest()
 
 
-def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
+def _finished(driver: OrderedDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
     loop = driver.loop
     end_s = loop.end_s
     if loop.metrics is not None:
@@ -213,37 +214,37 @@ def _finished(driver: TurnDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s), np.concatenate(driver.turns),
+        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s), np.concatenate(driver.round_records),
         driver.needs, int(loop.shares.reclaims),
     )  # fmt: skip
 
 
 def timeline_columns(run: OrderedOutcome) -> dict[str, pl.Series]:
-    """Columns beside the timeline's own: what of the CPUs and memory held is of use to the jobs at work, what those
-    would need, how many of them go no faster than with their fair share."""
+    """Further columns of the timeline: CPUs and memory that running jobs have use for and need, and the number of
+    running jobs that are no faster than with their fair share."""
     begins = run.rows["kind"] == EVENTS.index("sample")
-    row = pl.Series(np.where(begins, np.searchsorted(run.turns["round"], run.rows["seq"]), 0))
-    turns = {name: pl.Series(np.ascontiguousarray(run.turns[field])) for name, field in BY_ROUND.items()}
-    return {name: column.gather(row).set(~pl.Series(begins), None) for name, column in turns.items()}
+    row = pl.Series(np.where(begins, np.searchsorted(run.round_records["round"], run.rows["seq"]), 0))
+    columns = {name: pl.Series(np.ascontiguousarray(run.round_records[source])) for name, source in BY_ROUND.items()}
+    return {name: column.gather(row).set(~pl.Series(begins), None) for name, column in columns.items()}
 
 
-def turn_figures(run: OrderedOutcome) -> dict[str, Any]:
-    """Means over the rounds that were played, percent of the cluster; and over time, GPUs that jobs there ask for."""
+def ordered_figures(run: OrderedOutcome) -> dict[str, Any]:
+    """Means over the rounds in percent of the cluster, and GPUs that jobs demand, mean over time."""
     assert run.needs is not None
     caps = run.needs.cap__sr.sum(axis=0)
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, cap in (("cpu", float(caps[0])), ("memory", float(caps[1]))):
         for kind in ("alloc", "used", "demand"):
-            found[f"round_{name}_{kind}_pct"] = _mean(run.turns[f"{name}_{kind}"], cap)
-    running = run.turns["running"].sum()
-    found["fair_share_pct"] = float(100 * run.turns["at_fair"].sum() / running) if running else None
-    found["gpu_demand_pct"] = gpu_demand_pct(run)
-    found["reclaims"] = run.reclaims
-    return found
+            figures[f"round_{name}_{kind}_pct"] = _mean(run.round_records[f"{name}_{kind}"], cap)
+    running = run.round_records["running"].sum()
+    figures["fair_share_pct"] = float(100 * run.round_records["at_fair"].sum() / running) if running else None
+    figures["gpu_demand_pct"] = gpu_demand_pct(run)
+    figures["reclaims"] = run.reclaims
+    return figures
 
 
 def gpu_demand_pct(run: OrderedOutcome) -> float | None:
-    """GPUs of all jobs that are there, waiting or at work, over those of the cluster; mean over the run, percent."""
+    """GPUs demanded by waiting and running jobs over those of the cluster; mean over the run, percent."""
     jobs, gpus = run.jobs, sum(run.gpus__g)
     if not len(jobs) or not gpus:
         return None

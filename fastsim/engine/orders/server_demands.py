@@ -1,11 +1,11 @@
-"""What servers have beside GPUs, and what jobs need of it: the tables that ordered rounds work with.
+"""CPUs, memory and storage of servers, and the demands of jobs for them: the tables of ordered rounds.
 
 ==================  ===================================================================================================
 workload            needs
 ==================  ===================================================================================================
 with a sensitivity  CPUs, memory and storage of its profile on these servers, with which it is faster than at the fair
                     share; all servers are equal
-pods                the CPUs and memory they ask for, with which they are as fast as without
+pods                the CPUs and memory of their requests, which do not change their speed
 anything else       GPUs alone; rates by GPU model
 ==================  ===================================================================================================
 """
@@ -51,14 +51,14 @@ class ServerDemands:
     size__k: npt.NDArray[np.int32]
     """GPUs."""
     speedup__k: Floats
-    """With that over the fair share."""
+    """Speed with the demand over speed at the fair share."""
     step_s__kg: Floats
     """By kind and GPU model, seconds of a step at the fair share; 0: cannot run."""
     demands: Demands | None = None
-    """Where needs and speedups come from, with the whole surfaces."""
+    """The source of needs and speedups, with the whole surfaces."""
     refused: tuple[tuple[int, InputError], ...] = ()
     known: str = "gpus"
-    """What is known of the jobs: ``gpus``, ``requests`` or ``speedups``."""
+    """Knowledge of the jobs' demands: ``gpus``, ``requests`` or ``speedups``."""
     workload__k: tuple[str, ...] = ()
     """Names of the kinds' workloads."""
 
@@ -68,7 +68,7 @@ class ServerDemands:
         return tuple(sum(self.num_gpu__s[a:b]) for a, b in zip(self.base, self.base[1:], strict=False))
 
     def check(self, plan: OrderPlan) -> None:
-        """PolicyError if the mechanism needs to know more of the jobs than is known."""
+        """PolicyError if the mechanism needs more knowledge of the jobs than there is."""
         self.check_names(plan)
         least = {"fair": ("gpus", "requests", "speedups"), "greedy": ("requests", "speedups")}
         allowed = least.get(plan.mechanism, ("speedups",))
@@ -83,7 +83,7 @@ class ServerDemands:
             )  # fmt: skip
 
     def check_names(self, plan: OrderPlan) -> None:
-        """PolicyError if there are no workloads of the names that the plan tells apart."""
+        """PolicyError if no workload has one of the names in ``skewed``."""
         if plan.skewed and self.known == "requests":
             raise PolicyError("skewed", "pods, which are of no workload", "jobs with workloads, or place for all")
         known = sorted({*self.workload__k, *map(family, self.workload__k)})
@@ -98,7 +98,7 @@ EXPECTED = {
     "tune": "a sensitivity model that says what jobs gain from CPUs and memory (rates='synergy'), or another mechanism",
     "opt": "a sensitivity model with the whole surface (rates='synergy'), or another mechanism",
 }
-"""What each mechanism asks for, for complaints."""
+"""Requirements of the mechanisms, for error messages."""
 
 
 def needs_of(
@@ -134,16 +134,16 @@ def workloads(setting: Setting) -> tuple[str, ...]:
 def servers_of(cluster: Cluster, gpu_models: tuple[str, ...]) -> tuple[tuple[int, ...], Floats, tuple[int, ...]]:
     """GPUs and resources of each node with GPUs, model by model, and where each model begins."""
     nodes = cluster.offered.select(["gpu_model", "num_gpu", "cpu_milli", "memory_mib", "extra_resources"]).to_pylist()
-    found: list[dict[str, Any]] = []
+    servers: list[dict[str, Any]] = []
     base = [0]
     for model in gpu_models:
-        found += [node for node in nodes if node["gpu_model"] == model and node["num_gpu"]]
-        base.append(len(found))
+        servers += [node for node in nodes if node["gpu_model"] == model and node["num_gpu"]]
+        base.append(len(servers))
     cap = np.array(
-        [(n["cpu_milli"], n["memory_mib"], dict(n["extra_resources"] or ()).get(STORAGE_MB_S, 0)) for n in found],
+        [(n["cpu_milli"], n["memory_mib"], dict(n["extra_resources"] or ()).get(STORAGE_MB_S, 0)) for n in servers],
         np.float64,
-    ).reshape(len(found), len(RESOURCES))
-    return tuple(node["num_gpu"] for node in found), cap, tuple(base)
+    ).reshape(len(servers), len(RESOURCES))
+    return tuple(node["num_gpu"] for node in servers), cap, tuple(base)
 
 
 def needs_on(
@@ -151,16 +151,16 @@ def needs_on(
     server: Server, quirks: Collection[str],
 ) -> ServerDemands:  # fmt: skip
     """The tables of jobs with these sensitivities; every server is like ``server``."""
-    kinds, refused, asked = setting.oracle.kinds, [], []
+    kinds, refused, demand__k = setting.oracle.kinds, [], []
     for k, kind in enumerate(kinds):
         try:
-            found = attached(sensitivity.profile(kind[0]), kind[1], server, quirks)
-        except InputError as error:  # told when there is such a job
-            found = Demand(np.nan, np.nan, np.nan, 1.0)
+            demand = attached(sensitivity.profile(kind[0]), kind[1], server, quirks)
+        except InputError as error:  # raised when a job of this kind arrives
+            demand = Demand(np.nan, np.nan, np.nan, 1.0)
             refused.append((k, error))
-        asked.append(found)
+        demand__k.append(demand)
     profiles = [sensitivity.profile(workload) for workload, _ in kinds]
-    cpu, memory, storage, speedup = np.array(asked, np.float64).reshape(len(kinds), 4).T.copy()
+    cpu, memory, storage, speedup = np.array(demand__k, np.float64).reshape(len(kinds), 4).T.copy()
     iteration_s = np.array([p.iteration_s for p in profiles], np.float64)
     demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fastsim.engine.rounds.job_batches import JobBatches
     from fastsim.workload import Workload
 
-Choosy = tuple[int, tuple[bool, ...]]
+RestrictedKind = tuple[int, tuple[bool, ...]]
 """Kind among those that accept every model, and by model whether this one does."""
 
 
@@ -29,32 +29,32 @@ class AcceptedKinds:
 
     models: tuple[str, ...]
     plain: int
-    """How many kinds accept every model."""
-    choosy: tuple[Choosy, ...] = ()
+    """Number of kinds that accept every model."""
+    restricted: tuple[RestrictedKind, ...] = ()
 
     @classmethod
     def of(cls, workload: Workload, jobs: JobBatches, models: tuple[str, ...]) -> AcceptedKinds:
-        """Those that jobs of the workload are of; ``jobs`` tells what a row's kind is among the others."""
-        found: set[Choosy] = set()
+        """The kinds of the jobs of a workload; ``jobs`` has the kind of a row if it accepted every model."""
+        restricted: set[RestrictedKind] = set()
         if s.GPU_MODELS in workload.columns:
             for batch in workload.batches():
-                found |= {pair for pair in _pairs(batch, jobs.plain_kinds(batch), models) if not all(pair[1])}
+                restricted |= {pair for pair in _pairs(batch, jobs.plain_kinds(batch), models) if not all(pair[1])}
                 jobs.rows += batch.num_rows
             jobs.rows = 0
-        return cls(models, len(jobs.oracle.kinds), tuple(sorted(found)))
+        return cls(models, len(jobs.oracle.kinds), tuple(sorted(restricted)))
 
     @property
     def origins(self) -> list[int]:
-        """For every kind, the one that accepts every model and is like it otherwise."""
-        return [*range(self.plain), *(kind for kind, _ in self.choosy)]
+        """For every kind, the equal kind that accepts every model."""
+        return [*range(self.plain), *(kind for kind, _ in self.restricted)]
 
     def widened(self, setting: Setting) -> Setting:
-        """The setting with rates of these kinds, too."""
-        if not self.choosy:
+        """The setting with the rates of these kinds added."""
+        if not self.restricted:
             return setting
         origins, oracle = self.origins, setting.oracle
         open__kg = np.ones((len(origins), len(self.models)), bool)
-        open__kg[self.plain :] = [flags for _, flags in self.choosy]
+        open__kg[self.plain :] = [flags for _, flags in self.restricted]
         alone = np.where(open__kg, oracle.alone__kg[origins], 0.0)
         kinds = tuple(oracle.kinds[kind] for kind in origins)
         shared = _shared(oracle, origins, open__kg)
@@ -62,10 +62,10 @@ class AcceptedKinds:
         return dataclasses.replace(setting, oracle=wide, reference__k=setting.reference__k[origins])
 
     def kinds(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The kind of every row, which is ``kind`` for those that accept every model."""
-        if not self.choosy:
+        """The kind of every row: ``kind`` where the job accepts every model, else a restricted kind."""
+        if not self.restricted:
             return kind
-        index = {pair: self.plain + number for number, pair in enumerate(self.choosy)}
+        index = {pair: self.plain + number for number, pair in enumerate(self.restricted)}
         return np.array([index.get(pair, pair[0]) for pair in _pairs(batch, kind, self.models)], np.int32)
 
 
@@ -79,7 +79,7 @@ def accepted_models(batch: pa.RecordBatch, models: Sequence[str]) -> npt.NDArray
     return found
 
 
-def _pairs(batch: pa.RecordBatch, kind: npt.NDArray[np.int32], models: Sequence[str]) -> list[Choosy]:
+def _pairs(batch: pa.RecordBatch, kind: npt.NDArray[np.int32], models: Sequence[str]) -> list[RestrictedKind]:
     return list(zip(kind.tolist(), map(tuple, accepted_models(batch, models).tolist()), strict=True))
 
 

@@ -1,8 +1,8 @@
-"""Checkpoints of runs in rounds: one file that a run writes while it goes on, and from which another one goes on.
+"""Checkpoints of runs in rounds: when one is due, the file of a state, and the writer in a working folder.
 
-The run that goes on reads the same jobs again and skips those that had arrived; its result is that of the run that
-never stopped, to the bit. With ``RoundCheckpoint.without_memory`` another policy goes on, so that many of them share
-one warm-up; it begins without a memory, and is asked as soon as ``realloc_s`` allows.
+A resumed run reads the same jobs again and skips those that had arrived; its result is that of an uninterrupted run,
+to the bit. After ``RoundCheckpoint.without_memory`` another policy may resume, so that many policies share one warm-up;
+its state is empty, and it allocates as soon as ``realloc_s`` allows.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
 
 KIND = "fastsim.rounds"
-"""What the header calls itself."""
-VERSION = 5
+"""Type of the file, as its header has it."""
+VERSION = 6
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
     "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
-    "prices", "compat", "endless", "recorded", "gauged", "records", "beliefs", "begin_s",
+    "prices", "compat", "endless", "recorded", "gauged", "records", "estimates", "begin_s",
 )  # fmt: skip
-"""What must be the same in the run that goes on; the end of the run may differ."""
+"""Properties of a run that a resumed run must share; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
 """Fields of a job's record in the order of the columns of a batch."""
-NOTES = ("scenario", "keeping", "forked_from", "process", "spent_s")
-"""What is written with every state, so that a later start can build the same run."""
+NOTES = ("scenario", "checkpoints", "forked_from", "process", "spent_s")
+"""Notes beside every state, from which a later start can build the same run."""
 
 
 @dataclass(frozen=True)
-class RoundKeeping:
-    """Where checkpoints go, each in the place of the one before, and when one is due.
+class CheckpointSchedule:
+    """The file of a run's checkpoints, each of which replaces the one before, and when one is due.
 
     ``every_rounds``: after so many rounds. ``every_jobs``: after so many arrivals, or up to ``OFTEN`` rounds later.
     ``wall_s``: after so many seconds of work. ``at_job``: once, after the round in which the job with this id came, or
-    the next one. ``at_end``: when the run ends. The file stays when the run is complete. ``note`` gives what else is
-    written with each of them, as JSON has it.
+    the next one. ``at_end``: when the run ends. The file stays when the run is complete. ``note`` answers further
+    values for each checkpoint, as JSON has them.
     """
 
     path: str | os.PathLike[str]
@@ -79,11 +79,11 @@ class RoundKeeping:
 
 
 class CheckpointClock:
-    """Knows when the next checkpoint of a run is due; ``rounds`` and ``arrived`` are those so far."""
+    """When the next checkpoint of a run is due; ``rounds`` and ``arrived`` count rounds and arrivals so far."""
 
-    def __init__(self, keeping: RoundKeeping, rounds: int, arrived: int) -> None:
-        self.keeping = keeping
-        self._coming = keeping.at_job is not None and arrived <= keeping.at_job
+    def __init__(self, schedule: CheckpointSchedule, rounds: int, arrived: int) -> None:
+        self.schedule = schedule
+        self._coming = schedule.at_job is not None and arrived <= schedule.at_job
         self.restart(rounds, arrived)
 
     def restart(self, rounds: int, arrived: int) -> None:
@@ -91,26 +91,26 @@ class CheckpointClock:
         self._rounds, self._arrived, self._looked, self._at_s = rounds, arrived, rounds, time.monotonic()
 
     def budget(self, rounds: int, most: int) -> int:
-        """How many rounds may be played before somebody has to look again; a round that has begun is counted."""
-        every = self.keeping.every_rounds
+        """Rounds that may be played before the next call of :meth:`due`; a round that has begun counts."""
+        every = self.schedule.every_rounds
         until = rounds + most if every is None else self._rounds + every
-        if self.keeping.wall_s is not None:
+        if self.schedule.wall_s is not None:
             until = min(until, self._looked + OFTEN)
-        if self.keeping.every_jobs is not None:
-            until = min(until, self._looked + min(OFTEN, self.keeping.every_jobs))
+        if self.schedule.every_jobs is not None:
+            until = min(until, self._looked + min(OFTEN, self.schedule.every_jobs))
         if self._coming:
             until = min(until, self._looked + 1)
         return max(min(most, until - rounds), 0)
 
     def due(self, rounds: int, arrived: int) -> bool:
         """Whether a checkpoint should be written now, between two rounds."""
-        keeping, self._looked = self.keeping, rounds
-        came = self._coming and keeping.at_job is not None and arrived > keeping.at_job
+        schedule, self._looked = self.schedule, rounds
+        came = self._coming and schedule.at_job is not None and arrived > schedule.at_job
         self._coming = self._coming and not came
-        turned = keeping.every_rounds is not None and rounds - self._rounds >= keeping.every_rounds
-        passed = keeping.wall_s is not None and time.monotonic() - self._at_s >= keeping.wall_s
-        filled = keeping.every_jobs is not None and arrived - self._arrived >= keeping.every_jobs
-        return came or turned or passed or filled
+        by_rounds = schedule.every_rounds is not None and rounds - self._rounds >= schedule.every_rounds
+        by_time = schedule.wall_s is not None and time.monotonic() - self._at_s >= schedule.wall_s
+        by_jobs = schedule.every_jobs is not None and arrived - self._arrived >= schedule.every_jobs
+        return came or by_rounds or by_time or by_jobs
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +122,16 @@ class RoundCheckpoint:
 
     @property
     def note(self) -> dict[str, Any]:
-        """What the run wrote down besides its state."""
+        """Values that the run wrote beside its state."""
         return dict(self.meta.get("note", {}))
 
     def noted(self, **notes: Any) -> Self:
-        """The same state with other notes."""
+        """The same state with further or other notes."""
         return replace(self, meta=self.meta | {"note": self.note | notes})
 
     @property
     def rounds(self) -> int:
-        """Rounds that were played."""
+        """Rounds played so far."""
         return int(self.meta["loop"]["rounds"])
 
     @property
@@ -140,11 +140,11 @@ class RoundCheckpoint:
         return float(self.meta["loop"]["now_s"])
 
     def without_memory(self) -> Self:
-        """The same state for another policy, which begins without a memory."""
+        """The same state for another policy, which begins without a state of its own."""
         return replace(self, meta=self.meta | {"policy": None, "memory": None})
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Put it in the place of the file, completely or not at all."""
+        """Replace the file, completely or not at all."""
         target = Path(path)
         header = {"kind": KIND, "version": VERSION, "sha256": _checksum(self.arrays), **self.meta}
         text = np.frombuffer(json.dumps(header).encode(), np.uint8)
@@ -173,7 +173,7 @@ class RoundCheckpoint:
         return cls(meta, arrays)
 
     def check(self, decided: Mapping[str, Any], policy: list[Any]) -> None:
-        """ScenarioError or PolicyError if the run that wants to go on decides otherwise than this one did."""
+        """ScenarioError or PolicyError if a run with other properties or another policy is to resume from here."""
         then = self.meta["decided"]
         for name in DECIDED:
             if then[name] != decided[name]:
@@ -183,7 +183,7 @@ class RoundCheckpoint:
             raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
 
     def restore(self, loop: ShareLoop | OrderedLoop) -> None:
-        """Put the state into a loop that has not begun."""
+        """Restore the state of a loop that has not begun."""
         try:
             if isinstance(loop, OrderedLoop):
                 round_state.ordered_restore(loop, self.meta["loop"], self.arrays)
@@ -196,10 +196,10 @@ class RoundCheckpoint:
         """The jobs that had not arrived; those that had must be the same."""
         start = 0
         for batch in batches:
-            left = self._left(batch, start)
+            rest = self._rest_of(batch, start)
             start += len(batch.kind)
-            if len(left.kind):
-                yield left
+            if len(rest.kind):
+                yield rest
         if start < len(self.arrived):
             expected = f"at least {len(self.arrived)}, as when the checkpoint was written"
             raise InputError("workload", f"{start} jobs", expected)
@@ -207,7 +207,7 @@ class RoundCheckpoint:
     @property
     def jobs(self) -> int:
         """How many jobs had arrived."""
-        return len(self.meta["asked"]) if "asked" in self.meta else len(self.arrived)
+        return len(self.meta["jobs"]) if "jobs" in self.meta else len(self.arrived)
 
     @cached_property
     def arrived(self) -> npt.NDArray[Any]:
@@ -215,7 +215,7 @@ class RoundCheckpoint:
         jobs = np.concatenate([self.arrays[name].view(GANG) for name in ("gone", "gangs")])
         return jobs[np.argsort(jobs["id"])]
 
-    def _left(self, batch: JobBatch, start: int) -> JobBatch:
+    def _rest_of(self, batch: JobBatch, start: int) -> JobBatch:
         here = self.arrived[start : start + len(batch.kind)]
         columns: list[npt.NDArray[Any]] = list(batch)
         for name, column in zip(COLUMNS, columns, strict=True):
@@ -230,14 +230,14 @@ class RoundCheckpoint:
 def decisions(
     setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, gauged: bool
 ) -> dict[str, Any]:
-    """What decides a run in rounds besides its jobs and its policy."""
-    told = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
+    """Everything that decides a run in rounds besides its jobs and its policy."""
+    names = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
     return {
         "policies": "of shares", "window": None if options.window is None else list(options.window),
         "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
         "prices": options.prices is not None, "compat": sorted(options.compat), "recorded": recorded,
         "gauged": gauged, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
-        **{name: getattr(options, name) for name in told},
+        **{name: getattr(options, name) for name in names},
     }  # fmt: skip
 
 
@@ -263,47 +263,48 @@ def _short(value: Any) -> str:
     return text if len(text) < 80 else f"{text[:77]}..."
 
 
-class RoundSaving:
-    """Keeps the state of a run in its working folder; ``start`` is the state it begins with, if any.
+class RoundCheckpointWriter:
+    """Writes the state of a run to its working folder; ``start`` is the state that the run begins with, if any.
 
     ``scenario`` is stored with every checkpoint, as :meth:`fastsim.scenario.scenario.Scenario.written` gives it.
     """
 
     def __init__(
-        self, folder: Path, keeping: Checkpoints, scenario: Mapping[str, Any], start: RoundCheckpoint | None = None
+        self, folder: Path, checkpoints: Checkpoints, scenario: Mapping[str, Any], start: RoundCheckpoint | None = None
     ) -> None:
-        self.start, self.scenario, self.wanted = start, dict(scenario), keeping
+        self.start, self.scenario, self.checkpoints = start, dict(scenario), checkpoints
         self.forked_from: dict[str, Any] | None = None if start is None else start.note.get("forked_from")
-        self.keeping = RoundKeeping(folder / STATE, wall_s=keeping.wall_s, every_jobs=keeping.pods, note=self.note)
+        self.schedule = CheckpointSchedule(
+            folder / STATE, wall_s=checkpoints.wall_s, every_jobs=checkpoints.pods, note=self.note
+        )
         self._began = (time.perf_counter(), time.process_time())
 
     @property
     def spent_s(self) -> tuple[float, float]:
-        """Seconds of wall and of CPU in the starts before this one."""
+        """Seconds of wall and of CPU that earlier starts of the run took."""
         wall_s, cpu_s = (0.0, 0.0) if self.start is None else self.start.note.get("spent_s", (0.0, 0.0))
         return float(wall_s), float(cpu_s)
 
     def note(self) -> dict[str, Any]:
-        """What a later start has to know."""
+        """The notes (``NOTES``) for a later start."""
         now = (time.perf_counter(), time.process_time())
         spent_s = [before + at - began for before, at, began in zip(self.spent_s, now, self._began, strict=True)]
         return {
-            "scenario": self.scenario, "keeping": asdict(self.wanted), "forked_from": self.forked_from,
+            "scenario": self.scenario, "checkpoints": asdict(self.checkpoints), "forked_from": self.forked_from,
             "process": os.getpid(), "spent_s": spent_s,
         }  # fmt: skip
 
 
 def opened_writer(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, keeping: Checkpoints,
+    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, checkpoints: Checkpoints,
     start: RoundCheckpoint | None,
-) -> RoundSaving:  # fmt: skip
-    """The saving of a run to ``out``; its working folder is taken care of when the stack is left."""
-    keeping.check()
+) -> RoundCheckpointWriter:  # fmt: skip
+    """The writer of a run to ``out``; when the stack is left, its working folder is removed or kept as it should."""
+    checkpoints.check()
     if out is None:
         raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
-    return RoundSaving(
-        stack.enter_context(unfinished(out, keeping, start is not None, overwrite)), keeping, scenario, start
-    )
+    folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
+    return RoundCheckpointWriter(folder, checkpoints, scenario, start)
 
 
 def is_of_rounds(work: Path) -> bool:
@@ -317,8 +318,8 @@ def is_of_rounds(work: Path) -> bool:
 
 def stored_state(work: Path) -> RoundCheckpoint:
     """The state in a working folder with all its notes; ResultError if it is damaged or something else."""
-    taken = RoundCheckpoint.read(work / STATE)
-    missing = [name for name in NOTES if name not in taken.note]
+    state = RoundCheckpoint.read(work / STATE)
+    missing = [name for name in NOTES if name not in state.note]
     if missing:
         raise ResultError(f"{work / STATE}: found a state without {missing[0]}, expected the checkpoint of fs.simulate")
-    return taken
+    return state

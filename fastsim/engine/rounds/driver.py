@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import CheckpointClock, RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
@@ -25,7 +25,7 @@ PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
-"""What the loop has handed out so far, by its name in the driver and in a checkpoint."""
+"""Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
 
 
 class Stop(IntEnum):
@@ -41,16 +41,16 @@ class Stop(IntEnum):
 
 
 def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
-    """The complaint when these jobs wait and would do so for ever."""
+    """The error when these jobs wait and no future event can start one."""
     waiting = rows["id"].tolist()
-    named = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
-    found = f"nothing runs at {now_s:g} s and nothing would change that; waiting: jobs {named}"
+    listed = ", ".join(map(str, waiting[:5])) + (", ..." if len(waiting) > 5 else "")
+    found = f"nothing runs at {now_s:g} s and nothing would change that; waiting: jobs {listed}"
     return PolicyError("rounds", found, "a policy that lets some job run")
 
 
 @dataclass
 class Driver(ABC):
-    """What goes between the compiled loop and the rest of the world."""
+    """Drives the compiled loop: feeds jobs, asks the policy, collects records, writes checkpoints."""
 
     setting: Setting
     plan: Any
@@ -59,7 +59,7 @@ class Driver(ABC):
     tenants: Sequence[str]
     progress: Callable[[int], None] | None
     loop: Any
-    """What plays the rounds; its kind goes with that of the plan."""
+    """The compiled rounds; the class follows from that of the plan."""
     price: npt.NDArray[np.float64]
     gone: list[npt.NDArray[Any]] = field(default_factory=list)
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -68,32 +68,32 @@ class Driver(ABC):
     ahead: JobBatch | None = None
     solver_s: float = 0.0
     decided: dict[str, Any] = field(default_factory=dict)
-    keeper: CheckpointClock | None = None
+    clock: CheckpointClock | None = None
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
     def ask_policy(self) -> None:
-        """Let the policy say what it thinks of the jobs."""
+        """Give the loop the policy's decision about the active jobs."""
 
     def feed_next(self) -> None:
         """Feed the loop its next batch of arrivals."""
-        # One batch is read ahead, so that the loop knows that the last one is the last one.
+        # One batch is read ahead: the loop must know which batch is the last.
         now, self.ahead = self.ahead, next(self.batches, None)
         self.feed(now if now is not None else JobBatch.of([]))
 
     def feed(self, columns: JobBatch) -> None:
-        """Give the loop these jobs."""
+        """Add these jobs to the loop."""
         self.loop.feed(*columns, self.ahead is None)
 
     def price_changed(self) -> None:
-        """Tell the loop what GPUs cost from now on."""
+        """Set the prices of GPUs from now on."""
         prices = self.options.prices
         if prices is not None:
             self.price = prices.at(self.loop.now_s)
             self.loop.reprice(self.price, prices.next_change_s(self.loop.now_s))
 
     def collect_records(self) -> None:
-        """Move the records of the loop into the lists of this driver."""
+        """Move the records that the loop has written into the lists of this driver."""
         gone, tasks, held = self.loop.log.drained()
         self.gone.append(np.frombuffer(gone, GANG))
         self.tasks.append(np.frombuffer(tasks, MOMENT))
@@ -106,7 +106,7 @@ class Driver(ABC):
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
     def report_progress(self) -> None:
-        """Report jobs that have ended; raise ScenarioError if the queue grows without end."""
+        """Report how far the run is; ScenarioError if its queue grows without end."""
         interrupts.check()
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
@@ -117,18 +117,18 @@ class Driver(ABC):
     def pause(self) -> None:
         """Between two rounds: progress and checkpoints."""
         self.report_progress()
-        keeper, loop = self.keeper, self.loop
-        if keeper is not None and keeper.due(loop.rounds, loop.table.added):
-            self.state().write(keeper.keeping.path)
-            keeper.restart(loop.rounds, loop.table.added)
+        clock, loop = self.clock, self.loop
+        if clock is not None and clock.due(loop.rounds, loop.table.added):
+            self.state().write(clock.schedule.path)
+            clock.restart(loop.rounds, loop.table.added)
 
     def budget(self) -> int:
         """Rounds to play before the next pause."""
         rounds = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
-        return rounds if self.keeper is None else self.keeper.budget(self.loop.rounds, rounds)
+        return rounds if self.clock is None else self.clock.budget(self.loop.rounds, rounds)
 
     def state(self) -> RoundCheckpoint:
-        """All that there is between two rounds."""
+        """The complete state between two rounds."""
         self.collect_records()
         numbers, parts = self.snapshot()
         for name in self.records:
@@ -137,13 +137,13 @@ class Driver(ABC):
             parts[name] = lists[0].tobytes() if lists else b""
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
-            "memory": self.memory(), "note": {} if self.keeper is None else self.keeper.keeping.note(),
-            "beliefs": self.estimates(),
+            "memory": self.memory(), "note": {} if self.clock is None else self.clock.schedule.note(),
+            "estimates": self.estimates(),
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
     def take_over(self, state: RoundCheckpoint) -> None:
-        """Begin where that run was."""
+        """Restore a checkpoint, before the first round."""
         state.check(self.decided, self.plan.identity)
         state.restore(self.loop)
         self.batches = state.rest(self.batches)
@@ -159,26 +159,26 @@ class Driver(ABC):
 
     @abstractmethod
     def memory(self) -> dict[str, Any] | None:
-        """What the policy remembers, as JSON has it; None if nothing."""
+        """The policy's state as JSON values; None if it has none."""
 
     def estimates(self) -> Any:
-        """What the estimates of sharing remember; None without any."""
+        """The state of the estimates of pair rates; None without estimates."""
         return None
 
     @abstractmethod
     def remember(self, meta: dict[str, Any]) -> None:
-        """Give policy and estimates their memory back; another policy begins without one."""
+        """Restore the states of policy and estimates; another policy begins without a state."""
 
-    def play(self, checkpoint: RoundKeeping | None, resume: RoundCheckpoint | None) -> None:
-        """Go through the rounds, from the first one or from a checkpoint to the end."""
+    def play(self, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None) -> None:
+        """Play the rounds to the end, from the first one or from a checkpoint."""
         loop = self.loop
         if resume is not None:
             self.take_over(resume)
         if checkpoint is not None:
-            self.keeper = CheckpointClock(checkpoint, loop.rounds, loop.table.added)
+            self.clock = CheckpointClock(checkpoint, loop.rounds, loop.table.added)
         self.ahead = next(self.batches, None)
         if self.options.prices is not None and resume is None:
-            loop.reprice(self.price, -1.0)  # the first prices are those of the first moment
+            loop.reprice(self.price, -1.0)  # the first prices hold from the first instant
         handlers: dict[Stop, Callable[[], None]] = {
             Stop.ASK_POLICY: self.ask_policy, Stop.WANT_ARRIVALS: self.feed_next, Stop.PRICE_CHANGE: self.price_changed,
             Stop.DRAIN: self.collect_records, Stop.DEADLOCK: self.report_deadlock, Stop.PAUSE: self.pause,

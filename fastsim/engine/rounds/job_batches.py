@@ -1,7 +1,8 @@
-"""Workloads as the rounds engine takes them: kinds instead of names, steps instead of durations.
+"""Batches of jobs for the loops of rounds: kinds instead of names, steps instead of durations.
 
-A workload without a `workload` column is one of pods: each works for its `duration_s` at one step a second, on any
-GPU model, alone or not at all.
+A workload without a `workload` column is one of pods: each runs for its `duration_s` at one step a second, on any
+GPU model, and never shares GPUs. In ordered rounds, pods with equal requests are of one kind (:class:`PodBatches`).
+:func:`runnable` refuses jobs that could never run, before they wait for ever.
 """
 
 from __future__ import annotations
@@ -88,19 +89,19 @@ class JobBatches:
         return plain if self.accepted is None else self.accepted.kinds(batch, plain)
 
     def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
-        """The same, if all jobs accepted every GPU model."""
+        """The kind of every row as if all jobs accepted every GPU model."""
         num_gpu = batch[s.NUM_GPU].to_numpy()
         names = [POD] * batch.num_rows
         if s.WORKLOAD in batch.schema.names:
             names = [POD if name is None else name for name in batch[s.WORKLOAD].to_pylist()]
         index = self.oracle.kind_index
-        found = [index.get(kind, -1) for kind in zip(names, num_gpu.tolist(), strict=True)]
-        for row, kind in enumerate(found):
+        kinds = [index.get(kind, -1) for kind in zip(names, num_gpu.tolist(), strict=True)]
+        for row, kind in enumerate(kinds):
             if kind < 0:
                 where = f"{self.name}:{self.rows + row + 1}: workload"
                 expected = f"a kind that {self.oracle.name} has (rates= names others)"
                 raise InputError(where, f"{names[row]!r} on {num_gpu[row]} GPUs", expected)
-        return np.array(found, np.int32)
+        return np.array(kinds, np.int32)
 
     def _steps(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         steps = _floats(batch, s.TOTAL_WORK, np.nan)
@@ -114,8 +115,8 @@ class JobBatches:
 
     def _ideal_s(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Seconds each job would take alone on the fastest model."""
-        given = _floats(batch, s.DURATION_S, np.nan)
-        return np.where(np.isnan(given), self._steps(batch, kind) / self.ideal__k[kind], given)
+        duration = _floats(batch, s.DURATION_S, np.nan)
+        return np.where(np.isnan(duration), self._steps(batch, kind) / self.ideal__k[kind], duration)
 
     def _deadlines(self, batch: pa.RecordBatch, submit: Any, ideal: Any) -> npt.NDArray[np.float64]:
         absolute = _floats(batch, s.DEADLINE_S, np.nan)
@@ -126,13 +127,13 @@ class JobBatches:
         if s.TENANT not in batch.schema.names:
             return np.full(batch.num_rows, -1, np.int32)
         codes = {name: code for code, name in enumerate(self.tenants)}
-        found = []
+        code = []
         for name in batch[s.TENANT].to_pylist():
             if name is not None and name not in codes:
                 codes[name] = len(self.tenants)
                 self.tenants.append(name)
-            found.append(-1 if name is None else codes[name])
-        return np.array(found, np.int32)
+            code.append(-1 if name is None else codes[name])
+        return np.array(code, np.int32)
 
 
 def _floats(batch: pa.RecordBatch, name: str, missing: float) -> npt.NDArray[np.float64]:
@@ -148,7 +149,7 @@ def requests_of(workload: Workload) -> list[Request]:
 
 
 def request_oracle(requests: list[Request], gpu_models: tuple[str, ...]) -> Oracle:
-    """One step a second for every request, on every GPU model, GPUs never shared."""
+    """Rates of pods: one step a second for every request on every GPU model, GPUs never shared."""
     shape = (len(requests), len(gpu_models))
     together = np.broadcast_to(np.zeros(1), (len(requests), *shape))
     return Oracle(tuple((POD, request[0]) for request in requests), gpu_models, np.ones(shape), together, "pods")
@@ -161,7 +162,7 @@ def needs_by_kind(requests: list[Request]) -> npt.NDArray[np.float64]:
 
 @dataclass
 class PodBatches(JobBatches):
-    """Pods as columns of the engine; a kind is the position of their request."""
+    """The pods of a workload, batch by batch; the kind of a pod is the position of its request."""
 
     requests: list[Request] = field(kw_only=True)
 
@@ -177,7 +178,7 @@ def _rows(batch: pa.RecordBatch) -> list[Any]:
 
 
 def runnable(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...]) -> Iterator[JobBatch]:
-    """The batches, each refused if one of its jobs can never run or its rate is not known."""
+    """The batches; InputError for a job that could never run or whose rate is not known."""
     oracle, most, start = setting.oracle, np.array(gpus), 0
     for batch in batches:
         rates = oracle.alone__kg[batch.kind]

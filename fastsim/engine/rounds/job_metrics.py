@@ -24,7 +24,7 @@ PERCENTS = (50, 95, 99)
 
 @dataclass(frozen=True)
 class RoundFigures:
-    """What a run in rounds comes to; seconds, except where the name says otherwise."""
+    """Figures of a run in rounds; seconds, except where the name has another unit."""
 
     jobs: int
     """Jobs that count."""
@@ -40,27 +40,27 @@ class RoundFigures:
     """The mean of each weight, over the jobs that count."""
     makespan_s: float
     utilization: float
-    """Mean over all GPUs of the part of the time at work, 0 to 1."""
+    """Busy part of the time, mean over all GPUs, 0 to 1."""
     utilization_by_model: dict[str, float]
     cost: float
     """$, of all jobs, whether they count or not."""
     slo_violations: int
     lease_extension_share: float
-    """Of the leases that could go on in the next round, the part that kept its GPUs, 0 to 1."""
+    """Leases that kept their GPUs over those that could go on in the next round, 0 to 1."""
     rounds: int
     calls: int
-    """How often the policy was asked."""
+    """Calls of the policy."""
     solver_s: float
     """CPU seconds in solvers."""
     rho_mean: float = float("nan")
-    """Finish-time fairness: completion time over that of the same job by itself."""
+    """Finish-time fairness: completion time over that of the same job alone."""
     rho_max: float = float("nan")
 
 
 def round_figures(
     run: RoundOutcome, *, isolated_s: npt.ArrayLike | None = None, slo_compare_absolute: bool = False
 ) -> RoundFigures:
-    """All figures of a run; ``isolated_s`` is each job's completion time by itself, in order of the ids, seconds."""
+    """All figures of a run; ``isolated_s`` is each job's completion time alone, in order of the ids, seconds."""
     jobs = counted(run)
     jct = completion_times(jobs)
     middle, high, highest = percentiles(jct, PERCENTS)
@@ -100,13 +100,13 @@ def means_by_weight(jobs: npt.NDArray[Any]) -> dict[float, float]:
 
 
 def utilization(run: RoundOutcome) -> float:
-    """Mean over all GPUs of the part of the time at work; 0 if no time passed."""
+    """Busy part of the time, mean over all GPUs; 0 if no time passed."""
     span_s = measured_s(run)
     return mean(run.busy_s / span_s) if span_s > 0 else 0.0
 
 
 def utilization_by_model(run: RoundOutcome) -> dict[str, float]:
-    """The same for the GPUs of each model; NaN for a model without GPUs."""
+    """Busy part of the time of each GPU model; NaN for a model without GPUs."""
     ends = np.cumsum(run.gpus__g)[:-1]
     parts = np.split(run.busy_s, ends)
     names, span_s = run.setting.gpu_models, measured_s(run)
@@ -114,7 +114,7 @@ def utilization_by_model(run: RoundOutcome) -> dict[str, float]:
 
 
 def measured_s(run: RoundOutcome) -> float:
-    """Seconds that use of GPUs is measured against: from the first arrival, or from 0 where the original does."""
+    """Seconds over which utilization is measured: from the first arrival, or from 0 with ``use_from_zero``."""
     return run.makespan_s if run.options.quirk(USE_FROM_ZERO) else run.span_s
 
 
@@ -139,7 +139,7 @@ def lease_extension_share(run: RoundOutcome) -> float:
 
 
 def finish_time_fairness(run: RoundOutcome, isolated_s: npt.ArrayLike) -> Floats:
-    """Completion time of each job that counts over that of the same job by itself; NaN if it is not complete.
+    """Completion time of each job that counts over that of the same job alone; NaN if it is not complete.
 
     ``isolated_s`` has one value for every job of the run, in order of the ids, seconds.
     """

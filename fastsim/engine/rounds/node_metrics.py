@@ -1,4 +1,4 @@
-"""What each number of GPUs in use means for a node, for every quantity that the timeline has."""
+"""A node's part of every total of the timeline, by the number of its GPUs in use."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class NodeKind(NamedTuple):
     mig_gpus: int
 
 
-def gauge_of(
+def cluster_metrics_of(
     cluster: Cluster, typical: TypicalPods, gpu_models: tuple[str, ...], sample_s: float, recorded: bool
 ) -> ClusterMetrics:
-    """Measures rounds on this cluster; GPUs are numbered model by model and, within a model, node by node."""
+    """The metrics of rounds on this cluster; GPUs are numbered model by model and, within a model, node by node."""
     listed = node_kinds(cluster)
     distinct = list(dict.fromkeys(listed))
     index = {kind: number for number, kind in enumerate(distinct)}
@@ -66,14 +66,14 @@ def node_kinds(cluster: Cluster) -> list[NodeKind]:
 def node_of_gpu(cluster: Cluster, gpu_models: tuple[str, ...]) -> npt.NDArray[np.int32]:
     """Position of the node of every whole GPU."""
     nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
-    found = [
+    position__u = [
         position
         for model in gpu_models
         for position, node in enumerate(nodes)
         if node["gpu_model"] == model
         for _ in range(node["num_gpu"])
     ]
-    return np.array(found, np.int32)
+    return np.array(position__u, np.int32)
 
 
 def _totals(distinct: list[NodeKind], typical: TypicalPods) -> npt.NDArray[np.int64]:
@@ -98,7 +98,7 @@ def quantities(kind: NodeKind, used: int, typical: TypicalPods) -> dict[str, Any
 
 
 def free_by_class(kind: NodeKind, free_gpus: int, typical: TypicalPods) -> tuple[int, ...]:
-    """Milli-GPU of the free GPUs by what a typical pod finds there, weighed with how many there are of each."""
+    """Milli-GPU of the free GPUs by class of fragmentation, summed over typical pods with their counts as weights."""
     weights = dict.fromkeys(FRAG_COLUMNS, 0)
     rows = zip(typical.cpu_milli, typical.gpu_milli, typical.num_gpu, typical.gpu_models, typical.count, strict=True)
     for cpu_milli, gpu_milli, num_gpu, models, count in rows:
@@ -116,7 +116,7 @@ def free_by_class(kind: NodeKind, free_gpus: int, typical: TypicalPods) -> tuple
 
 
 def cpu_draw(kind: NodeKind) -> int:
-    """Milliwatts of the sockets of a node of which no CPU is in use; a core that is there in part counts as in use."""
+    """Milliwatts of the sockets of a node without CPUs in use; a core that the node has in part counts as in use."""
     cores, started = -(-kind.cpu_milli // CORE), int(kind.cpu_milli % CORE > 0)
     sockets = -(-cores // kind.cores_per_socket)
     return kind.cpu_idle_mw * sockets + (kind.cpu_peak_mw - kind.cpu_idle_mw) * started

@@ -1,4 +1,4 @@
-"""What a run in rounds is told besides its jobs, its cluster and its policy."""
+"""Options, setting and jobs of runs in rounds, and the compat switches that rounds honour."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ REALLOC_S = 1920.0
 MOST_FAILURES = 5
 """Rounds in a row without progress after which a job is given up."""
 PATIENCE = 3
-"""Turns of the loop in which nothing can happen, before a run is given up."""
+"""Steps of the ideal without progress or arrivals, before a run is given up."""
 MOST_FROZEN = 1000
 """Rounds in a row in which time stands still, before a run is given up."""
 LARGE = 1e9
-"""Priority of a share that has not run yet, for each unit of it."""
+"""Priority of a job that has a share and has not run yet, for each unit of the share."""
 
 QUIRKS = (
     "new_job_reserves_gpus", "gang_last_chunk_failure", "idle_gap_accounting", "whole_steps", "reset_at_zero",
     "stale_arrival", "lease_cost",
 )  # fmt: skip
-"""Compat switches that the rounds themselves honour."""
+"""Compat switches that rounds of shares honour."""
 LATE_SHARES = "late_shares"
-"""The switch under which everybody waits for an allocation."""
+"""The switch under which all jobs wait for the next allocation."""
 USE_FROM_ZERO = "use_from_zero"
-"""The switch under which use of GPUs counts from second 0."""
-TURN_QUIRKS = (
+"""The switch under which utilization counts from second 0."""
+ORDERED_QUIRKS = (
     "demotion_raises", "reclaim_sweeps", "whole_steps", "lease_end_finish", "idle_gap_ends", "stale_speedup",
 )  # fmt: skip
-"""Those that ordered rounds honour."""
+"""Compat switches that ordered rounds honour."""
 
 
 class Job(NamedTuple):
@@ -61,15 +61,15 @@ class PriceSource(Protocol):
         """Price of one GPU of each model, $/h."""
 
     def next_change_s(self, now_s: float) -> float:
-        """When they may next differ, seconds; infinite if never."""
+        """The next time at which they may differ, seconds; infinite if never."""
 
 
-class Hurry(Protocol):
-    """Of a plan, whether jobs may have to wait for an allocation."""
+class Urgency(Protocol):
+    """Whether jobs under a plan may have to wait for an allocation."""
 
     @property
     def strict(self) -> bool:
-        """Only what has a share runs."""
+        """Only jobs with a share run."""
 
     @property
     def prompt(self) -> bool:
@@ -84,10 +84,9 @@ class RoundOptions:
     or 0 where jobs wait for one although GPUs are free, or miss deadlines (``gap_s``). ``restart_s``: time a job loses
     when it goes on with GPUs it did not hold in the last round, not when it first starts; adaptive jobs have times of
     their own (``fastsim.performance.applications``) and pay for the first start, too. ``window``: measure and finish
-    jobs ``[first, last)``, while others go on arriving. ``global_queue``: one line for all GPU models instead of one
-    each. ``until_s``: end of the run, seconds. ``begin_s``: when ordered rounds may first begin; the others follow
-    every ``round_s``. ``endless``: jobs are generated, so that an arrival is known even after the
-    last one.
+    jobs ``[first, last)``, while others go on arriving. ``global_queue``: one queue for all GPU models instead of one
+    each. ``until_s``: end of the run, seconds. ``begin_s``: earliest start of the first ordered round; others follow
+    every ``round_s``. ``endless``: jobs are generated, so a next arrival is always known.
     """
 
     round_s: float = 360.0
@@ -113,8 +112,8 @@ class RoundOptions:
         if self.window is not None and not 0 <= self.window[0] < self.window[1]:
             raise ScenarioError("window", f"{self.window[0]}:{self.window[1]}", "FIRST:LAST with 0 <= FIRST < LAST")
 
-    def gap_s(self, plan: Hurry) -> float:
-        """Least time between two allocations: usual where other jobs run until then, none where nobody may."""
+    def gap_s(self, plan: Urgency) -> float:
+        """Least seconds between two allocations: ``REALLOC_S`` if jobs without a share may run, else 0."""
         if self.realloc_s is not None:
             return self.realloc_s
         return REALLOC_S if self.quirk(LATE_SHARES) or not (plan.strict or plan.prompt) else 0.0
@@ -126,7 +125,7 @@ class RoundOptions:
 
 @dataclass(frozen=True)
 class Setting:
-    """What does not change during a run: GPU models (sorted by name), GPUs of each, the rates, the seed."""
+    """The constants of a run: GPU models (sorted by name), GPUs of each, rates, seed."""
 
     gpu_models: tuple[str, ...]
     gpus__g: Ints

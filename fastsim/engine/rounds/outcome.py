@@ -1,4 +1,4 @@
-"""What a run in rounds leaves behind, before it becomes tables."""
+"""The outcome of a run in rounds before it becomes tables: types of records, and the figures of the loop."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MOMENT = np.dtype(
      ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
 )  # fmt: skip
 """One candidate in one round."""
-TURN = np.dtype(
+ROUND = np.dtype(
     [("round", "i8"), ("jobs", "i8"), ("running", "i8"), ("gpus", "i8"), ("at_fair", "i8"), ("t", "f8"),
      ("cpu_alloc", "f8"), ("memory_alloc", "f8"), ("cpu_used", "f8"), ("memory_used", "f8"), ("cpu_demand", "f8"),
      ("memory_demand", "f8")], align=True,
 )  # fmt: skip
-"""One round: jobs there and at work, GPUs held; milli-CPU and MiB held, of use, and needed by those at work."""
+"""One round: active and running jobs, GPUs held; milli-CPU and MiB held, of use, and needed by running jobs."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class RoundOutcome:
     """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
 
     ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);
-    ``gauge`` is what measured it, if anything did.
+    ``gauge`` measured it, None in a run without a timeline.
     """
 
     setting: Setting
@@ -58,26 +58,26 @@ class RoundOutcome:
     extensions: int
     opportunities: int
     busy_s: npt.NDArray[np.float64]
-    """By GPU, seconds at work."""
+    """Busy seconds of each GPU."""
     gpus__g: tuple[int, ...]
     solver_s: float = 0.0
     gauge: ClusterMetrics | None = None
     spoilt_gpu_s: float | None = None
     """GPU seconds that restarts took; None of a run without rounds."""
     even: ClassVar[bool] = False
-    """Whether every round takes as long as the options say."""
+    """Whether every round lasts ``round_s``."""
 
     def timeline_columns(self) -> Mapping[str, pl.Series]:
-        """Columns that the timeline of this kind of rounds has beside those of all."""
+        """Further columns of the timeline, by name; none for rounds of shares."""
         return {}
 
     def kind_figures(self) -> Mapping[str, Any]:
-        """Columns that the summary of this kind of rounds has beside those of all."""
+        """Further columns of the summary, by name; none for rounds of shares."""
         return {}
 
     @property
     def began_s(self) -> float:
-        """When the first job came; the end if none did."""
+        """Arrival of the first job, seconds; the end of the run without jobs."""
         return float(self.jobs["submit_s"].min()) if len(self.jobs) else self.makespan_s
 
     @property

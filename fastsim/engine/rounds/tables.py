@@ -1,4 +1,4 @@
-"""Result tables of a run in rounds, with the columns of every other run and some more."""
+"""Result tables of a run in rounds: the columns of every run, and those of rounds."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slow
 Array = Any
 
 
-def makers(run: RoundOutcome, cluster: Cluster, kept: int) -> FrameMakers:
-    """How to make each table; ``kept`` is the typical pods' total count."""
+def makers(run: RoundOutcome, cluster: Cluster, typical_count: int) -> FrameMakers:
+    """Functions that make the tables, by name; ``typical_count`` is the total count of the typical pods."""
     return {
-        "timeline": lambda: timeline(run, kept),
+        "timeline": lambda: timeline(run, typical_count),
         "placements": lambda: placements(run, cluster),
         "jobs": lambda: jobs(run),
         "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
     }
 
 
-def timeline(run: RoundOutcome, kept: int) -> pl.DataFrame:
+def timeline(run: RoundOutcome, typical_count: int) -> pl.DataFrame:
     """A row for every sample."""
-    frame = timeline_frame(run.rows, kept)
+    frame = timeline_frame(run.rows, typical_count)
     return frame.with_columns(**run.timeline_columns())
 
 
 def jobs(run: RoundOutcome) -> pl.DataFrame:
-    """One row for every job that arrived: when it ran first, when it was done, what it took."""
+    """One row for every job that arrived: start, end, work, cost and state."""
     rows, oracle = run.jobs, run.setting.oracle
     state, reason = _ends_of_jobs(rows)
     started, jct = ~np.isnan(rows["first_s"]), rows["finish_s"] - rows["submit_s"]
@@ -60,7 +60,7 @@ def jobs(run: RoundOutcome) -> pl.DataFrame:
 
 
 def _ends_of_jobs(rows: Array) -> tuple[Array, Array]:
-    """What became of each job, and why."""
+    """State of each job, and its reason."""
     gone = np.where(rows["ended"] == 1, "unplaced", np.where(rows["holds"] == 1, "running", "pending"))
     state = np.where(np.isnan(rows["finish_s"]), gone, "finished")
     return state, np.where(state == "unplaced", "no_gpu", state)
@@ -74,7 +74,7 @@ def paused_s(run: RoundOutcome, rows: Array) -> Array:
 
 
 def ideal_s(run: RoundOutcome, rows: Array) -> Array:
-    """Seconds that each job would take by itself on the model that rates refer to."""
+    """Seconds that each job would take alone on the reference model of the rates."""
     return rows["total"] / run.setting.reference__k[rows["kind"]]
 
 
@@ -82,14 +82,15 @@ def placements(run: RoundOutcome, cluster: Cluster) -> pl.DataFrame:
     """One row for each job, node and unbroken stay on the same GPUs; ``mate_id`` shares them."""
     tasks = run.tasks
     order = np.lexsort((tasks["round"], tasks["mate_id"], tasks["id"]))
-    tasks, over_s = tasks[order], _round_ends(run)[order]
+    tasks, round_end_s = tasks[order], _round_ends(run)[order]
     stay = np.cumsum(tasks["held"] >= 0) - 1
     begins = np.flatnonzero(tasks["held"] >= 0)
     ends = np.append(begins[1:], len(tasks)) - 1 if len(begins) else begins
     gpus = _spread(tasks[begins], run, node_of_gpu(cluster, run.setting.gpu_models))
     singles = pl.DataFrame({
         "stay": np.arange(len(begins)), "pod_id": tasks["id"][begins], "mate_id": tasks["mate_id"][begins],
-        "start_s": tasks["t"][begins], "end_s": np.minimum(over_s[ends], run.makespan_s), "rounds": np.bincount(stay),
+        "start_s": tasks["t"][begins], "end_s": np.minimum(round_end_s[ends], run.makespan_s),
+        "rounds": np.bincount(stay),
     })  # fmt: skip
     mates = singles.filter(pl.col("mate_id") >= 0).select(
         "stay", pl.col("mate_id").alias("pod_id"), pl.col("pod_id").alias("mate_id"), *singles.columns[3:]
@@ -99,13 +100,13 @@ def placements(run: RoundOutcome, cluster: Cluster) -> pl.DataFrame:
 
 
 def _round_ends(run: RoundOutcome) -> Array:
-    """When the round of each task was over, seconds: who is not done has GPUs until then."""
+    """End of the round of each task, seconds: jobs that are not complete hold their GPUs until then."""
     if run.even:
         return run.tasks["t"] + run.options.round_s
-    turn: Array = run.tasks["round"]
-    over_s = np.full(int(turn.max()) + 1 if len(turn) else 0, -np.inf)
-    np.maximum.at(over_s, turn, run.tasks["finish_s"])
-    return over_s[turn]
+    number: Array = run.tasks["round"]
+    end_s = np.full(int(number.max()) + 1 if len(number) else 0, -np.inf)
+    np.maximum.at(end_s, number, run.tasks["finish_s"])
+    return end_s[number]
 
 
 def _spread(first: Array, run: RoundOutcome, nodes: Array) -> pl.DataFrame:
@@ -128,16 +129,16 @@ def _first_of(nodes: Array) -> Any:
 
 
 def _described(stays: pl.DataFrame, run: RoundOutcome, cluster: Cluster) -> pl.DataFrame:
-    """The table: a job that is done within its last round ends its stay there."""
+    """The table: the last stay of a job that completes within a round ends at its completion."""
     end_s, reason = pl.Series(run.jobs["finish_s"], nan_to_null=True), pl.Series(_last_reasons(run.jobs))
     names = pl.Series(cluster.nodes["name"].to_pylist(), dtype=pl.String)
-    told = stays.with_columns(
+    stays = stays.with_columns(
         end_s.gather(stays["pod_id"]).alias("done_s"), reason.gather(stays["pod_id"]).alias("last_reason"),
         names.gather(stays["node_id"]).alias("node"), pl.lit(None, pl.String).alias("native_id"),
     ).sort("start_s", "pod_id", "node_id")  # fmt: skip
     last = pl.col("start_s") == pl.col("start_s").max().over("pod_id")
     number = pl.col("start_s").rank("dense").over("pod_id") - 1
-    return told.select(
+    return stays.select(
         "pod_id", "native_id", number.cast(pl.Int16).alias("attempt"), "node_id", "node", "gpu_ids", "start_s",
         pl.when(last).then(pl.min_horizontal("end_s", "done_s")).otherwise("end_s").alias("end_s"),
         pl.when(last).then("last_reason").otherwise(pl.lit("preempted")).cast(pl.Enum(REASONS)).alias("reason"),
@@ -146,19 +147,21 @@ def _described(stays: pl.DataFrame, run: RoundOutcome, cluster: Cluster) -> pl.D
 
 
 def _last_reasons(rows: Array) -> Array:
-    """How the last stay of each job ended."""
+    """Why the last stay of each job ended."""
     left = np.where(rows["ended"] == 1, "evicted", np.where(rows["holds"] == 1, "running", "preempted"))
     return np.where(np.isnan(rows["finish_s"]), left, "finished")
 
 
-def summary(run: RoundOutcome, kept: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
-    """The one row of every run, and what only rounds have."""
+def summary(run: RoundOutcome, typical_count: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
+    """The summary: columns of every run, and those of rounds."""
     assert run.gauge is not None
     now, before, areas = run.gauge.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     waits = _waits(run)
     held_s = areas["gpu_milli_alloc"] / 1000
-    frame = summary_frame(final, at_capacity, areas, run.span_s, (kept, kept), waits, _totals(run, held_s))
+    frame = summary_frame(
+        final, at_capacity, areas, run.span_s, (typical_count, typical_count), waits, _totals(run, held_s)
+    )
     waits.close()
     extra = {**_round_figures(run, slo_compare_absolute), **run.kind_figures()}
     return frame.with_columns(
@@ -167,7 +170,7 @@ def summary(run: RoundOutcome, kept: int, slo_compare_absolute: bool = False) ->
 
 
 def _waits(run: RoundOutcome) -> Waits:
-    """Times of the jobs that count; what work rounds throw away is part of the restarts."""
+    """Waiting and completion times of the jobs that count; work lost to preemption is part of the restarts."""
     measured, waits = counted(run), Waits()
     waits.wait.add(known(measured["first_s"] - measured["submit_s"]))
     waits.jct.add(known(measured["finish_s"] - measured["submit_s"]))
@@ -177,7 +180,7 @@ def _waits(run: RoundOutcome) -> Waits:
 
 
 def _totals(run: RoundOutcome, gpu_s: float) -> JobTotals:
-    """Totals; of a run without rounds only those that jobs tell by themselves."""
+    """Totals; of a run without rounds only those that follow from jobs alone."""
     rows, cost = counted(run), float(run.jobs["cost"].sum()) if run.priced else None
     done = ~np.isnan(rows["finish_s"])
     ratios = slowdowns(rows["finish_s"] - rows["submit_s"], ideal_s(run, rows))
@@ -199,7 +202,7 @@ def _by_tenant(rows: Array) -> Array | None:
 
 
 def unmeasured(summary: pl.DataFrame, run: RoundOutcome) -> pl.DataFrame:
-    """The summary of a run that no gauge has seen: what jobs say of themselves, and null for what nodes would."""
+    """The summary of a run without measured nodes: counts of jobs, and null for columns about nodes."""
     first = summary.columns.index("wait_mean_s")
     states = jobs(run)["state"].cast(pl.String)
     count = {
@@ -212,7 +215,7 @@ def unmeasured(summary: pl.DataFrame, run: RoundOutcome) -> pl.DataFrame:
 
 
 def _round_figures(run: RoundOutcome, slo_compare_absolute: bool) -> dict[str, Any]:
-    """What only runs in rounds have; times in seconds, cost in $."""
+    """Columns of the summary that only runs in rounds have; times in seconds, cost in $."""
     figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
     extended = figures.lease_extension_share
     return {

@@ -1,9 +1,9 @@
-"""A finished run as the text that Gavel's simulator prints, so that notebooks made for its logs read ours.
+"""A finished run as a log of Gavel's simulator, for notebooks that read those logs.
 
 Events come first, one a line, fields separated by tabs; then the duration, a line for each job that counts, means,
-cost and use. A job that was given up has ``None`` for a time, which the notebooks skip. What they do not look for,
-the lines of cost, deadlines and leases, is in words of our own. Of tasks that failed only those that ended a job are
-known, and of rounds only those in which something ran.
+cost and use. A job that was given up has ``None`` for a time, which the notebooks skip. The lines of cost,
+deadlines and leases, which the notebooks do not read, have other words than the original. Of tasks that failed only
+those that ended a job are known, and of rounds only those in which a job ran.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def log_path(
     num_total_jobs: int | None = None,
     profiling: tuple[float, int] | None = None,
 ) -> Path:
-    """Where a sweep puts the log of one run; ``policy`` is the original's name of it.
+    """The path at which a sweep stores the log of one run; ``policy`` is the original's name of it.
 
     A sweep over loads gives the mean time between arrivals, seconds; one over static jobs their number. ``profiling``
     is the part of pairs that is measured and the number of reference models, if rates are estimated.
@@ -76,20 +76,20 @@ def log_path(
 
 
 def result_line(run: RoundOutcome, *, static: bool = False) -> str:
-    """What a sweep prints of each run; one over static jobs adds the duration and the cost."""
-    found = round_figures(run)
-    line = f"Results: average JCT={found.jct_mean_s:f}, utilization={found.utilization:f}"
-    return f"{line}, makespan={found.makespan_s:f}, total_cost={found.cost:f}" if static else line
+    """The line that a sweep prints of each run; one over static jobs adds the duration and the cost."""
+    figures = round_figures(run)
+    line = f"Results: average JCT={figures.jct_mean_s:f}, utilization={figures.utilization:f}"
+    return f"{line}, makespan={figures.makespan_s:f}, total_cost={figures.cost:f}" if static else line
 
 
 # ---------------------------------------------------------------------- events
 
 
 def event_lines(run: RoundOutcome) -> Iterator[str]:
-    """What happened, in order: work that was done, then jobs that came, then work that begins."""
+    """The events in order: tasks that end, then jobs that arrive, then tasks that begin."""
     tasks = run.tasks
-    came = came_s(run)
-    order, next_job = np.argsort(came, kind="stable"), 0
+    dispatch_s = dispatch_times(run)
+    order, next_job = np.argsort(dispatch_s, kind="stable"), 0
     begins = np.flatnonzero(np.diff(tasks["round"], prepend=-1))
     ends = np.append(begins[1:], len(tasks))
     before: list[tuple[Any, list[int]]] = []
@@ -97,8 +97,8 @@ def event_lines(run: RoundOutcome) -> Iterator[str]:
     for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
         now_s = float(tasks["t"][first])
         yield from outcome.lines(before)
-        while next_job < len(order) and came[order[next_job]] <= now_s:
-            yield dispatched(run, int(order[next_job]), came)
+        while next_job < len(order) and dispatch_s[order[next_job]] <= now_s:
+            yield dispatched(run, int(order[next_job]), dispatch_s)
             next_job += 1
         held = dict(_candidate(task, gpus) for task, gpus in before)
         before = []
@@ -108,11 +108,11 @@ def event_lines(run: RoundOutcome) -> Iterator[str]:
             yield scheduled(run, task, gpus)
     if before and before[0][0]["round"] < run.rounds - 1:
         yield from outcome.lines(before)
-    yield from (dispatched(run, int(job), came) for job in order[next_job:])
+    yield from (dispatched(run, int(job), dispatch_s) for job in order[next_job:])
 
 
-def came_s(run: RoundOutcome) -> npt.NDArray[np.float64]:
-    """When each job was taken in: at the beginning of a round, seconds."""
+def dispatch_times(run: RoundOutcome) -> npt.NDArray[np.float64]:
+    """The round start at which each job is dispatched, seconds."""
     starts = np.append(np.unique(run.tasks["t"]), np.inf)
     submit_s: npt.NDArray[np.float64] = run.jobs["submit_s"]
     begin = starts[np.searchsorted(starts, submit_s)]
@@ -120,7 +120,7 @@ def came_s(run: RoundOutcome) -> npt.NDArray[np.float64]:
 
 
 class Outcomes:
-    """Tells the end of tasks round by round; a job that was given up failed in its last rounds."""
+    """Lines of the ends of tasks, round by round; a job that was given up failed in its last rounds."""
 
     def __init__(self, run: RoundOutcome) -> None:
         self.run = run
@@ -128,7 +128,7 @@ class Outcomes:
         self.lost = given_up(run.jobs)
 
     def lines(self, tasks: Sequence[tuple[Any, list[int]]]) -> Iterator[str]:
-        """The last to finish comes first."""
+        """Lines of these tasks; the last to finish comes first."""
         for task, gpus in sorted(tasks, key=lambda pair: (-pair[0]["finish_s"], pair[0]["mate_id"] >= 0)):
             members = _members(task)
             self.left[list(members)] -= 1
@@ -144,13 +144,13 @@ class Outcomes:
                     yield event(task["finish_s"], "Job failed", f"Job ID: {job}")
 
 
-def dispatched(run: RoundOutcome, job: int, came: npt.NDArray[np.float64]) -> str:
-    """A job has come."""
-    return event(came[job], "Job dispatched", f"Job ID: {run.jobs['id'][job]}")
+def dispatched(run: RoundOutcome, job: int, dispatch_s: npt.NDArray[np.float64]) -> str:
+    """The line of a job's arrival."""
+    return event(dispatch_s[job], "Job dispatched", f"Job ID: {run.jobs['id'][job]}")
 
 
 def scheduled(run: RoundOutcome, task: Any, gpus: list[int]) -> str:
-    """A candidate begins its round."""
+    """The line of a task that begins."""
     return event(
         task["t"], "Micro-task scheduled", f"Job ID: {_named(_members(task))}", f"Worker type: {_model(run, task)}",
         f"Worker ID(s): {','.join(map(str, gpus))}", f"Priority: {task['priority']:.2f}",
@@ -188,42 +188,42 @@ def _gpus(run: RoundOutcome, task: Any, held: Mapping[Candidate, list[int]]) -> 
     return [int(gpu) for gpu in run.held[begin : begin + int(task["num_gpu"])]]
 
 
-# ---------------------------------------------------------------------- the end
+# ---------------------------------------------------------------------- summary
 
 
 def summary_lines(run: RoundOutcome, pairs: bool = False, slo_compare_absolute: bool = False) -> Iterator[str]:
     """Duration, jobs, means, deadlines, cost, leases, use."""
-    found = round_figures(run, slo_compare_absolute=slo_compare_absolute)
+    figures = round_figures(run, slo_compare_absolute=slo_compare_absolute)
     jobs = counted(run)
-    yield f"Total duration: {_span(found.makespan_s)}"
+    yield f"Total duration: {_span(figures.makespan_s)}"
     yield "Job completion times:"
     for job, jct_s in zip(jobs["id"].tolist(), (jobs["finish_s"] - jobs["submit_s"]).tolist(), strict=True):
         yield f"Job {job}: None" if np.isnan(jct_s) else f"Job {job}: {jct_s:.3f}"
-    yield from _means(found)
+    yield from _means(figures)
     if np.isfinite(jobs["deadline_s"]).any():
-        yield f"Number of SLO violations: {found.slo_violations}"
-    if found.cost:
-        yield f"Total cost: ${found.cost:.2f}"
+        yield f"Number of SLO violations: {figures.slo_violations}"
+    if figures.cost:
+        yield f"Total cost: ${figures.cost:.2f}"
     if run.opportunities:
-        yield f"Lease extensions: {run.extensions} of {run.opportunities} ({100 * found.lease_extension_share:.2f}%)"
+        yield f"Lease extensions: {run.extensions} of {run.opportunities} ({100 * figures.lease_extension_share:.2f}%)"
     use = utilization(run, pairs)
     yield f"Cluster utilization: {use}" if use is None else f"Cluster utilization: {use:.3f}"
 
 
 def utilization(run: RoundOutcome, pairs: bool) -> float | None:
-    """Mean part of the time that GPUs were at work; None where the original finds one that cannot be.
+    """Busy part of the time, mean over GPUs; None where the original finds an impossible value.
 
-    A gap in which nothing ran counts as work there, so that a GPU may have more of it than there was time.
+    The original counts idle gaps as busy, so a GPU may have been busy for longer than the run.
     """
     if not pairs and (run.busy_s > run.makespan_s).any():
         return None
     return round_figures(run).utilization
 
 
-def _means(found: RoundFigures) -> Iterator[str]:
-    means = [("", found.jct_mean_s)]
+def _means(figures: RoundFigures) -> Iterator[str]:
+    means = [("", figures.jct_mean_s)]
     weights = ((" (low priority)", LOW), (" (high priority)", HIGH))
-    means += [(name, found.jct_mean_by_weight_s.get(weight, np.nan)) for name, weight in weights]
+    means += [(name, figures.jct_mean_by_weight_s.get(weight, np.nan)) for name, weight in weights]
     yield from (f"Average job completion time{name}: {_span(mean)}" for name, mean in means if not np.isnan(mean))
 
 

@@ -1,9 +1,9 @@
-"""The ideal that rounds come close to: every job progresses at once, on each GPU model for its share of the time.
+"""The ideal limit of rounds: all jobs progress at once, each on every GPU model for its share of the time.
 
-There are no rounds, no leases and no restarts. Something changes only when a job comes or is complete, or when prices
+There are no rounds, no leases and no restarts. The state changes only when a job arrives or completes, or when prices
 change; between two such events every job progresses at the sum of share times rate, pairs at their rates while
-sharing. Where a policy promises more GPUs of a model than there are, as some do for gangs, all its shares of that
-model shrink alike.
+sharing. Where an allocation takes more GPUs of a model than there are, as some do for gangs, all its shares of that
+model are scaled down alike.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
-from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, answer, view_of
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, checked_allocation, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 
 Records = npt.NDArray[Any]
 
 ROUNDING = 1e-9
-"""A promise that is larger than what there is by no more than this part comes from adding up shares."""
+"""Relative excess of allocated over existing GPUs that is rounding of summed shares."""
 PAUSE_EVENTS = 256
 """Events between two looks at progress."""
 
 
-def run_fluid(
+def run_ideal(
     setting: Setting,
     plan: SharePlan,
     batches: Iterable[JobBatch],
@@ -40,7 +40,7 @@ def run_fluid(
     tenants: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> RoundOutcome:
-    """Play jobs without rounds until those that count have finished; ``progress`` is told how many have.
+    """Play jobs without rounds until those that count have finished; ``progress`` takes the number of those that have.
 
     ``realloc_s`` is the least time between two allocations, seconds; of ``options`` only ``until_s``, ``window`` and
     ``prices`` count. In the result a round is an event, and a job's ``rounds`` are the spans in which it progressed.
@@ -49,22 +49,22 @@ def run_fluid(
         raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
     gpus = tuple(int(count) for count in setting.gpus__g)
     arrivals = Arrivals(runnable(batches, setting, gpus))
-    flow = IdealRun(setting, plan, options, arrivals, realloc_s, tenants)
-    while not flow.finished():
-        flow.step()
-        if progress is not None and flow.events % PAUSE_EVENTS == 0:
-            progress(flow.ended)
-    jobs = np.concatenate([*flow.gone, flow.jobs])
-    busy_s = flow.busy_s__g / np.maximum(gpus, 1)
+    run = IdealRun(setting, plan, options, arrivals, realloc_s, tenants)
+    while not run.finished():
+        run.step()
+        if progress is not None and run.events % PAUSE_EVENTS == 0:
+            progress(run.ended)
+    jobs = np.concatenate([*run.gone, run.jobs])
+    busy_s = run.busy_s__g / np.maximum(gpus, 1)
     return RoundOutcome(
         setting, options, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
-        flow.events, flow.calls, flow.now_s, flow.max_active, flow.job_events, 0, 0, np.repeat(busy_s, gpus), gpus,
-        flow.solver_s,
+        run.events, run.calls, run.now_s, run.max_active, run.job_events, 0, 0, np.repeat(busy_s, gpus), gpus,
+        run.solver_s,
     )  # fmt: skip
 
 
 class Arrivals:
-    """Jobs to come as records, one batch at a time; ``added`` is how many came."""
+    """Future jobs as records, one batch at a time; ``added`` counts those that arrived."""
 
     def __init__(self, batches: Iterator[JobBatch]) -> None:
         self.added = 0
@@ -73,18 +73,18 @@ class Arrivals:
 
     @property
     def next_s(self) -> float:
-        """When the next job comes, seconds; infinite if none does."""
+        """Arrival of the next job, seconds; infinite if there is none."""
         return float(self._coming["submit_s"][0]) if len(self._coming) else float("inf")
 
     def until(self, now_s: float) -> Records:
-        """Take the jobs that have come."""
-        taken = [np.zeros(0, GANG)]
+        """Remove the jobs that arrive until ``now_s``, and answer them."""
+        arrived = [np.zeros(0, GANG)]
         while self.next_s <= now_s:
             count = int(np.searchsorted(self._coming["submit_s"], now_s, side="right"))
-            taken.append(self._coming[:count])
+            arrived.append(self._coming[:count])
             self._coming, self.added = self._coming[count:], self.added + count
             self._refill()
-        return np.concatenate(taken)
+        return np.concatenate(arrived)
 
     def _refill(self) -> None:
         while not len(self._coming) and (batch := next(self._batches, None)) is not None:
@@ -92,19 +92,19 @@ class Arrivals:
 
 
 def records(batch: JobBatch, first_id: int) -> Records:
-    """Jobs as they are before they run, numbered from ``first_id``."""
-    made = np.zeros(len(batch.kind), GANG)
+    """Records (``GANG``) of jobs that have not run, numbered from ``first_id``."""
+    jobs = np.zeros(len(batch.kind), GANG)
     names = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
     for name, column in zip(names, batch, strict=True):
-        made[name] = column
-    made["id"] = np.arange(first_id, first_id + len(made))
-    made["first_s"] = made["finish_s"] = np.nan
-    made["task"] = -1
-    return made
+        jobs[name] = column
+    jobs["id"] = np.arange(first_id, first_id + len(jobs))
+    jobs["first_s"] = jobs["finish_s"] = np.nan
+    jobs["task"] = -1
+    return jobs
 
 
 class IdealRun:
-    """State of a run: the active jobs by id, and what each does per second until the next event."""
+    """State of a run: the active jobs by id, and their rates, spending and GPUs until the next event."""
 
     def __init__(
         self, setting: Setting, plan: SharePlan, options: RoundOptions, arrivals: Arrivals, realloc_s: float,
@@ -116,14 +116,14 @@ class IdealRun:
         width = len(setting.gpu_models)
         self.price__g, self.busy_s__g, self.use__g = np.zeros(width), np.zeros(width), np.zeros(width)
         self.rate, self.spending, self.finish_s = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.said: Allocation | None = None
+        self.allocation: Allocation | None = None
         self.wanted, self.due_s = True, 0.0
         self.next_price_s = 0.0 if options.prices is not None else float("inf")
         self.now_s = self.solver_s = 0.0
         self.events = self.calls = self.ended = self.max_active = self.job_events = self.quiet = 0
 
     def finished(self) -> bool:
-        """Whether the jobs that count have ended, or the run's time has come."""
+        """Whether the jobs that count have ended, or ``until_s`` is reached."""
         if self.now_s >= self.options.until_s:
             return True
         first, last = self.options.window or (0, None)
@@ -132,12 +132,12 @@ class IdealRun:
         return last is not None and self.ended >= last - first
 
     def step(self) -> None:
-        """Go on to the next event and do what it asks for."""
+        """Advance to the next event and handle it."""
         event_s = self.next_event_s()
         idle = not (self.rate > 0).any()
         if event_s == float("inf") or self.quiet == PATIENCE:
             raise nothing_runs(self.jobs, self.now_s)
-        self.flow(min(event_s, self.options.until_s))
+        self.progress_until(min(event_s, self.options.until_s))
         self.events += 1
         self.leave()
         came = self.arrive()
@@ -156,22 +156,22 @@ class IdealRun:
             times += [self.next_price_s, self.due_s if self.wanted else np.inf]
         return max(self.now_s, min(times))
 
-    def flow(self, until_s: float) -> None:
-        """Everybody progresses until then."""
+    def progress_until(self, until_s: float) -> None:
+        """Advance all jobs at their rates to this second."""
         span, jobs = until_s - self.now_s, self.jobs
-        at_work = self.rate > 0
+        running = self.rate > 0
         done = self.finish_s <= until_s
         jobs["run"] = np.where(done, jobs["total"], np.minimum(jobs["run"] + self.rate * span, jobs["total"]))
         jobs["cost"] += self.spending * span
-        jobs["first_s"] = np.where(at_work & np.isnan(jobs["first_s"]), self.now_s, jobs["first_s"])
-        jobs["rounds"] += at_work & (span > 0)
+        jobs["first_s"] = np.where(running & np.isnan(jobs["first_s"]), self.now_s, jobs["first_s"])
+        jobs["rounds"] += running & (span > 0)
         jobs["finish_s"] = np.where(done, until_s, np.nan)
         jobs["ended"] = done
         self.busy_s__g += self.use__g * span
         self.now_s = until_s
 
     def leave(self) -> None:
-        """Let go of the jobs that are complete."""
+        """Remove the jobs that are complete."""
         done = self.jobs["ended"] == 1
         if not done.any():
             return
@@ -182,7 +182,7 @@ class IdealRun:
         self.jobs, self.wanted = self.jobs[~done], True
 
     def arrive(self) -> bool:
-        """Take in the jobs that have come; whether any has."""
+        """Add the jobs that have arrived; whether any has."""
         new = self.arrivals.until(self.now_s)
         if len(new):
             self.jobs, self.wanted = np.concatenate([self.jobs, new]), True
@@ -190,55 +190,56 @@ class IdealRun:
         return len(new) > 0
 
     def reprice(self) -> None:
-        """Take over the prices of now."""
+        """Apply the current prices; a change asks for a new allocation."""
         assert self.options.prices is not None
         price = self.options.prices.at(self.now_s)
         self.wanted |= bool((price != self.price__g).any())
         self.price__g, self.next_price_s = price, self.options.prices.next_change_s(self.now_s)
 
     def ask_policy(self) -> None:
-        """Ask the policy for new shares."""
+        """Replace the allocation by the policy's shares for the active jobs."""
         self.wanted, self.due_s = False, self.now_s + self.realloc_s
         self.calls += 1
-        self.said = answer(self.plan, view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants))
-        if self.said is None:
+        view = view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants)
+        allocation = self.allocation = checked_allocation(self.plan, view)
+        if allocation is None:
             return
-        self.solver_s += self.said.solver_s
-        row, mate = self.rows_of(self.said.first), self.rows_of(self.said.second)
-        wrong = (row < 0) | ((self.said.second != ALONE) & (mate < 0))
+        self.solver_s += allocation.solver_s
+        row, mate = self.rows_of(allocation.first), self.rows_of(allocation.second)
+        wrong = (row < 0) | ((allocation.second != ALONE) & (mate < 0))
         if wrong.any():
             where = f"row {int(np.flatnonzero(wrong)[0])} of the allocation"
             raise PolicyError(where, "no active job or pair", "ids of the jobs in the view")
 
     def rows_of(self, ids: Ints) -> Ints:
         """Rows of active jobs, -1 for all others."""
-        found = np.searchsorted(self.jobs["id"], ids)
-        there = found < len(self.jobs)
-        there[there] = self.jobs["id"][found[there]] == ids[there]
-        return np.where(there, found, -1)
+        row = np.searchsorted(self.jobs["id"], ids)
+        active = row < len(self.jobs)
+        active[active] = self.jobs["id"][row[active]] == ids[active]
+        return np.where(active, row, -1)
 
     def apply(self) -> None:
-        """What everybody does from now on: a candidate with a job that has left does nothing."""
+        """Rates, spending and completions under the current allocation; candidates with a job that left do not run."""
         count = len(self.jobs)
         self.rate, self.spending, self.use__g = np.zeros(count), np.zeros(count), np.zeros(len(self.price__g))
-        if self.said is not None:
-            self._divide(self.said)
+        if self.allocation is not None:
+            self._divide(self.allocation)
         left = self.jobs["total"] - self.jobs["run"]
         span = np.divide(left, self.rate, out=np.full(count, np.inf), where=self.rate > 0)
         self.finish_s = self.now_s + span
 
-    def _divide(self, said: Allocation) -> None:
-        """Rates, spending and GPUs in use under these shares, as far as candidates fit and run."""
-        row, mate = self.rows_of(said.first), self.rows_of(said.second)
-        pair = said.second != ALONE
-        there = (row >= 0) & (~pair | (mate >= 0))
-        row, mate, pair, share = row[there], mate[there], pair[there], said.share__rg[there]
+    def _divide(self, allocation: Allocation) -> None:
+        """Rates, spending and GPUs in use under these shares, of candidates that fit and run."""
+        row, mate = self.rows_of(allocation.first), self.rows_of(allocation.second)
+        pair = allocation.second != ALONE
+        active = (row >= 0) & (~pair | (mate >= 0))
+        row, mate, pair, share = row[active], mate[active], pair[active], allocation.share__rg[active]
         one, two = self._rates(row, mate, pair)
         num_gpu = self.jobs["num_gpu"][row][:, None]
         held = share * num_gpu * ((one > 0) & (~pair[:, None] | (two > 0)) & (num_gpu <= self.setting.gpus__g))
-        asked = held.sum(axis=0)
-        over = asked > self.setting.gpus__g * (1 + ROUNDING)
-        held *= np.where(over, self.setting.gpus__g / np.where(over, asked, 1.0), 1.0)
+        allocated = held.sum(axis=0)
+        over = allocated > self.setting.gpus__g * (1 + ROUNDING)
+        held *= np.where(over, self.setting.gpus__g / np.where(over, allocated, 1.0), 1.0)
         self.use__g = held.sum(axis=0)
         for rows, rates in ((row, one), (mate[pair], two[pair])):
             part = held if rows is row else held[pair]
@@ -247,7 +248,7 @@ class IdealRun:
             self.spending += np.bincount(rows, part @ self.price__g / 3600, count)
 
     def _rates(self, row: Ints, mate: Ints, pair: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Rates of the first and of the second job of each candidate, steps/s; what is not known is 0."""
+        """Rates of the first and of the second job of each candidate, steps/s; unknown rates are 0."""
         oracle, kind = self.setting.oracle, self.jobs["kind"]
         one, two = oracle.alone__kg[kind[row]], np.zeros((len(row), len(self.price__g)))
         a, b = kind[row[pair]], kind[mate[pair]]

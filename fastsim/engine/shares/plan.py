@@ -1,8 +1,8 @@
-"""The sockets of the rounds engine: what a policy sees of the jobs, and what it hands over.
+"""The interface between rounds of shares and policies: the view of the jobs, the plan, and the allocation.
 
-A policy answers once with a :class:`SharePlan`; its :class:`ShareAllocator` is asked again whenever the set of jobs has
-changed. It sees a :class:`RoundView` and says which share of the time each job, or pair of jobs that share their GPUs,
-should spend on each GPU model. Turning shares into rounds is the engine's business.
+A policy answers once with a :class:`SharePlan`, whose :class:`ShareAllocator` is called whenever the set of jobs has
+changed. From a :class:`RoundView` it computes an :class:`Allocation`: the share of the time that each job, or pair of
+jobs that share their GPUs, should spend on each GPU model. The engine turns shares into rounds.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RoundView:
     tenant: tuple[str, ...] = ()
     """Entity of each job; empty without any."""
     partner_rates: PairRates | None = None
-    """What is believed of sharing, if it is not the truth."""
+    """Estimates of the rates of pairs; None if the true ones are known."""
 
     def __len__(self) -> int:
         return len(self.job_id)
@@ -68,7 +68,7 @@ class RoundView:
         return self.setting.reference__k[self.kind]
 
     def pair_rates(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-        """Believed rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
+        """Estimated or true rates of jobs in rows ``first`` and ``second`` while they share, a row a pair, steps/s."""
         if self.partner_rates is not None:
             return self.partner_rates(self, first, second)
         shared, one, two = self.setting.oracle.shared__kkg, self.kind[first], self.kind[second]
@@ -76,39 +76,40 @@ class RoundView:
 
 
 class PairRates(Protocol):
-    """Estimates of what sharing costs."""
+    """Estimates of the rates of jobs that share GPUs."""
 
     def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
         """Rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
 
 
 class PairRateEstimates(PairRates, Protocol):
-    """Estimates that follow a run; what they remember must survive ``restored(kept())``.
+    """Estimates that learn from a run; their state must survive ``restored(kept())``.
 
-    They say who may share GPUs, while the oracle says how fast those go. A pair whose true rate is 0 loses a round.
+    They decide which jobs may share GPUs; the oracle has the rates at which those run. A pair whose true rate is 0
+    loses a round.
     """
 
     def arrive(self, job: int, kind: int) -> int:
-        """The kind that a job is believed to be when it shares; jobs come in order of their ids, or once more."""
+        """The kind that a new job is taken for when it shares; jobs come in order of their ids, or once more."""
 
     def observe(self, job_a: int, job_b: int, model: int) -> None:
-        """Both jobs have run together on the model with this position: its true rates are known from now on."""
+        """Learn the true rates of a pair that has run on the model with this position."""
 
     def leave(self, job: int) -> None:
-        """A job is gone."""
+        """Remove a job that has ended."""
 
     def kept(self) -> dict[str, Any]:
-        """Their memory as JSON values."""
+        """Their state as JSON values."""
 
     def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
+        """Restore that state."""
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
     """Shares of the time, 0 to 1: row ``r`` is job ``first[r]``, or it and ``second[r]`` (> ``first[r]``) together.
 
-    Singles come before pairs, each sorted by id. A job without a row is not known to the allocation: it reserves
+    Singles come before pairs, each sorted by id. A job without a row has no share and reserves
     nothing. Rows with shares of 0 may be left out for pairs, not for singles.
     """
 
@@ -125,27 +126,27 @@ class Allocation:
 
 
 class ShareAllocator(Protocol):
-    """A policy at work in one run; what it remembers must survive ``restored(kept())``."""
+    """The run-time half of a policy of shares; its state must survive ``restored(kept())``."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
-        """Shares for these jobs, or None if there is nothing to say."""
+        """Shares for these jobs; None keeps the current ones."""
 
     def kept(self) -> dict[str, Any]:
-        """Its memory as JSON values."""
+        """Its state as JSON values."""
 
     def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
+        """Restore that state."""
 
 
 @dataclass(frozen=True)
 class SharePlan:
-    """How a policy's shares become rounds.
+    """An allocator, and the rules by which its shares become rounds.
 
     ``pairs``: jobs may share GPUs, so pairs of them are candidates too. ``visit``: see ``VISITS``.
-    ``strict``: only what has a positive priority runs; otherwise GPUs that are left go to whoever fits.
-    ``prompt``: no job may wait for its shares, even where others run until then; so with ``strict``, too.
-    ``beliefs``: what is believed of sharing, if it is not the truth.
-    ``entities``: the tenants it tells apart, if any; those of the jobs must be the same.
+    ``strict``: only candidates of positive priority run; otherwise GPUs that are left go to any job that fits.
+    ``prompt``: a new allocation may follow at once, as with ``strict``, although jobs without shares may run.
+    ``estimates``: estimated rates of pairs; None if the true ones are known.
+    ``entities``: the tenants that it distinguishes, if any; those of the jobs must be the same.
     """
 
     allocator: ShareAllocator
@@ -153,18 +154,18 @@ class SharePlan:
     visit: str = "fastest"
     strict: bool = False
     traits: Mapping[str, Any] = field(default_factory=dict)
-    beliefs: PairRateEstimates | None = None
+    estimates: PairRateEstimates | None = None
     prompt: bool = False
     entities: frozenset[str] = frozenset()
 
     @property
     def identity(self) -> list[object]:
-        """What checkpoints compare of it: the class that allocates, and how its shares become rounds."""
+        """The part of a plan that checkpoints compare: class of the allocator, and rules of the rounds."""
         return [type(self.allocator).__qualname__, self.pairs, self.visit, self.strict]
 
 
 class RoundPolicy(Protocol):
-    """A policy for jobs: looks once at the setting and answers with a plan."""
+    """A policy for jobs, which makes one plan for a setting."""
 
     def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
@@ -187,7 +188,7 @@ def view_of(
     rows: npt.NDArray[Any], setting: Setting, now_s: float, price__g: Floats, tenants: Sequence[str],
     partner_rates: PairRates | None = None,
 ) -> RoundView:  # fmt: skip
-    """What a policy sees of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
+    """The policy's view of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
     tenant = tuple("" if code < 0 else tenants[code] for code in rows["tenant"].tolist()) if tenants else ()
     return RoundView(
         setting, now_s, rows["id"].copy(), rows["kind"].astype(np.int64), rows["num_gpu"].astype(np.int64),
@@ -196,13 +197,13 @@ def view_of(
     )  # fmt: skip
 
 
-def answer(plan: SharePlan, view: RoundView) -> Allocation | None:
-    """The policy's shares for these jobs as columns; PolicyError if they are none."""
-    found = plan.allocator.allocate(view)
-    if found is None:
+def checked_allocation(plan: SharePlan, view: RoundView) -> Allocation | None:
+    """The allocation for these jobs as contiguous columns; PolicyError if its shares are not valid."""
+    allocation = plan.allocator.allocate(view)
+    if allocation is None:
         return None
-    share = np.ascontiguousarray(found.share__rg, np.float64)
-    first, second = (np.ascontiguousarray(ids, np.int64) for ids in (found.first, found.second))
+    share = np.ascontiguousarray(allocation.share__rg, np.float64)
+    first, second = (np.ascontiguousarray(ids, np.int64) for ids in (allocation.first, allocation.second))
     if not (np.isfinite(share).all() and (share >= 0).all() and share.shape == (len(first), len(view.price__g))):
         raise PolicyError("allocation", "shares that are no numbers of 0 or more", "a row of shares by GPU model")
-    return Allocation(first, second, share, found.solver_s)
+    return Allocation(first, second, share, allocation.solver_s)

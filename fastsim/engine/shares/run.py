@@ -1,4 +1,4 @@
-"""The rounds engine: drives the compiled loop, asks the policy, collects what happened."""
+"""Runs in rounds of shares: drives the compiled loop, asks the policy for shares, collects the outcome."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, decisions
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
 from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
-from fastsim.engine.shares.plan import SharePlan, answer, view_of
+from fastsim.engine.shares.plan import SharePlan, checked_allocation, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
@@ -26,61 +26,61 @@ from fastsim_ext.rounds.snapshot import request_allocation, snapshot
 
 @dataclass
 class ShareDriver(Driver):
-    """Drives rounds from shares of the time: asks the allocator, and tells estimates of sharing what happened."""
+    """Drives rounds of shares: asks the allocator, and feeds the estimates with the pairs that ran."""
 
     def ask_policy(self) -> None:
-        """Let the policy say what it thinks of the jobs."""
+        """Assign the shares that the policy allocates to the active jobs."""
         interrupts.check()
         rows = np.frombuffer(self.loop.table.rows(), GANG)
-        beliefs = self.plan.beliefs
-        if beliefs is not None:
+        estimates = self.plan.estimates
+        if estimates is not None:
             self.collect_records()
             for job_a, job_b, model in self.loop.table.observed():
-                beliefs.observe(job_a, job_b, model)
-        view = view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants, beliefs)
-        said = answer(self.plan, view)
-        if said is not None:
-            self.solver_s += said.solver_s
+                estimates.observe(job_a, job_b, model)
+        view = view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants, estimates)
+        allocation = checked_allocation(self.plan, view)
+        if allocation is not None:
+            self.solver_s += allocation.solver_s
             try:
-                self.loop.assign(said.first, said.second, said.share__rg)
+                self.loop.assign(allocation.first, allocation.second, allocation.share__rg)
             except ValueError as error:
                 raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
 
     def feed(self, columns: JobBatch) -> None:
-        """Give the loop these jobs, and what they are believed to be."""
+        """Add these jobs to the loop, with the kinds that estimates take them for."""
         self.loop.feed(*columns, self.ahead is None, self.believed_kinds(columns))
 
     def believed_kinds(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
-        """What the next jobs are believed to be."""
-        if self.plan.beliefs is None:
+        """The kind that each of these jobs is taken for when it shares GPUs; None without estimates."""
+        if self.plan.estimates is None:
             return None
         jobs = enumerate(columns.kind.tolist(), self.loop.table.added)
-        return np.array([self.plan.beliefs.arrive(job, kind) for job, kind in jobs], np.int32)
+        return np.array([self.plan.estimates.arrive(job, kind) for job, kind in jobs], np.int32)
 
     def collect_records(self) -> None:
-        """Take what the loop has noted."""
+        """Collect the records that the loop has written; jobs that are gone leave the estimates."""
         super().collect_records()
-        if self.plan.beliefs is not None:
+        if self.plan.estimates is not None:
             for job in self.gone[-1]["id"].tolist():
-                self.plan.beliefs.leave(job)
+                self.plan.estimates.leave(job)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The loop's numbers and bytes."""
         return snapshot(self.loop)
 
     def memory(self) -> dict[str, Any] | None:
-        """What the policy remembers, as JSON has it."""
+        """The allocator's state as JSON values."""
         kept: dict[str, Any] = self.plan.allocator.kept()
         return kept
 
     def estimates(self) -> Any:
-        """What the estimates of sharing remember; None without any."""
-        return None if self.plan.beliefs is None else self.plan.beliefs.kept()
+        """The state of the estimates of pair rates; None without estimates."""
+        return None if self.plan.estimates is None else self.plan.estimates.kept()
 
     def remember(self, meta: dict[str, Any]) -> None:
-        """Give policy and estimates their memory back; another policy begins without one."""
-        if self.plan.beliefs is not None:
-            self.plan.beliefs.restored(meta["beliefs"])
+        """Restore the states of allocator and estimates; another policy begins without a state."""
+        if self.plan.estimates is not None:
+            self.plan.estimates.restored(meta["estimates"])
         if meta["policy"] is None:
             request_allocation(self.loop)
         else:
@@ -98,12 +98,12 @@ def run_rounds(
     record_tasks: bool = False,
     gauge: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
-    checkpoint: RoundKeeping | None = None,
+    checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
 ) -> RoundOutcome:
-    """Play jobs in rounds until those that count have finished; ``progress`` is told how many have.
+    """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
 
-    With ``checkpoint`` the state is written now and then, with ``resume`` the run begins from one that was.
+    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
@@ -112,8 +112,8 @@ def run_rounds(
     price = np.zeros(len(gpus))
     driver = ShareDriver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
     driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | {
-        "beliefs": "none" if plan.beliefs is None else str(plan.beliefs)
-    }  # another policy that goes on believes them too
+        "estimates": "none" if plan.estimates is None else str(plan.estimates)
+    }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
     return _finished(driver, gpus)
 
@@ -135,7 +135,7 @@ def _loop(
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
-        metrics=gauge, estimated=plan.beliefs is not None,
+        metrics=gauge, estimated=plan.estimates is not None,
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""What the jobs and pods of a run add up to: restarts, slowdown, GPU hours, cost, tenants.
+"""Totals of the jobs and pods of a run: restarts, slowdown, GPU hours, cost, tenants.
 
-In come columns of what each had, out goes one value for the summary.
+In come columns of jobs or pods, out go figures of the summary.
 Open ``job_totals`` first.
 """

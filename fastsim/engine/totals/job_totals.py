@@ -1,6 +1,6 @@
-"""What the jobs of a run add up to: restarts, pauses, slowdown, GPU hours, cost, and how evenly tenants got them.
+"""Totals of the jobs of a run: restarts, pauses, slowdown, GPU hours, cost, and evenness between tenants.
 
-One value for every engine: each fills :class:`JobTotals` with its numbers, and ``summary_row`` makes the columns.
+Every engine fills a :class:`JobTotals`, and ``summary_row`` makes the columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class JobTotals:
-    """Totals of a run; None where an engine or a workload does not know them.
+    """Totals of a run; None where an engine or a workload does not have them.
 
     ``restarts`` starts of stays other than a job's first · ``paused_mean_s`` seconds without GPUs between first start
     and end, mean over finished jobs · ``slowdown`` completion over ideal time of finished jobs · ``gpu_s`` GPU seconds
@@ -89,17 +89,17 @@ class JobTotals:
 
 
 UNKNOWN = JobTotals()
-"""Nothing is known."""
+"""No totals."""
 
 
 def evenness(parts: Array) -> float | None:
-    """Jain's index, (sum x)^2 / (n sum x^2): 1 if all have the same, 1/n if one has all; None if nobody has any."""
+    """Jain's index, (sum x)^2 / (n sum x^2): 1 if all have the same, 1/n if one has all; None if all are 0."""
     squares = float(np.dot(parts, parts))
     return float(np.sum(parts)) ** 2 / (len(parts) * squares) if squares else None
 
 
 def inequality(parts: Array) -> float | None:
-    """Gini's coefficient: 0 if all have the same, 1 - 1/n if one has all; None if nobody has any."""
+    """Gini's coefficient: 0 if all have the same, 1 - 1/n if one has all; None if all are 0."""
     ordered, total, n = np.sort(parts), float(np.sum(parts)), len(parts)
     if not total:
         return None
@@ -107,7 +107,7 @@ def inequality(parts: Array) -> float | None:
 
 
 def slowdowns(jct_s: Array, ideal_s: Array) -> Array:
-    """Completion over ideal time; NaN without an end, and where the ideal time is 0 or not known."""
+    """Completion over ideal time; NaN without an end, and where the ideal time is 0 or unknown."""
     jct, ideal = np.asarray(jct_s, np.float64), np.asarray(ideal_s, np.float64)
     return np.divide(jct, ideal, out=np.full(len(jct), np.nan), where=ideal > 0)
 
@@ -126,5 +126,5 @@ def job_columns(
 
 def known(values: Array) -> Array:
     """The values that are not NaN."""
-    found = np.asarray(values, np.float64)
-    return np.ascontiguousarray(found[~np.isnan(found)])
+    numbers = np.asarray(values, np.float64)
+    return np.ascontiguousarray(numbers[~np.isnan(numbers)])

@@ -1,4 +1,4 @@
-"""What the pods of a run add up to beside what each of them tells: money, and GPU time by tenant."""
+"""Costs of pods, and numbers of their tenants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tenants:
-    """Numbers of the tenants, in the order in which their first pods come."""
+    """Numbers of the tenants, in order of their first pods."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -31,14 +31,14 @@ class Tenants:
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         order = dict.fromkeys(codes[codes >= 0].tolist())
         names = encoded.dictionary.to_pylist()
-        number = np.full(len(names) + 1, -1, np.int32)  # the last one is nobody's
+        number = np.full(len(names) + 1, -1, np.int32)  # the last entry is for pods without a tenant
         for code in order:
             number[code] = self._known.setdefault(names[code], len(self._known))
         return number[codes]
 
 
 def prices_for(what: Any, cluster: Cluster) -> Prices | None:
-    """The prices that a text or an object stands for, of all GPU models that pods may pay for."""
+    """The prices of a text or an object, for all GPU models of the cluster that pods may pay for."""
     if what is None:
         return None
     nodes, partitioned = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist(), cluster.partitioned_gpus.tolist()
@@ -47,7 +47,7 @@ def prices_for(what: Any, cluster: Cluster) -> Prices | None:
 
 
 def tariff_of(cluster: Cluster, what: Any) -> Tariff | None:
-    """What GPUs of each node cost over time, by prices as a text or an object; None without prices."""
+    """Cost of GPUs of each node over time, from prices as a text or an object; None without prices."""
     prices = prices_for(what, cluster)
     if prices is None:
         return None
@@ -57,7 +57,7 @@ def tariff_of(cluster: Cluster, what: Any) -> Tariff | None:
 
 
 def charge(work: WorkTable, cluster: Cluster, prices: Prices | None) -> None:
-    """Let pods pay for GPUs; ``prices``, if there are any, has all models of the cluster."""
+    """Charge pods for GPUs, if there are prices; these have all models of the cluster."""
     tariff = tariff_of(cluster, prices)
     if tariff is not None:
         work.use_tariff(tariff)

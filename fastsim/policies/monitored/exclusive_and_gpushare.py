@@ -32,7 +32,7 @@ class SlotScheduler:
         self.lines.setdefault(units, deque()).append((self.came, pod))
         self.came += 1
 
-    def turn(self, now_s: float, view: View) -> SchedulerStep:
+    def step(self, now_s: float, view: View) -> SchedulerStep:
         """Give back what pods had that are done, and bind who fits, in the order in which they came."""
         for pod in [pod for pod in self.running if view.over(pod)]:
             gpu, units = self.running.pop(pod)

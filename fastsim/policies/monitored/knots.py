@@ -54,7 +54,7 @@ class KnotsScheduler:
         self.request_mib[pod] = request_mib
         self.queue.push(pod, request_mib)
 
-    def turn(self, now_s: float, view: View) -> SchedulerStep:
+    def step(self, now_s: float, view: View) -> SchedulerStep:
         """The beginning of a pass, or its decision, once the pods that run were looked up."""
         if self._first is not None:
             first, self._first = self._first, None
@@ -69,7 +69,7 @@ class KnotsScheduler:
         ask_s = self.pace.pass_length_s(running) - self.pace.pass_s
         if ask_s > 0:
             return SchedulerStep(next_s=now_s + ask_s)
-        return self.turn(now_s, view)
+        return self.step(now_s, view)
 
     def _later(self, now_s: float, event_s: float) -> float:
         """The first tick after an event: the queue is looked at once in a pass, and nothing changes before."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.outcome import RoundOutcome
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
@@ -29,7 +29,7 @@ def played(run: Recorded, **more: Any) -> RoundOutcome:
 @pytest.mark.parametrize("part", [0.3, 0.8])
 @pytest.mark.parametrize("run", chosen(), ids=lambda run: run.id)
 def test_taken_up_it_ends_the_same(run: Recorded, part: float, tmp_path: Path) -> None:
-    keeping = RoundKeeping(tmp_path / "state.npz", at_job=int(part * run.row["num_total_jobs"]))
+    keeping = CheckpointSchedule(tmp_path / "state.npz", at_job=int(part * run.row["num_total_jobs"]))
     whole = played(run, checkpoint=keeping)
     state = RoundCheckpoint.read(keeping.path)
     assert keeping.at_job in state.arrived["id"]

@@ -51,7 +51,7 @@ def test_whole_runs(path: Path) -> None:
     references = json.loads(path.read_text())["reference_job_types"]
     estimator = Estimator(PROFILED[run.row["name"]], len(references), JOB_NAMES, estimator_column_bug=True)
     beliefs = estimator.begin(run.setting)
-    found = run.played(dataclasses.replace(run.plan(), beliefs=beliefs))
+    found = run.played(dataclasses.replace(run.plan(), estimates=beliefs))
     figures = round_figures(found)
     ours = np.array([figures.jct_mean_s, found.makespan_s, figures.utilization])
     assert ours == pytest.approx([run.row[name] for name in ("average_jct", "makespan", "utilization")], rel=BAR)

@@ -125,8 +125,8 @@ def placements(view: RecordedView, scheduler: Scheduler) -> list[float]:
         while came < len(view.arrivals) and view.arrivals[came][0] <= time:
             scheduler.arrive(came, view.arrivals[came][1])
             came += 1
-        turn: SchedulerStep = scheduler.turn(time, view)
-        for placed in turn.placed:
+        turn: SchedulerStep = scheduler.step(time, view)
+        for placed in turn.bindings:
             view.end_of[placed.pod] = view.ends_s[len(found)]
             found.append(placed.at_s)
         time = turn.next_s

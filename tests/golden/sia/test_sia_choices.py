@@ -21,7 +21,7 @@ from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, objective_of
-from fastsim.simulation.adaptive import groups_of, setting_told
+from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 
@@ -99,7 +99,7 @@ def test_with_the_recorded_picks_among_equals_runs_are_the_recorded_ones(folder:
     plan = Sia().begin(setting)
     assert isinstance(plan.decider, SiaDecider)
     follower = Follower(run, plan.decider)
-    found = run_adaptive(setting_told(setting), setting, AdaptivePlan(follower, plan.tuned), run.jobs())
+    found = run_adaptive(table_setting(setting), setting, AdaptivePlan(follower, plan.tuned), run.jobs())
     assert found.jobs["finish_s"].tolist() == run.told["completion_time"].to_list()
     assert found.trained["restarts"].tolist() == run.told["num_restarts"].to_list()
     assert next(follower.rounds, None) is None

@@ -14,10 +14,10 @@ import pytest
 
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptiveSetting
-from fastsim.engine.adaptive.run import AdaptiveRun, run_adaptive
+from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.simulation.adaptive import groups_of, setting_told
+from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 
@@ -43,13 +43,13 @@ def recorded(policy: str) -> list[RecordedRun]:
     return [run for run in runs if run.policy == policy and (everything or len(run.rounds) < 1000)]
 
 
-def played(run: RecordedRun, policy: Any) -> AdaptiveRun:
+def played(run: RecordedRun, policy: Any) -> AdaptiveOutcome:
     """The workload of a recorded run under a policy of ours."""
     setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), float(run.round_s))
-    return run_adaptive(setting_told(setting), setting, policy.begin(setting), run.jobs())
+    return run_adaptive(table_setting(setting), setting, policy.begin(setting), run.jobs())
 
 
-def figures(run: AdaptiveRun) -> dict[str, float]:
+def figures(run: AdaptiveOutcome) -> dict[str, float]:
     """The recorded figures, of a run of ours."""
     jct = np.sort(run.jobs["finish_s"] - run.jobs["submit_s"]) / HOUR_S
     return {
@@ -61,7 +61,7 @@ def figures(run: AdaptiveRun) -> dict[str, float]:
     }
 
 
-def off(run: RecordedRun, found: AdaptiveRun) -> dict[str, float]:
+def off(run: RecordedRun, found: AdaptiveOutcome) -> dict[str, float]:
     """Relative differences from the recorded figures; told, with the number of jobs that are equal."""
     ours = figures(found)
     differences = {name: ours[name] / run.summary[name] - 1 for name in BARS}

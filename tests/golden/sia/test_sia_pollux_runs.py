@@ -17,11 +17,11 @@ import pytest
 
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
-from fastsim.engine.adaptive.run import AdaptiveRun, begun, run_adaptive
+from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.simulation.adaptive import groups_of, setting_told
+from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 
@@ -48,16 +48,16 @@ def setting(round_s: float, seed: int = 0) -> AdaptiveSetting:
     return AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
 
 
-def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> AdaptiveRun:
+def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> AdaptiveOutcome:
     """The workload of a recorded run under a policy of ours."""
     jobs = run.jobs()
     if isinstance(policy, Rotation):
         jobs = [job._replace(mode="rigid") for job in jobs]
     told = setting(round_s, seed)
-    return run_adaptive(setting_told(told), told, policy.begin(told), jobs)
+    return run_adaptive(table_setting(told), told, policy.begin(told), jobs)
 
 
-def mean_jct_h(run: AdaptiveRun) -> float:
+def mean_jct_h(run: AdaptiveOutcome) -> float:
     return float((run.jobs["finish_s"] - run.jobs["submit_s"]).mean()) / HOUR_S
 
 
@@ -82,7 +82,7 @@ def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     run = RecordedRun(folder)
     told = setting(float(run.round_s), run.summary["seed"])
     models = tuple(group.gpu_model for group in told.groups)
-    rounds = begun(told, Pollux().begin(told), run.jobs())
+    rounds = adaptive_driver(told, Pollux().begin(told), run.jobs())
     for time_s, rows in run.by_round():
         while rounds.loop.now_s < time_s:
             rounds.loop.work()

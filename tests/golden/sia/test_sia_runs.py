@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, NodeGroup, Place
-from fastsim.engine.adaptive.run import begun
+from fastsim.engine.adaptive.run import adaptive_driver
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 from tests.reference.rounds.adaptive_job import JobByHand
@@ -88,7 +88,7 @@ def replayed(run: RecordedRun) -> int:
     groups = tuple(NodeGroup(model, (8,) * ROOM, tuple(range(ROOM))) for model in MODELS)
     setting = AdaptiveSetting(groups, trained_applications(), float(run.round_s))
     recording = Recording(run)
-    rounds = begun(setting, AdaptivePlan(recording, merged=run.policy == "pollux"), run.jobs())
+    rounds = adaptive_driver(setting, AdaptivePlan(recording, merged=run.policy == "pollux"), run.jobs())
     loop = rounds.loop
 
     def played() -> Iterator[tuple[dict[str, Any], State]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.orders.run import OrderedOutcome, looped
+from fastsim.engine.orders.run import OrderedOutcome, ordered_loop_of
 from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
@@ -110,7 +110,7 @@ Held = tuple[int, list[int], float, float, float, float | None]
 def held_by_round(made: PreparedRounds) -> Any:
     """(time, rows of ``Held``) of every round, from a loop that is stopped after each of them."""
     assert isinstance(made.plan, OrderPlan) and made.needs is not None
-    loop = looped(made.needs, made.plan, made.options)
+    loop = ordered_loop_of(made.needs, made.plan, made.options)
     loop.feed(*next(iter(made.batches)), True)
     size = made.needs.num_gpu__s[0]
     while True:

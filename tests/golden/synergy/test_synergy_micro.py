@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fastsim.cluster.server import GB_MIB, Server
-from fastsim.engine.orders.run import looped
+from fastsim.engine.orders.run import ordered_loop_of
 from fastsim.engine.orders.server_demands import ServerDemands, needs_on
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.rounds.options import TURN_QUIRKS, Job, RoundOptions, Setting
+from fastsim.engine.rounds.options import ORDERED_QUIRKS, Job, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies import registry
@@ -44,8 +44,8 @@ def played(snapshot: dict[str, Any], policy: str) -> Any:
     """The loop after the round."""
     setting, needs = tables(snapshot)
     made: Any = registry.parse(policy)
-    compat = switches_on("synergy") & frozenset(TURN_QUIRKS)
-    loop = looped(needs, made.begin(setting), RoundOptions(round_s=300.0, begin_s=1.0, compat=compat))
+    compat = switches_on("synergy") & frozenset(ORDERED_QUIRKS)
+    loop = ordered_loop_of(needs, made.begin(setting), RoundOptions(round_s=300.0, begin_s=1.0, compat=compat))
     index = setting.oracle.kind_index
     jobs = [Job(i * 0.001, index[model, gpus], gpus, STEPS) for i, (model, gpus) in enumerate(snapshot["queue"])]
     loop.feed(*JobBatch.of(jobs), True)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.orders.run import gpu_demand_pct, turn_figures
+from fastsim.engine.orders.run import gpu_demand_pct, ordered_figures
 from fastsim.simulation.rounds import PreparedRounds
 from tests.golden.synergy.synergy_runs import Recorded, held_by_round, recorded
 
@@ -46,7 +46,7 @@ def test_jobs_and_rounds_are_the_same(run: Recorded) -> None:
         if name == "finish_s":
             wrong = wrong.filter(~(pl.col("finish_s").is_null() & (pl.col("finish_s_mine") == metrics["end_time_s"])))
         assert wrong.is_empty(), wrong
-    rounds, turns = run.rounds(), mine.turns
+    rounds, turns = run.rounds(), mine.round_records
     assert turns["t"].tolist() == rounds["time_s"].to_list()
     assert turns["jobs"].tolist() == rounds["n_runnable"].to_list()
     assert turns["running"].tolist() == rounds["n_running"].to_list()
@@ -62,7 +62,7 @@ def test_jobs_and_rounds_are_the_same(run: Recorded) -> None:
 @of(FOLLOWED)
 def test_figures_over_rounds_are_the_same(run: Recorded) -> None:
     mine, metrics = run.played(), run.told["metrics"]
-    figures = turn_figures(mine)
+    figures = ordered_figures(mine)
     played = mine.rounds / metrics["rounds"]  # the original plays rounds without jobs, too
     for ours, theirs in (("alloc", "alloc_pct"), ("used", "util_pct"), ("demand", "demand_pct")):
         for resource, name in (("cpu", "cpu"), ("memory", "mem")):
@@ -91,7 +91,7 @@ def test_the_best_sum_is_the_same_and_jobs_take_about_as_long(run: Recorded) -> 
     mine, metrics = run.played(), run.told["metrics"]
     assert made.needs is not None
     first = run.rounds().row(0, named=True)
-    assert mine.turns["running"][0] == first["n_scheduled"] and mine.turns["gpus"][0] == first["gpus"]
+    assert mine.round_records["running"][0] == first["n_scheduled"] and mine.round_records["gpus"][0] == first["gpus"]
     began = mine.jobs[mine.jobs["first_s"] == first["time_s"]]
     assert _best_sum(made, began["kind"]) == pytest.approx(first["ilp_objective"], rel=1e-9)
     jct_h = np.mean([(row["finish_s"] - row["submit_s"]) / 3600 for row in _window(run, mine.jobs)])

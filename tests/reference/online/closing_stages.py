@@ -141,7 +141,7 @@ def deschedule(engine: ReferenceEngine, policy: str, ratio: float) -> None:
         if choice.position is None:
             engine.tally.lost += 1
             worked_s = max(0.0, (engine.now - pod.began_s) - pod.restart_s)
-            pod.lost_work_s += worked_s - engine.regime.kept_s(worked_s)
+            pod.lost_work_s += worked_s - engine.rules.kept_s(worked_s)
         else:
             pod.earlier = (*pod.earlier, replace(pod, earlier=()))
             engine.settle(pod, choice, engine.now)

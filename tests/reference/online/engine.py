@@ -67,14 +67,14 @@ def simulate_reference(
     cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
     sample_s: float | None = None, until_s: float | None = None,
     deschedule: Sequence[Step] = (), inflation: tuple[float, int] | None = None, retarget: TypicalPods | None = None,
-    regime: Rules = NO_RULES,
+    rules: Rules = NO_RULES,
 ) -> ReferenceRun:  # fmt: skip
     """Place every pod of the workload; times in seconds, a row per event or every ``sample_s``.
 
     ``deschedule`` has (policy, ratio, seconds or None for the end), ``inflation`` is (ratio, seed).
     """
     stages = Stages(deschedule, inflation, retarget)
-    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages, regime)
+    engine = ReferenceEngine(cluster, workload, plan, typical, seed, sample_s, stages, rules)
     while engine.step(math.inf if until_s is None else until_s):
         pass
     return engine.finished(until_s)
@@ -85,20 +85,20 @@ class ReferenceEngine:
 
     def __init__(
         self, cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, seed: int,
-        sample_s: float | None, stages: Stages | None = None, regime: Rules = NO_RULES,
+        sample_s: float | None, stages: Stages | None = None, rules: Rules = NO_RULES,
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s
         self.names: list[str] = cluster.nodes["name"].to_pylist()
-        self.queue_rule, self.stages, self.regime = plan.queue, stages or Stages(), regime
+        self.queue_rule, self.stages, self.rules = plan.queue, stages or Stages(), rules
         self.frag = Fragmentation(typical)
         self.select = Selection(plan, self.frag, seed, [shape.gpu_model for shape in self.shapes])
         self.nodes: list[Node | None] = []
         self.running: dict[int, Outcome] = {}
         self.line: list[Entry] = []
-        self.gangs, self.tenants, self.tally, self.run = Gangs(), Tenants(regime), Tally(), ReferenceRun()
+        self.gangs, self.tenants, self.tally, self.run = Gangs(), Tenants(rules), Tally(), ReferenceRun()
         self.events: list[Event] = []
         self.now, self.steps, self.departures, self.freed = 0.0, 0, 0, False
-        self.presence = Presence(cluster, regime.outages, seed)
+        self.presence = Presence(cluster, rules.outages, seed)
         self.nodes += [
             None if away else empty_node(shape) for away, shape in zip(self.presence.away, self.shapes, strict=True)
         ]
@@ -170,7 +170,7 @@ class ReferenceEngine:
 
     def _lose(self, position: int) -> None:
         """The pods of a node stop, the earliest to arrive first, and whole gangs with them."""
-        shaken, requeue = False, self.regime.on_node_loss == "requeue"
+        shaken, requeue = False, self.rules.on_node_loss == "requeue"
         for sequence in sorted(key for key, pod in self.running.items() if pod.node == position):
             if sequence in self.running:
                 pod = self.running[sequence]
@@ -276,7 +276,7 @@ class ReferenceEngine:
             return offer_gang(self, entry)
         pod = entry.lead
         choice = self.select.choose(self.nodes, pod.request)
-        if choice.position is None and self.regime.preempt == "priority":
+        if choice.position is None and self.rules.preempt == "priority":
             choice = made_room(self, pod) or choice
         if choice.position is None:
             return pod, choice.reason
@@ -288,7 +288,7 @@ class ReferenceEngine:
         return math.inf if pod.est_left_s is None else max(0.0, pod.est_left_s + self._restart_s(pod))
 
     def _restart_s(self, pod: Outcome) -> float:
-        return self.regime.restart_s if pod.turn else 0.0
+        return self.rules.restart_s if pod.turn else 0.0
 
     def begin(self, pod: Outcome, choice: Choice) -> None:
         """The pod starts to work, and its end is planned."""

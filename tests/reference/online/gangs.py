@@ -62,7 +62,7 @@ def lasting_reasons(engine: ReferenceEngine, entry: Entry) -> list[str]:
     alone = [_hindrance(engine, pod) for pod in members]
     if any(alone):
         return [reason or "gang" for reason in alone]
-    over = Tenants(engine.regime).excess(members)
+    over = Tenants(engine.rules).excess(members)
     if over is not None:
         return ["over_quota" if pod is over else "gang" for pod in members]
     counts = Counter(pod.request for pod in members)
@@ -94,7 +94,7 @@ def stop(engine: ReferenceEngine, pod: Outcome, reason: str) -> Entry:
     members = tuple(other for other in pod.mates or (pod,) if other.sequence in engine.running)
     for other in members:
         worked_s = max(0.0, (engine.now - other.began_s) - other.restart_s)
-        kept_s = engine.regime.kept_s(worked_s)
+        kept_s = engine.rules.kept_s(worked_s)
         other.lost_work_s += worked_s - kept_s
         other.left_s = None if other.left_s is None else max(0.0, other.left_s - kept_s)
         other.est_left_s = None if other.est_left_s is None else other.est_left_s - kept_s

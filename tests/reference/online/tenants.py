@@ -30,8 +30,8 @@ def capacity(nodes: Sequence[Node | None]) -> Amounts:
 class Tenants:
     """Use of every tenant; pods without one belong to the tenant ``None``."""
 
-    def __init__(self, regime: Rules) -> None:
-        self.regime = regime
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
         self.used: dict[str | None, Amounts] = {}
 
     def add(self, pod: Outcome, sign: int) -> None:
@@ -43,16 +43,14 @@ class Tenants:
         held: dict[str | None, Amounts] = {}
         for pod in members:
             held[pod.tenant] = _sum(held.get(pod.tenant, self._of(pod.tenant)), amounts(pod.request), 1)
-            if any(
-                amount > most for amount, most in zip(held[pod.tenant], self.regime.limits(pod.tenant), strict=True)
-            ):
+            if any(amount > most for amount, most in zip(held[pod.tenant], self.rules.limits(pod.tenant), strict=True)):
                 return pod
         return None
 
     def share(self, tenant: str | None, whole: Amounts) -> float:
         """The tenant's largest share of any resource, divided by its weight; what there is none of has no share."""
         shares = [amount / most for amount, most in zip(self._of(tenant), whole, strict=True) if most > 0]
-        return max(shares, default=0.0) / self.regime.weight(tenant)
+        return max(shares, default=0.0) / self.rules.weight(tenant)
 
     def _of(self, tenant: str | None) -> Amounts:
         return self.used.get(tenant, (0, 0, 0))

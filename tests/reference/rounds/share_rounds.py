@@ -128,7 +128,7 @@ class Rounds:
         while self.added < len(self.jobs) and self.jobs[self.added].submit_s <= self.now_s:
             job, self.added = self.added, self.added + 1
             self.outcomes.append(Outcome(self.jobs[job]))
-            kind, beliefs = self.jobs[job].kind, self.plan.beliefs
+            kind, beliefs = self.jobs[job].kind, self.plan.estimates
             self.believed_kind.append(kind if beliefs is None else beliefs.arrive(job, kind))
             self._candidate((job,), self.options.round_s / 2)
             if self.plan.pairs:
@@ -149,9 +149,9 @@ class Rounds:
     def _complete(self, task: Task) -> None:
         """Credit one candidate for its round, or count a failure."""
         spent = task.finish_s - self.start_s
-        if len(task.candidate) == 2 and self.plan.beliefs is not None:
+        if len(task.candidate) == 2 and self.plan.estimates is not None:
             self.ran.add((task.candidate, task.model))
-            self.plan.beliefs.observe(*task.candidate, task.model)
+            self.plan.estimates.observe(*task.candidate, task.model)
             if min(self._rates(task.candidate, task.model)) <= 0:  # a wrong guess, for which neither job is to blame
                 self.wanted = True
                 return
@@ -192,8 +192,8 @@ class Rounds:
 
     def _remove(self, job: int) -> None:
         self.active.remove(job)
-        if self.plan.beliefs is not None:
-            self.plan.beliefs.leave(job)
+        if self.plan.estimates is not None:
+            self.plan.estimates.leave(job)
         for column in (self.received, self.deficit, self.priority):
             for candidate in [c for c in column if job in c]:
                 del column[candidate]
@@ -256,7 +256,7 @@ class Rounds:
         return RoundView(
             self.setting, self.now_s, np.array(ids, np.int64), price__g=self.price,
             steps_left=np.array([row.steps_left for row in rows], float),
-            tenant=tenants if any(tenants) else (), partner_rates=self.plan.beliefs, **columns,
+            tenant=tenants if any(tenants) else (), partner_rates=self.plan.estimates, **columns,
         )  # fmt: skip
 
     def _prioritise(self) -> None:

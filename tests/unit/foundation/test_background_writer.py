@@ -12,31 +12,31 @@ from fastsim.foundation.background_writer import DEPTH, Background, Inline
 
 def test_everything_is_done_in_order_elsewhere() -> None:
     done: list[tuple[int, int]] = []
-    scribe = Background()
+    writer = Background()
     for k in range(50):
-        scribe.do(lambda number: done.append((number, threading.get_ident())), k)
-    scribe.close()
+        writer.do(lambda number: done.append((number, threading.get_ident())), k)
+    writer.close()
     assert [number for number, _ in done] == list(range(50))
     assert {thread for _, thread in done} != {threading.get_ident()}
 
 
 def test_inline_does_it_here_and_at_once() -> None:
     done: list[int] = []
-    scribe = Inline()
-    scribe.do(done.append, 1)
+    writer = Inline()
+    writer.do(done.append, 1)
     assert done == [1]
-    scribe.close()
-    scribe.drop()
+    writer.close()
+    writer.drop()
 
 
 def test_who_tells_too_much_waits() -> None:
     go = threading.Event()
-    scribe = Background()
+    writer = Background()
     told: list[int] = []
 
     def tell() -> None:
         for k in range(DEPTH + 3):
-            scribe.do(go.wait)
+            writer.do(go.wait)
             told.append(k)
 
     teller = threading.Thread(target=tell)
@@ -47,7 +47,7 @@ def test_who_tells_too_much_waits() -> None:
     assert len(told) <= DEPTH + 1  # one is being done, the others wait
     go.set()
     teller.join()
-    scribe.close()
+    writer.close()
     assert len(told) == DEPTH + 3
 
 
@@ -57,27 +57,27 @@ def fail() -> None:
 
 def test_the_first_error_comes_back_and_nothing_is_done_after_it() -> None:
     done: list[int] = []
-    scribe = Background()
-    scribe.do(fail)
+    writer = Background()
+    writer.do(fail)
     with pytest.raises(OSError, match="No space left"):
         while True:
-            scribe.do(done.append, 1)
+            writer.do(done.append, 1)
     with pytest.raises(OSError, match="No space left"):
-        scribe.close()
-    scribe.drop()
-    assert done == [] and not scribe._thread.is_alive()
+        writer.close()
+    writer.drop()
+    assert done == [] and not writer._thread.is_alive()
 
 
 def test_dropping_ends_the_thread_without_the_rest() -> None:
     done: list[int] = []
     go = threading.Event()
-    scribe = Background()
-    scribe.do(go.wait)
-    scribe.do(done.append, 1)
-    dropping = threading.Thread(target=scribe.drop)
+    writer = Background()
+    writer.do(go.wait)
+    writer.do(done.append, 1)
+    dropping = threading.Thread(target=writer.drop)
     dropping.start()
-    while scribe._error is None:
+    while writer._error is None:
         time.sleep(0.001)
     go.set()
     dropping.join()
-    assert done == [] and not scribe._thread.is_alive()
+    assert done == [] and not writer._thread.is_alive()

@@ -49,9 +49,9 @@ def test_weights_that_mean_nothing(given: Any) -> None:
 
 
 def test_limits_of_a_tenant_are_its_own_or_everybodys() -> None:
-    regime = Rules(quotas={"anna": {"gpu_milli": 5}, "*": {"cpu_milli": 7}})
-    assert regime.limits("anna") == (math.inf, math.inf, 5)
-    assert regime.limits("bert") == regime.limits(None) == (7, math.inf, math.inf)
+    rules = Rules(quotas={"anna": {"gpu_milli": 5}, "*": {"cpu_milli": 7}})
+    assert rules.limits("anna") == (math.inf, math.inf, 5)
+    assert rules.limits("bert") == rules.limits(None) == (7, math.inf, math.inf)
     assert NO_RULES.limits("anna") == (math.inf, math.inf, math.inf)
     assert (Rules(weights={"": 3.0}).weight(None), NO_RULES.weight("anna")) == (3.0, 1.0)
 
@@ -62,7 +62,7 @@ def test_work_that_is_kept(every_s: float | None, kept_s: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("regime", "queue", "columns", "deschedules", "said"),
+    ("rules", "queue", "columns", "deschedules", "said"),
     [
         (Rules(preempt="priority"), "easy", (), False, "preempt: found 'priority' with queue='easy'"),
         (NO_RULES, "conservative", ("gang_size",), False, "queue: found 'conservative' with a gang_size column"),
@@ -71,8 +71,8 @@ def test_work_that_is_kept(every_s: float | None, kept_s: float) -> None:
     ],
 )
 def test_what_has_no_meaning_together(
-    regime: Rules, queue: str, columns: tuple[str, ...], deschedules: bool, said: str
+    rules: Rules, queue: str, columns: tuple[str, ...], deschedules: bool, said: str
 ) -> None:
     with pytest.raises(ScenarioError, match=said):
-        regime.refuse(queue, columns, deschedules)
+        rules.refuse(queue, columns, deschedules)
     NO_RULES.refuse("fifo", columns)

@@ -310,7 +310,7 @@ def test_there_must_be_something_to_go_on_from(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet"}
 
 
-def resume_rounds_simulated(out: Path, policy: str = "fifo", **options: Any) -> fs.Result:
+def simulated_rounds(out: Path, policy: str = "fifo", **options: Any) -> fs.Result:
     return fs.simulate(CLUSTER, options.pop("workload", JOBS), policy, out=out, **options)
 
 
@@ -352,9 +352,9 @@ def test_stopped_again_and_again_and_resumed_writes_the_same_bytes(
     tmp_path: Path, policy: str, options: dict[str, Any]
 ) -> None:
     plain, out = tmp_path / "plain", tmp_path / "run"
-    resume_rounds_simulated(plain, policy, **options)
+    simulated_rounds(plain, policy, **options)
     with pytest.raises(KeyboardInterrupt):
-        resume_rounds_simulated(out, policy, checkpoint_pods=7, progress=Stop(out, 2), **options)
+        simulated_rounds(out, policy, checkpoint_pods=7, progress=Stop(out, 2), **options)
     assert not out.exists() and (working_folder(out) / STATE).is_file()
     with pytest.raises(KeyboardInterrupt):
         fs.resume(out, progress=Stop(out, 3))
@@ -365,19 +365,19 @@ def test_stopped_again_and_again_and_resumed_writes_the_same_bytes(
 
 
 def test_checkpoints_by_time_change_nothing(tmp_path: Path) -> None:
-    resume_rounds_simulated(tmp_path / "plain")
-    resume_rounds_simulated(tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
+    simulated_rounds(tmp_path / "plain")
+    simulated_rounds(tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
     assert contents(tmp_path / "run") == contents(tmp_path / "plain")
     shutil.rmtree(tmp_path / "run")
     fs.resume(tmp_path / "run")
     assert contents(tmp_path / "run") == contents(tmp_path / "plain")
 
 
-KEPT_RESUME_ROUNDS: dict[str, Any] = {"checkpoint_pods": 40, "keep_checkpoint": True}
+KEPT_ROUNDS: dict[str, Any] = {"checkpoint_pods": 40, "keep_checkpoint": True}
 
 
 def test_another_policy_shares_the_past(tmp_path: Path) -> None:
-    base = resume_rounds_simulated(tmp_path / "base", **KEPT_RESUME_ROUNDS)
+    base = simulated_rounds(tmp_path / "base", **KEPT_ROUNDS)
     before = (tmp_path / "base.checkpoint" / STATE).read_bytes()
     other = fs.fork(tmp_path / "base", tmp_path / "other", policy="max_min_fairness")
     same = fs.fork(tmp_path / "base", tmp_path / "same")
@@ -395,7 +395,7 @@ def test_another_policy_shares_the_past(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at_s", [0.0, 7200.0, 1e9])
 def test_a_fork_at_any_time(tmp_path: Path, at_s: float) -> None:
-    base = resume_rounds_simulated(tmp_path / "base", **KEPT_RESUME_ROUNDS)
+    base = simulated_rounds(tmp_path / "base", **KEPT_ROUNDS)
     same = fs.fork(tmp_path / "base", tmp_path / "same", at_s=at_s)
     other = fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s, policy="max_min_fairness")
     assert all(same.frames[name].equals(base.frames[name]) for name in FRAMES)
@@ -406,8 +406,8 @@ def test_a_fork_at_any_time(tmp_path: Path, at_s: float) -> None:
     assert not list(tmp_path.glob(".*")) and not working_folder(tmp_path / "other").exists()
 
 
-def test_a_fork_that_is_interrupted_goes_on_as_a_fork_of_resume_rounds(tmp_path: Path) -> None:
-    resume_rounds_simulated(tmp_path / "base", **KEPT_RESUME_ROUNDS)
+def test_an_interrupted_fork_of_rounds_goes_on_as_a_fork(tmp_path: Path) -> None:
+    simulated_rounds(tmp_path / "base", **KEPT_ROUNDS)
     whole = fs.fork(tmp_path / "base", tmp_path / "whole", policy="isolated")
 
     def interrupt(_: int) -> None:
@@ -425,7 +425,7 @@ def test_a_fork_that_is_interrupted_goes_on_as_a_fork_of_resume_rounds(tmp_path:
 
 
 def test_what_cannot_change(tmp_path: Path) -> None:
-    resume_rounds_simulated(tmp_path / "base", **KEPT_RESUME_ROUNDS)
+    simulated_rounds(tmp_path / "base", **KEPT_ROUNDS)
     fs.simulate(
         "openb:9", "synth:openb?pods=90", "fgd", out=tmp_path / "pods", checkpoint_pods=30, keep_checkpoint=True
     )
@@ -440,7 +440,7 @@ def test_what_cannot_change(tmp_path: Path) -> None:
 
 
 def test_damaged_and_foreign_files_are_one_clear_error(tmp_path: Path) -> None:
-    resume_rounds_simulated(tmp_path / "run", **KEPT_RESUME_ROUNDS)
+    simulated_rounds(tmp_path / "run", **KEPT_ROUNDS)
     shutil.rmtree(tmp_path / "run")
     state = working_folder(tmp_path / "run") / STATE
     whole = state.read_bytes()
@@ -454,17 +454,17 @@ def test_damaged_and_foreign_files_are_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_run_is_not_lost_by_accident(tmp_path: Path) -> None:
-    resume_rounds_simulated(tmp_path / "run", **KEPT_RESUME_ROUNDS)
+    simulated_rounds(tmp_path / "run", **KEPT_ROUNDS)
     shutil.rmtree(tmp_path / "run")
     with pytest.raises(ResultError, match="an unfinished run is there"):
-        resume_rounds_simulated(tmp_path / "run", checkpoint_pods=5)
+        simulated_rounds(tmp_path / "run", checkpoint_pods=5)
     with pytest.raises(ResultError, match="exists already"):
-        resume_rounds_simulated(tmp_path / "run.checkpoint")
+        simulated_rounds(tmp_path / "run.checkpoint")
 
 
 def test_other_jobs_than_before_are_refused(tmp_path: Path) -> None:
     pods = fs.Workload.synth("gavel", jobs=60, rate_per_hour=6, seed=1)
-    resume_rounds_simulated(tmp_path / "run", workload=pods, **KEPT_RESUME_ROUNDS)
+    simulated_rounds(tmp_path / "run", workload=pods, **KEPT_ROUNDS)
     shutil.rmtree(tmp_path / "run")
     with pytest.raises(ResultError, match="workload was an object in memory; give it again"):
         fs.resume(tmp_path / "run")
@@ -476,9 +476,9 @@ def test_other_jobs_than_before_are_refused(tmp_path: Path) -> None:
 def test_readings_of_a_run_that_goes_on_are_the_same(tmp_path: Path) -> None:
     """Telemetry follows from the placements of the whole run, so what was stopped has it, too."""
     few = "synth:gavel?jobs=12&rate_per_hour=40&seed=1"
-    whole = resume_rounds_simulated(tmp_path / "whole", workload=few, telemetry=900)
+    whole = simulated_rounds(tmp_path / "whole", workload=few, telemetry=900)
     with pytest.raises(KeyboardInterrupt):
-        resume_rounds_simulated(
+        simulated_rounds(
             tmp_path / "a", workload=few, telemetry=900, checkpoint_pods=2, progress=Stop(tmp_path / "a", 2)
         )
     fs.resume(tmp_path / "a")

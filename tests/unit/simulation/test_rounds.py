@@ -19,7 +19,7 @@ from fastsim.simulation.rounds import with_estimates
 from tests.rounds import oracle, setting
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
-JOBS_PAIR_RATE_BELIEFS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"
+PAIRED_JOBS = "synth:gavel?jobs=25&rate_per_hour=6&seed=1"
 PACKED = "max_min_fairness(mode=packed)"
 PLAN = SharePlan(None, pairs=True)  # type: ignore[arg-type]
 
@@ -85,7 +85,7 @@ def test_a_quirk_changes_the_run() -> None:
 
 
 def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
-    from fastsim.engine.shares.ideal import run_fluid
+    from fastsim.engine.shares.ideal import run_ideal
     from fastsim.policies import registry
     from fastsim.simulation.rounds import prepared_rounds
 
@@ -93,7 +93,7 @@ def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
     rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))
     made = prepared_rounds(Scenario(*given), registry.parse(given[2]))
     assert isinstance(made.plan, SharePlan)
-    plain = run_fluid(made.setting, made.plan, made.batches, made.options)
+    plain = run_ideal(made.setting, made.plan, made.batches, made.options)
     assert ideal.jobs["end_s"].to_list() == plain.jobs["finish_s"].tolist()
     assert ideal.jobs["end_s"].mean() < rounds.jobs["end_s"].mean()  # type: ignore[operator]
     assert all(ideal.frames[name].schema == rounds.frames[name].schema for name in rounds.frames)
@@ -158,41 +158,39 @@ def test_placements_of_jobs_are_not_explained_pod_by_pod() -> None:
 
 
 def asked(**options: Any) -> Scenario:
-    return Scenario("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED, **options)
+    return Scenario("gavel:2:2:2", PAIRED_JOBS, PACKED, **options)
 
 
 def test_a_plan_is_told_only_if_asked() -> None:
     where = setting_of(fs.Cluster.uniform(nodes=1, gpu="v100"), fs.Oracle.default())
     assert with_estimates(PLAN, where, asked()) is PLAN
-    told = with_estimates(PLAN, where, asked(profiling=0.5, references=10)).beliefs
+    told = with_estimates(PLAN, where, asked(profiling=0.5, references=10)).estimates
     assert isinstance(told, Estimates)
     assert told.names == JOB_NAMES
     assert len(told.reference) == 10
     assert str(told).startswith("0.5 of 10 references of 26 workloads")
-    buggy = with_estimates(PLAN, where, asked(references=10, compat="estimator_column_bug")).beliefs
+    buggy = with_estimates(PLAN, where, asked(references=10, compat="estimator_column_bug")).estimates
     assert str(buggy).startswith("1 of 10 references")
     assert str(buggy).endswith("column bug")
 
 
 def test_other_workloads_stand_in_the_order_of_the_rates() -> None:
     where = setting(oracle([[1.0], [2.0], [3.0]], num_gpu=[1, 2, 1]), [2])
-    told = with_estimates(PLAN, where, asked(profiling=0.0)).beliefs
+    told = with_estimates(PLAN, where, asked(profiling=0.0)).estimates
     assert isinstance(told, Estimates)
     assert told.names == ("w0", "w2")
 
 
 def test_what_is_believed_changes_the_run_and_a_seed_repeats_it() -> None:
-    known = fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED).jobs
-    one, two = (
-        fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, PACKED, profiling=0.2, references=3).jobs for _ in range(2)
-    )
+    known = fs.simulate("gavel:2:2:2", PAIRED_JOBS, PACKED).jobs
+    one, two = (fs.simulate("gavel:2:2:2", PAIRED_JOBS, PACKED, profiling=0.2, references=3).jobs for _ in range(2))
     assert one["state"].unique().to_list() == ["finished"]
     assert one.equals(two)
     assert not one.equals(known)
 
 
 def test_profiles_of_everything_change_nothing() -> None:
-    known, told = (fs.simulate("gavel:2:2:2", JOBS_PAIR_RATE_BELIEFS, "gandiva", references=n).jobs for n in (None, 26))
+    known, told = (fs.simulate("gavel:2:2:2", PAIRED_JOBS, "gandiva", references=n).jobs for n in (None, 26))
     assert told.equals(known)
 
 
@@ -209,8 +207,8 @@ def test_profiles_of_everything_change_nothing() -> None:
         ({"profiling": "half"}, "profiling: found 'half'"),
     ],
 )
-def test_mistakes_are_one_clear_error_of_pair_rate_beliefs(options: dict[str, Any], words: str) -> None:
-    given = {"cluster": "gavel:2:2:2", "workload": JOBS_PAIR_RATE_BELIEFS, "policy": PACKED} | options
+def test_mistakes_in_estimates_are_one_clear_error(options: dict[str, Any], words: str) -> None:
+    given = {"cluster": "gavel:2:2:2", "workload": PAIRED_JOBS, "policy": PACKED} | options
     with pytest.raises(ScenarioError, match=words):
         fs.simulate(**given)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
-from fastsim.engine.adaptive.run import AdaptiveDriver, begun
+from fastsim.engine.adaptive.run import AdaptiveDriver, adaptive_driver
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
 from fastsim_ext.adaptive.training_job import TrainingJob
@@ -45,7 +45,7 @@ def move(hand: JobByHand, place: Place | None, rounds: AdaptiveDriver) -> None:
 def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float) -> None:
     draw = random.Random(seed)
     setting, jobs = adaptive_setting(round_s=round_s), random_jobs(draw, 6)
-    rounds = begun(setting, AdaptivePlan(Whims(setting, draw), merged=merged), jobs)
+    rounds = adaptive_driver(setting, AdaptivePlan(Whims(setting, draw), merged=merged), jobs)
     hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged) for job in jobs]
     loop = rounds.loop
     for _ in range(ROUNDS):
@@ -71,15 +71,15 @@ def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() 
         def decide(self, view: object) -> dict[int, Place]:
             return {0: Place(0, (0, 0)), 1: Place(0, (1, 1))}
 
-    rounds = begun(setting, AdaptivePlan(Both(setting, random.Random(0))), same)
+    rounds = adaptive_driver(setting, AdaptivePlan(Both(setting, random.Random(0))), same)
     for _ in range(20):
         rounds.loop.work()
         rounds.decide()
     first, second = rounds.loop.active
     assert list(first.history__g) == list(second.history__g)
-    measured = rounds.lessons.measurements(int(first.history__g[0]))
+    measured = rounds.performance.measurements(int(first.history__g[0]))
     assert [at[:2] for at in measured] == [(1, 2)] * len(measured)
-    assert rounds.lessons.n == len(measured) + 1
+    assert rounds.performance.n == len(measured) + 1
 
 
 def test_more_nodes_than_were_ever_measured_count_as_fewer() -> None:
@@ -96,4 +96,4 @@ def test_rings_are_those_by_hand(nodes: list[int], most_nodes: int) -> None:
 def test_a_batch_size_that_cannot_train_is_refused() -> None:
     setting = adaptive_setting()
     with pytest.raises(InputError, match=r"job 0: batch_size: found 64, expected 128"):
-        begun(setting, AdaptivePlan(Whims(setting, random.Random(0))), [AdaptiveJob(0.0, "cifar10", 1, 64)])
+        adaptive_driver(setting, AdaptivePlan(Whims(setting, random.Random(0))), [AdaptiveJob(0.0, "cifar10", 1, 64)])

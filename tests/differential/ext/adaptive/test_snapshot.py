@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.engine.adaptive.checkpoint import decisions, take_over
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan
-from fastsim.engine.adaptive.run import AdaptiveRun, begun, run_adaptive
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.adaptive.optimus import Optimus
 from fastsim.policies.adaptive.planned import Planned
@@ -47,12 +47,12 @@ def gauge() -> ClusterMetrics:
     )  # fmt: skip
 
 
-def played(policy: Any, jobs: list[AdaptiveJob], until_s: float = 6_000.0, **more: Any) -> AdaptiveRun:
+def played(policy: Any, jobs: list[AdaptiveJob], until_s: float = 6_000.0, **more: Any) -> AdaptiveOutcome:
     given: dict[str, Any] = {"record_tasks": True, "gauge": gauge()} | more
     return run_adaptive(told_of(SETTING), SETTING, policy.begin(SETTING), jobs, until_s=until_s, **given)
 
 
-def assert_same(found: AdaptiveRun, expected: AdaptiveRun) -> None:
+def assert_same(found: AdaptiveOutcome, expected: AdaptiveOutcome) -> None:
     for name in ("jobs", "trained", "tasks", "held", "rows", "busy_s"):
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
     for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds"):
@@ -69,7 +69,7 @@ def test_a_resumed_run_is_the_whole_run(policy: Any, count: int, seed: int, roun
     jobs = random_jobs(random.Random(seed), count)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
-        expected = played(policy, jobs, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        expected = played(policy, jobs, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         assert_same(expected, played(policy, jobs))  # keeping changes nothing
         if not path.exists():
             return
@@ -88,13 +88,13 @@ def test_stopping_again_and_again_changes_nothing(policy: Any, seed: int) -> Non
         for part in range(1, 6):
             state = RoundCheckpoint.read(path) if path.exists() else None
             end_s = expected.makespan_s * part / 6
-            played(policy, jobs, end_s, checkpoint=RoundKeeping(path, at_end=True), resume=state)
+            played(policy, jobs, end_s, checkpoint=CheckpointSchedule(path, at_end=True), resume=state)
         assert_same(played(policy, jobs, resume=RoundCheckpoint.read(path)), expected)
 
 
 def state(tmp_path: Path, **more: Any) -> RoundCheckpoint:
     path = tmp_path / "state.npz"
-    played(Sia(), random_jobs(random.Random(1), 3), 4000.0, checkpoint=RoundKeeping(path, at_end=True), **more)
+    played(Sia(), random_jobs(random.Random(1), 3), 4000.0, checkpoint=CheckpointSchedule(path, at_end=True), **more)
     return RoundCheckpoint.read(path)
 
 
@@ -116,7 +116,7 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
 def test_a_decider_without_a_memory_is_refused(tmp_path: Path) -> None:
     plan = AdaptivePlan(Whims(SETTING, random.Random(1)))
     with pytest.raises(PolicyError, match="Whims, whose memory nobody can write down"):
-        run_adaptive(told_of(SETTING), SETTING, plan, [], checkpoint=RoundKeeping(tmp_path / "state.npz"))
+        run_adaptive(told_of(SETTING), SETTING, plan, [], checkpoint=CheckpointSchedule(tmp_path / "state.npz"))
 
 
 @pytest.mark.parametrize("policy", ["sia", "pollux(generations=5)", "rotation"])
@@ -142,9 +142,9 @@ def test_another_policy_goes_on_with_what_jobs_have_learned(before: Any, after: 
     jobs = random_jobs(random.Random(seed), 4)
     with tempfile.TemporaryDirectory() as folder:
         path, later = Path(folder) / "past.npz", Path(folder) / "later.npz"
-        past = played(before, jobs, 60.0 * rounds, checkpoint=RoundKeeping(path, at_end=True))
+        past = played(before, jobs, 60.0 * rounds, checkpoint=CheckpointSchedule(path, at_end=True))
         shared = RoundCheckpoint.read(path).without_memory()
-        fork = played(after, jobs, resume=shared, checkpoint=RoundKeeping(later, every_rounds=20))
+        fork = played(after, jobs, resume=shared, checkpoint=CheckpointSchedule(later, every_rounds=20))
         assert_same(fork, played(after, jobs, resume=shared))
         if later.exists():
             assert_same(played(after, jobs, resume=RoundCheckpoint.read(later)), fork)
@@ -160,16 +160,16 @@ def test_another_policy_goes_on_with_what_jobs_have_learned(before: Any, after: 
 def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, tmp_path: Path) -> None:
     jobs = random_jobs(random.Random(4), 12, 1000.0)
     path = tmp_path / "state.npz"
-    played(before, jobs, 2400.0, checkpoint=RoundKeeping(path, at_end=True))
-    old, new = (begun(SETTING, policy.begin(SETTING), jobs, True, gauge()) for policy in (before, after))
+    played(before, jobs, 2400.0, checkpoint=CheckpointSchedule(path, at_end=True))
+    old, new = (adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, gauge()) for policy in (before, after))
     kept = RoundCheckpoint.read(path)
     told = decisions(SETTING, True, True)
     take_over(old, kept, told)
     take_over(new, kept.without_memory(), told)
     mixed = known = 0
     for was, now in zip(old.loop.active, new.loop.active, strict=True):
-        seen = [old.lessons.measurements(lesson) for lesson in was.history__g]
-        learned = [new.lessons.measurements(lesson) for lesson in now.history__g]
+        seen = [old.performance.measurements(lesson) for lesson in was.history__g]
+        learned = [new.performance.measurements(lesson) for lesson in now.history__g]
         if after == Sia():
             assert learned == [seen[0]] * len(seen)
         else:
@@ -189,7 +189,7 @@ def test_jobs_that_came_with_measurements_cannot_forget_them(tmp_path: Path) -> 
     with pytest.raises(PolicyError, match=r"jobs that come with measurements on \[2, 8\], expected on \[0, 0\]"):
         played(Sia(measured_nodes=2, measured_gpus=8), jobs, resume=kept)
     with pytest.raises(ResultError, match="nothing about beliefs"):
-        meta = {name: part for name, part in kept.meta.items() if name != "believing"}
+        meta = {name: part for name, part in kept.meta.items() if name != "fit_settings"}
         played(Sia(), jobs, resume=dataclasses.replace(kept, meta=meta))
 
 

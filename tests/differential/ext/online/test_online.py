@@ -33,14 +33,14 @@ SPELLINGS = scenarios_per_run(1000)
 
 
 def options_of(s: Scenario) -> OnlineOptions:
-    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime)
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules)
 
 
 def both(scenario: Scenario) -> tuple[Result, ReferenceRun]:
     s = scenario
     found = run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s))
     expected = simulate_reference(
-        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime
+        s.cluster, s.workload, s.plan, s.typical, seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules
     )
     return found, expected
 

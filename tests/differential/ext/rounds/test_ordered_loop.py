@@ -19,7 +19,7 @@ from tests.turns import Case, cases
 @given(cases())
 def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     expected, run = case.twin(), case.run()
-    assert [(t["t"], t["jobs"]) for t in run.turns] == [(at, jobs) for at, jobs, _ in expected.rounds]
+    assert [(t["t"], t["jobs"]) for t in run.round_records] == [(at, jobs) for at, jobs, _ in expected.rounds]
     assert held(run) == [(at, job, gpus) for at, _, rows in expected.rounds for job, gpus in rows]
     known = [(a.job.submit_s, a.done, a.rounds) for a in expected.known]
     assert run.jobs[["submit_s", "run", "rounds"]].tolist() == known

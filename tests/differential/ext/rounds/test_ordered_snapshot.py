@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastsim.engine.orders.run import OrderedOutcome, run_turns
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.orders.run import OrderedOutcome, run_ordered
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
@@ -32,7 +32,7 @@ def gauge(case: Case) -> ClusterMetrics:
 
 def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
-    return run_turns(
+    return run_ordered(
         case.setting, case.plan, case.needs, batches, case.options, record_tasks=True, gauge=gauge(case), **more
     )  # fmt: skip
 
@@ -54,7 +54,7 @@ def assert_same(found: OrderedOutcome, expected: OrderedOutcome) -> None:
 def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
-        expected = played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        expected = played(case, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         assert_same(expected, played(case))  # keeping changes nothing
         assume(path.exists())
         state = RoundCheckpoint.read(path)
@@ -68,7 +68,7 @@ def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) 
     other = dataclasses.replace(case, plan=dataclasses.replace(case.plan, order=("arrival", "arrival", "arrival")))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
-        played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+        played(case, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         assume(path.exists())
         state = RoundCheckpoint.read(path)
         assume(case.plan != other.plan)

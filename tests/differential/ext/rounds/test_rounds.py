@@ -125,9 +125,9 @@ class Case:
     def again(self) -> SharePlan:
         """The same plan with an allocator that remembers nothing."""
         fresh = dataclasses.replace(self.plan.allocator)  # type: ignore[type-var]
-        guess = self.plan.beliefs
-        beliefs = Fancy(guess.seed, guess.kinds) if isinstance(guess, Fancy) else None
-        return dataclasses.replace(self.plan, allocator=fresh, beliefs=beliefs)
+        guess = self.plan.estimates
+        estimates = Fancy(guess.seed, guess.kinds) if isinstance(guess, Fancy) else None
+        return dataclasses.replace(self.plan, allocator=fresh, estimates=estimates)
 
 
 @st.composite
@@ -177,9 +177,9 @@ def plans(draw: st.DrawFn, kinds: int = 1) -> SharePlan:
     """Any way of turning shares into rounds."""
     pairs = draw(st.booleans())
     whim = Whim(draw(st.integers(0, 2**20)), pairs)
-    beliefs = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
+    estimates = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
     strict, prompt = draw(st.booleans()), draw(st.booleans())
-    return SharePlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, beliefs=beliefs, prompt=prompt)
+    return SharePlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, estimates=estimates, prompt=prompt)
 
 
 def twin(case: Case, plan: SharePlan | None = None) -> share_rounds.Rounds:
@@ -204,7 +204,7 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     assert figures == (expected.rounds, expected.calls, expected.now_s, expected.max_active, expected.extensions,
                        expected.opportunities)  # fmt: skip
     assert run.busy_s.tolist() == expected.busy_s
-    told = [plan.beliefs.log for plan in plans if isinstance(plan.beliefs, Fancy)]
+    told = [plan.estimates.log for plan in plans if isinstance(plan.estimates, Fancy)]
     assert told[1:] == told[:-1]
     assert run.jobs[["rounds", "run"]].tolist() == [(o.rounds, o.steps_run) for o in expected.outcomes]
     leased = case.options.quirk("lease_cost")

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping
+from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.run import run_rounds
@@ -58,7 +58,7 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         try:
-            expected = played(case, checkpoint=RoundKeeping(path, every_rounds=rounds))
+            expected = played(case, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         except PolicyError:
             assume(False)
         assert_same(expected, played(case))  # keeping changes nothing
@@ -82,5 +82,5 @@ def test_stopping_again_and_again_changes_nothing(case: Case, rounds: int) -> No
             end_s += expected.makespan_s / 8
             part = dataclasses.replace(case, options=dataclasses.replace(case.options, until_s=end_s))
             state = RoundCheckpoint.read(path) if path.exists() else None
-            played(part, checkpoint=RoundKeeping(path, every_rounds=rounds), resume=state)
+            played(part, checkpoint=CheckpointSchedule(path, every_rounds=rounds), resume=state)
         assert_same(played(case, resume=RoundCheckpoint.read(path) if path.exists() else None), expected)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, AdaptiveView, Place
-from fastsim.engine.adaptive.run import MOST_QUIET, AdaptiveRun, run_adaptive
+from fastsim.engine.adaptive.run import MOST_QUIET, AdaptiveOutcome, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 
@@ -31,7 +31,7 @@ class Always:
 
 def played(
     setting: AdaptiveSetting, jobs: list[AdaptiveJob], places: Mapping[int, Place], until_s: float = 600.0
-) -> AdaptiveRun:
+) -> AdaptiveOutcome:
     """A short run with the same places in every round."""
     return run_adaptive(
         told_of(setting), setting, AdaptivePlan(Always(places)), jobs, until_s=until_s, record_tasks=True

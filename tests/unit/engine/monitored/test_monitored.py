@@ -115,7 +115,7 @@ class Stubborn:
     def arrive(self, pod: int, request_mib: int) -> None:
         """It does not care."""
 
-    def turn(self, now_s: float, view: object) -> SchedulerStep:
+    def step(self, now_s: float, view: object) -> SchedulerStep:
         """The one thing."""
         return self.answer if self.answer.next_s > 0 else SchedulerStep(next_s=now_s + 1)
 

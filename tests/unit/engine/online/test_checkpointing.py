@@ -41,15 +41,15 @@ def folder(path: Path) -> Path:
 
 def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
     steps = (Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5, 3.0), Deschedule(DESCHEDULERS["frag_one_pod"](), 0.5))
-    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, regime=s.regime,
+    return OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules,
                          deschedule=() if "gang_size" in s.workload.columns else steps,
                          inflation=Inflation(1.5, s.seed), **rest)  # fmt: skip
 
 
 def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint | None, writes: int | None) -> bool:
     """Play to the folder ``place``; False if it was stopped after so many checkpoints."""
-    keeper = CheckpointWriter(work, Checkpoints(pods=every), {"fields": {}, "objects": []}, taken)
-    original, count = keeper.write, [0]
+    writer = CheckpointWriter(work, Checkpoints(pods=every), {"fields": {}, "objects": []}, taken)
+    original, count = writer.write, [0]
 
     def write(*args: Any) -> None:
         original(*args)
@@ -58,9 +58,9 @@ def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint |
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeper, "write", write)
+        patch.setattr(writer, "write", write)
         try:
-            run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=place, saving=keeper))
+            run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=place, checkpoint_writer=writer))
         except Stopped:
             return False
     return True
@@ -112,10 +112,10 @@ def test_checkpoints_are_due_after_pods_after_seconds_and_never_without_events(m
     clock = [100.0]
     monkeypatch.setattr("fastsim.engine.online.checkpointing.time.monotonic", lambda: clock[0])
 
-    def due(keeper: CheckpointWriter, arrived: int, read: int | None = None) -> bool:
+    def due(writer: CheckpointWriter, arrived: int, read: int | None = None) -> bool:
         run.online.arrived = run.online.events = arrived
         run.pods = arrived if read is None else read
-        return keeper.due(run)
+        return writer.due(run)
 
     by_pods = CheckpointWriter(Path(), Checkpoints(pods=10), {})
     assert [due(by_pods, n) for n in (9, 10, 10, 19, 20)] == [False, True, False, False, True]

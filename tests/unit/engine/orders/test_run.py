@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import fastsim as fs
-from fastsim.engine.orders.run import OrderedOutcome, gpu_demand_pct, turn_figures
+from fastsim.engine.orders.run import OrderedOutcome, gpu_demand_pct, ordered_figures
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -219,8 +219,8 @@ def played(scenario: Scenario) -> OrderedOutcome:
 
 def test_a_fair_share_of_servers_goes_with_every_gpu() -> None:
     run = played(SCENARIO)
-    figures = turn_figures(run)
-    gpus = 100 * run.turns["gpus"].mean() / 8
+    figures = ordered_figures(run)
+    gpus = 100 * run.round_records["gpus"].mean() / 8
     assert figures["round_cpu_alloc_pct"] == pytest.approx(gpus) == figures["round_memory_alloc_pct"]
     assert figures["round_cpu_used_pct"] < min(figures["round_cpu_alloc_pct"], figures["round_cpu_demand_pct"])
 
@@ -234,7 +234,7 @@ def test_demand_is_that_of_jobs_at_work_and_waiting() -> None:
 
 def test_tuned_jobs_run_faster_than_with_fair_shares() -> None:
     tuned = played(SCENARIO.with_(policy="fifo + tune"))
-    assert turn_figures(tuned)["fair_share_pct"] < 100
+    assert ordered_figures(tuned)["fair_share_pct"] < 100
     assert tuned.makespan_s < played(SCENARIO).makespan_s
 
 

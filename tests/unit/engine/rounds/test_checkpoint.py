@@ -16,8 +16,8 @@ import fastsim as fs
 from fastsim.engine.checkpoint_folder import STATE, Checkpoints
 from fastsim.engine.rounds.checkpoint import (
     CheckpointClock,
+    CheckpointSchedule,
     RoundCheckpoint,
-    RoundKeeping,
     is_of_rounds,
     opened_writer,
     stored_state,
@@ -35,7 +35,7 @@ from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
 JOBS = [Job(100.0 * job, 0, 1, 1000.0) for job in range(8)]
-JOBS_CHECKPOINTING = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
+SIMULATED_JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
 
 
 @dataclasses.dataclass
@@ -71,7 +71,8 @@ def played(policy: Even | None = None, jobs: list[Job] = JOBS, strict: bool = Fa
 def path(tmp_path: Path) -> Path:
     """A checkpoint after four rounds, and no other file beside it."""
     played(
-        checkpoint=RoundKeeping(tmp_path / "state.npz", every_rounds=4), options=RoundOptions(realloc_s=0, until_s=1500)
+        checkpoint=CheckpointSchedule(tmp_path / "state.npz", every_rounds=4),
+        options=RoundOptions(realloc_s=0, until_s=1500),
     )
     assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
     return tmp_path / "state.npz"
@@ -171,26 +172,26 @@ def test_a_state_is_only_there_between_rounds(path: Path) -> None:
 
 
 def test_one_is_due_after_rounds_after_seconds_or_with_a_job() -> None:
-    keeper = CheckpointClock(RoundKeeping("x", every_rounds=10), 5, 0)
+    keeper = CheckpointClock(CheckpointSchedule("x", every_rounds=10), 5, 0)
     assert (keeper.budget(5, 4096), keeper.budget(12, 4096), keeper.budget(12, 2)) == (10, 3, 2)
     assert (keeper.due(14, 0), keeper.due(15, 0)) == (False, True)
     keeper.restart(15, 0)
     assert not keeper.due(16, 0)
-    assert CheckpointClock(RoundKeeping("x", wall_s=0.0), 0, 0).due(1, 0)
-    assert not CheckpointClock(RoundKeeping("x", wall_s=1e9), 0, 0).due(1, 0)
-    filled = CheckpointClock(RoundKeeping("x", every_jobs=5), 0, 2)
+    assert CheckpointClock(CheckpointSchedule("x", wall_s=0.0), 0, 0).due(1, 0)
+    assert not CheckpointClock(CheckpointSchedule("x", wall_s=1e9), 0, 0).due(1, 0)
+    filled = CheckpointClock(CheckpointSchedule("x", every_jobs=5), 0, 2)
     assert filled.budget(0, 4096) == 5
     assert [filled.due(rounds, arrived) for rounds, arrived in ((3, 6), (4, 7))] == [False, True]
-    assert CheckpointClock(RoundKeeping("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
-    coming = CheckpointClock(RoundKeeping("x", at_job=3), 0, 0)
+    assert CheckpointClock(CheckpointSchedule("x", every_jobs=10_000), 0, 0).budget(0, 4096) == 64
+    coming = CheckpointClock(CheckpointSchedule("x", at_job=3), 0, 0)
     assert coming.budget(0, 4096) == 1
     assert [coming.due(1, arrived) for arrived in (0, 3, 4, 5)] == [False, False, True, False]
     assert coming.budget(0, 4096) == 4096
-    assert not CheckpointClock(RoundKeeping("x", at_job=3), 0, 4).due(1, 5)  # it came before
+    assert not CheckpointClock(CheckpointSchedule("x", at_job=3), 0, 4).due(1, 5)  # it came before
 
 
 def test_one_that_is_due_with_a_job_is_written_once(tmp_path: Path) -> None:
-    played(checkpoint=RoundKeeping(tmp_path / "s", at_job=2))
+    played(checkpoint=CheckpointSchedule(tmp_path / "s", at_job=2))
     state = RoundCheckpoint.read(tmp_path / "s")
     assert len(state.arrived) == 4  # the round after 360 s, and no later one
 
@@ -199,12 +200,12 @@ def test_one_that_is_due_with_a_job_is_written_once(tmp_path: Path) -> None:
                                    {"wall_s": float("inf")}])  # fmt: skip
 def test_numbers_without_meaning_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match=f"checkpoint: {next(iter(wrong))}"):
-        RoundKeeping("x", **wrong)
+        CheckpointSchedule("x", **wrong)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="cannot be written"):
-        played(checkpoint=RoundKeeping(tmp_path / "no" / "s", every_rounds=1))
+        played(checkpoint=CheckpointSchedule(tmp_path / "no" / "s", every_rounds=1))
 
 
 def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
@@ -214,15 +215,15 @@ def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
 
     def run(profiled: float = 0.5, **more: Any) -> RoundOutcome:
         plan = MaxMinFairness(mode="packed").begin(where)
-        plan = dataclasses.replace(plan, beliefs=Estimator(profiled, 2).begin(where))
+        plan = dataclasses.replace(plan, estimates=Estimator(profiled, 2).begin(where))
         return run_rounds(where, plan, jobs, RoundOptions(), **more)
 
     path = tmp_path / "state.npz"
-    whole = run(checkpoint=RoundKeeping(path, at_job=9))
+    whole = run(checkpoint=CheckpointSchedule(path, at_job=9))
     state = RoundCheckpoint.read(path)
     assert len(state.arrived) < len(jobs)
     assert run(resume=state).jobs.tolist() == whole.jobs.tolist()
-    with pytest.raises(ScenarioError, match=r"checkpoint: beliefs: found 0.9 of 2 references .* as before"):
+    with pytest.raises(ScenarioError, match=r"checkpoint: estimates: found 0.9 of 2 references .* as before"):
         run(0.9, resume=state)
 
 
@@ -230,7 +231,7 @@ def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The working folder of a run that kept its checkpoint."""
     out = tmp_path_factory.mktemp("saving") / "run"
-    fs.simulate("gavel:2:2:2", JOBS_CHECKPOINTING, "fifo", out=out, checkpoint_pods=10, keep_checkpoint=True)
+    fs.simulate("gavel:2:2:2", SIMULATED_JOBS, "fifo", out=out, checkpoint_pods=10, keep_checkpoint=True)
     return out.with_name("run.checkpoint")
 
 
@@ -238,8 +239,8 @@ def test_a_state_says_how_to_build_the_run_again(work: Path) -> None:
     assert [path.name for path in work.iterdir()] == [STATE]
     taken = stored_state(work)
     fields = taken.note["scenario"]["fields"]
-    assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", JOBS_CHECKPOINTING, "fifo")
-    assert Checkpoints(**taken.note["keeping"]) == Checkpoints(10, None, True)
+    assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", SIMULATED_JOBS, "fifo")
+    assert Checkpoints(**taken.note["checkpoints"]) == Checkpoints(10, None, True)
     assert len(taken.arrived) >= 10 and min(taken.note["spent_s"]) > 0
 
 

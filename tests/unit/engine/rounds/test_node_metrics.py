@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 import fastsim as fs
 from fastsim.engine.result import Result
-from fastsim.engine.rounds.node_metrics import gauge_of, node_kinds, node_of_gpu, quantities
+from fastsim.engine.rounds.node_metrics import cluster_metrics_of, node_kinds, node_of_gpu, quantities
 from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
 from fastsim.workload.typical_pods import TypicalPods
 from tests.reference.online.frag import Fragmentation, cpu_power, gpu_power
@@ -58,7 +58,7 @@ def test_the_gauge_needs_every_quantity() -> None:
 
     with pytest.raises(ValueError, match="quantities"):
         ClusterMetrics(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 2, 3), np.int64), 0.0, True)
-    gauge = gauge_of(CLUSTER, TypicalPods.of(JOBS), ("k80", "p100", "v100"), 0.0, True)
+    gauge = cluster_metrics_of(CLUSTER, TypicalPods.of(JOBS), ("k80", "p100", "v100"), 0.0, True)
     assert gauge.verify() == 0
 
 

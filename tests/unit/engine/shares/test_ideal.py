@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import RoundOutcome
-from fastsim.engine.shares.ideal import run_fluid
+from fastsim.engine.shares.ideal import run_ideal
 from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import InputError, PolicyError, ScenarioError
@@ -57,7 +57,7 @@ def played(where: Setting, said: Said | Says, jobs: list[Job], batches: int = 1,
     options = more.pop("options", RoundOptions())
     policy = said if isinstance(said, Says) else Says(said)
     parts = [JobBatch.of(jobs[at::1][:batches]) for at in range(0, len(jobs), batches)]
-    return run_fluid(where, SharePlan(policy), parts, options, **more)
+    return run_ideal(where, SharePlan(policy), parts, options, **more)
 
 
 def test_one_job_runs_at_the_sum_of_its_shares() -> None:
@@ -238,7 +238,7 @@ def test_what_always_holds(where: Setting, policy: str, seed: int, batches: int)
 
     def run(size: int) -> RoundOutcome:
         parts = [JobBatch.of(jobs[at : at + size]) for at in range(0, len(jobs), size)]
-        return run_fluid(where, made.begin(where), parts, RoundOptions())
+        return run_ideal(where, made.begin(where), parts, RoundOptions())
 
     try:
         found = run(batches)

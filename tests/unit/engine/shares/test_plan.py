@@ -9,11 +9,11 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.rounds.outcome import GANG
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan, answer, setting_of, view_of
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan, checked_allocation, setting_of, view_of
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.views import setting
-from tests.views import view as dialogue_view
+from tests.views import view as view_of_jobs
 
 ORACLE = Oracle(
     (("w", 1), ("u", 1)), ("T4", "P100", "G3"), np.array([[1.0, 2, 3], [4, 5, 9]]),
@@ -57,7 +57,7 @@ def test_singles_are_clipped_to_shares() -> None:
 
 
 class Fixed:
-    """One answer for everything."""
+    """One checked_allocation for everything."""
 
     def __init__(self, said: Allocation | None) -> None:
         self.said = said
@@ -94,7 +94,7 @@ def test_a_view_does_not_change_with_the_loop() -> None:
 
 def test_an_answer_comes_as_columns() -> None:
     said = Allocation([0], [-1], [[1, 0]], 0.5)  # type: ignore[arg-type]
-    found = answer(SharePlan(Fixed(said)), dialogue_view(WHERE, [0]))
+    found = checked_allocation(SharePlan(Fixed(said)), view_of_jobs(WHERE, [0]))
     assert found is not None
     columns = (found.first, found.second, found.share__rg)
     assert [str(column.dtype) for column in columns] == [
@@ -103,11 +103,11 @@ def test_an_answer_comes_as_columns() -> None:
         "float64",
     ]
     assert found.solver_s == 0.5
-    assert answer(SharePlan(Fixed(None)), dialogue_view(WHERE, [0])) is None
+    assert checked_allocation(SharePlan(Fixed(None)), view_of_jobs(WHERE, [0])) is None
 
 
 @pytest.mark.parametrize("share", [[[1.0]], [[-0.1, 0.0]], [[np.inf, 0.0]], [[np.nan, 0.0]], [[0, 1], [0, 1]]])
 def test_shares_that_are_none_are_refused(share: list[list[float]]) -> None:
     said = Allocation(np.array([0]), np.array([-1]), np.array(share))
     with pytest.raises(PolicyError, match="allocation: found shares that are no numbers of 0 or more"):
-        answer(SharePlan(Fixed(said)), dialogue_view(WHERE, [0]))
+        checked_allocation(SharePlan(Fixed(said)), view_of_jobs(WHERE, [0]))

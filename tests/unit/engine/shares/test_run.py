@@ -159,39 +159,39 @@ class Together(Fixed):
         return Allocation(np.array(first, np.int64), np.array(second, np.int64), np.array(share)[:, None])
 
 
-def pair_of(kind: int, beliefs: Hopeful | None) -> RoundOutcome:
+def pair_of(kind: int, estimates: Hopeful | None) -> RoundOutcome:
     """Two jobs of 720 steps on one GPU: those of kind 1 share it by halves, those of kind 0 do nothing together."""
     shared = np.zeros((2, 2, 1))
     shared[1, 1] = 0.5
     where = Setting(("m",), np.array([1]), Oracle((("w0", 1), ("w1", 1)), ("m",), np.ones((2, 1)), shared), np.ones(2))
-    plan = SharePlan(Together(()), pairs=True, beliefs=beliefs)
+    plan = SharePlan(Together(()), pairs=True, estimates=estimates)
     batches = [JobBatch.of([Job(0.0, kind, 1, 720.0)] * 2)]
     return run_rounds(where, plan, batches, RoundOptions(), record_tasks=True)
 
 
 def test_a_wrong_guess_costs_one_round() -> None:
-    beliefs = Hopeful()
-    run = pair_of(0, beliefs)
+    estimates = Hopeful()
+    run = pair_of(0, estimates)
     assert run.tasks[["t", "id", "mate_id"]].tolist()[:3] == [(0.0, 0, 1), (360.0, 0, -1), (720.0, 0, -1)]
     assert run.jobs["finish_s"].tolist() == [1080.0, 1800.0]
     assert run.jobs["failures"].tolist() == [0, 0]
     assert run.busy_s.tolist() == [1440.0]
-    assert beliefs.gone == [0, 1]
+    assert estimates.gone == [0, 1]
 
 
 def test_the_truth_decides_how_fast_a_pair_is() -> None:
-    beliefs = Hopeful()
-    run = pair_of(1, beliefs)
+    estimates = Hopeful()
+    run = pair_of(1, estimates)
     assert run.jobs["finish_s"].tolist() == pair_of(1, None).jobs["finish_s"].tolist() == [1440.0, 1440.0]
 
 
 def test_estimates_are_told_of_pairs_that_ran_before_the_policy_is_asked() -> None:
-    beliefs = Hopeful()
+    estimates = Hopeful()
     where = Setting(
         ("m",), np.array([1]), Oracle((("w0", 1), ("w1", 1)), ("m",), np.ones((2, 1)), np.full((2, 2, 1), 0.5)),
         np.ones(2),
     )  # fmt: skip
     jobs = [Job(0.0, 0, 1, 3000.0), Job(0.0, 1, 1, 3000.0), Job(2000.0, 0, 1, 10.0)]
-    run_rounds(where, SharePlan(Together(()), pairs=True, beliefs=beliefs), [JobBatch.of(jobs)], RoundOptions())
-    assert beliefs.told == [(0, 1, 0)]
-    assert sorted(beliefs.gone) == [0, 1, 2]
+    run_rounds(where, SharePlan(Together(()), pairs=True, estimates=estimates), [JobBatch.of(jobs)], RoundOptions())
+    assert estimates.told == [(0, 1, 0)]
+    assert sorted(estimates.gone) == [0, 1, 2]

@@ -38,7 +38,7 @@ def test_a_pod_is_stopped_and_goes_on_after_a_gap() -> None:
     # 9 to 14 s come 1 s of starting again and 4 s of work. The GPU is held for 14 s, 2 of them for nothing.
     load = pods({"duration_s": 10.0}, {"submit_s": 7.0, "duration_s": 2.0, "priority": 1})
     rules = Rules(preempt="priority", checkpoint_every_s=3.0, restart_s=1.0)
-    result = played(one_gpu_nodes(1), load, LINE, regime=rules)
+    result = played(one_gpu_nodes(1), load, LINE, rules=rules)
     assert rows(result) == [(1, 2.0, 12 / 3600, 10.0, 1.4), (0, 0.0, 2 / 3600, 2.0, 1.0)]
     found = figures(result)
     assert (found["restarts"], found["paused_mean_s"], found["gpu_hours"]) == (1, 1.0, 14 / 3600)
@@ -48,10 +48,10 @@ def test_a_pod_is_stopped_and_goes_on_after_a_gap() -> None:
 
 def test_a_lost_node_ends_its_pods_or_lets_them_begin_again() -> None:
     load = pods({"duration_s": 4.0, "gpu_milli": 300}, {"duration_s": 2.0, "gpu_milli": 500, "submit_s": 1.0})
-    gone = played(one_gpu_nodes(1), load, regime=Rules(outages=AWAY))
+    gone = played(one_gpu_nodes(1), load, rules=Rules(outages=AWAY))
     assert rows(gone) == [(0, 0.0, 0.6 / 3600, 4.0, None), (0, 0.0, 0.5 / 3600, 2.0, None)]
     assert figures(gone)["goodput_pct"] == 0.0 and figures(gone)["paused_mean_s"] is None
-    again = played(one_gpu_nodes(1), load, LINE, regime=Rules(on_node_loss="requeue", outages=AWAY))
+    again = played(one_gpu_nodes(1), load, LINE, rules=Rules(on_node_loss="requeue", outages=AWAY))
     assert rows(again) == [(1, 3.0, 1.8 / 3600, 4.0, 2.25), (1, 3.0, 1.5 / 3600, 2.0, 3.0)]
     found = figures(again)
     assert (found["restarts"], found["paused_mean_s"], found["slowdown_mean"]) == (2, 3.0, 2.625)
@@ -76,7 +76,7 @@ def test_a_pod_without_an_end_has_no_ideal_time() -> None:
 
 def test_a_pod_that_waits_again_is_paused_until_the_run_ends() -> None:
     load = pods({"duration_s": 10.0}, {"submit_s": 3.0, "priority": 1}, {"submit_s": 8.0})
-    result = played(one_gpu_nodes(1), load, LINE, regime=Rules(preempt="priority"))
+    result = played(one_gpu_nodes(1), load, LINE, rules=Rules(preempt="priority"))
     assert rows(result, "state", "restarts", "paused_s", "lost_work_s") == [
         ("pending", 0, 5.0, 3.0), ("running", 0, 0.0, 0.0), ("pending", 0, None, 0.0),
     ]  # fmt: skip
@@ -122,8 +122,8 @@ def test_tenants_have_what_their_pods_held() -> None:
     load = pods({"duration_s": 4.0}, {"duration_s": 4.0, "gpu_milli": 500}, {"num_gpu": 2, "duration_s": 9.0},
                 {"submit_s": 5.0, "duration_s": 2.0}, {"submit_s": 5.0, "duration_s": 3.0})  # fmt: skip
     told = with_tenants(load, "anna", "bert", "carl", "anna", None)
-    for regime in (Rules(), Rules(preempt="priority")):  # the plain loop, and the one with rules
-        found = figures(played(one_gpu_nodes(2), told, regime=regime))
+    for rules in (Rules(), Rules(preempt="priority")):  # the plain loop, and the one with rules
+        found = figures(played(one_gpu_nodes(2), told, rules=rules))
         assert (found["tenant_jain"], found["tenant_gini"]) == pytest.approx((64 / 120, 0.5))
         assert found["gpu_hours"] == 11 / 3600
 

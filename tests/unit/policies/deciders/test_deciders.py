@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView
-from fastsim.engine.adaptive.run import begun, run_adaptive
+from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies.adaptive.rotation import Rotation
@@ -79,7 +79,7 @@ def test_a_run_ends_with_every_program() -> None:
         run = run_adaptive(told_of(setting), setting, Rotation(program).begin(setting), asked)
         assert np.isfinite(run.jobs["finish_s"]).all()
         assert run.trained["batch_mean"].tolist() == [1024.0] * 4
-    rounds = begun(setting, Rotation().begin(setting), asked)
+    rounds = adaptive_driver(setting, Rotation().begin(setting), asked)
     for _ in range(20):
         rounds.loop.work()
         rounds.decide()

@@ -14,7 +14,7 @@ from hypothesis import given
 
 import fastsim as fs
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView
-from fastsim.engine.adaptive.run import begun, run_adaptive
+from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from fastsim.policies import registry
 from fastsim.policies.adaptive.optimus import Optimus
@@ -93,7 +93,7 @@ def test_a_run_ends_with_the_batch_sizes_that_were_asked_for(seed: int) -> None:
     run = run_adaptive(told_of(setting), setting, plan, asked)
     assert np.isfinite(run.jobs["finish_s"]).all()
     assert not plan.tuned
-    rounds = begun(setting, Optimus(interval_s=0.0).begin(setting), asked)
+    rounds = adaptive_driver(setting, Optimus(interval_s=0.0).begin(setting), asked)
     while rounds.loop.active or rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()

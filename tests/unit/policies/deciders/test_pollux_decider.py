@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Belief, JobView
-from fastsim.engine.adaptive.run import AdaptiveRun, run_adaptive
+from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from fastsim.performance.applications.step_times import StepTimes
 from fastsim.performance.goodput import Noise
@@ -37,7 +37,7 @@ def decider(setting: AdaptiveSetting | None = None, **more: Any) -> PolluxDecide
     return PolluxDecider(setting or adaptive_setting(), **given)
 
 
-def played(setting: AdaptiveSetting, count: int = 4, **parameters: Any) -> AdaptiveRun:
+def played(setting: AdaptiveSetting, count: int = 4, **parameters: Any) -> AdaptiveOutcome:
     policy = Pollux(generations=10, **parameters)
     return run_adaptive(told_of(setting), setting, policy.begin(setting), random_jobs(random.Random(5), count, 600.0))
 

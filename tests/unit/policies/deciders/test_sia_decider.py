@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, Belief, JobView, NodeGroup, Place
-from fastsim.engine.adaptive.run import begun, run_adaptive
+from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.policies.adaptive.sia import Sia
@@ -102,7 +102,7 @@ def test_parameters_are_checked(name: str, value: object) -> None:
 def test_a_run_ends_and_gpus_are_given_once() -> None:
     setting = adaptive_setting()
     jobs = [AdaptiveJob(30.0 * n, "cifar10", 2, 1024, mode) for n, mode in enumerate(("adaptive", "rigid") * 3)]
-    rounds = begun(setting, Sia().begin(setting), jobs)
+    rounds = adaptive_driver(setting, Sia().begin(setting), jobs)
     while rounds.loop.active or rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()

@@ -46,10 +46,10 @@ def test_the_largest_is_first_and_goes_where_most_is_left() -> None:
     asked = scheduler(view)
     for pod, request in enumerate((300, 700, 600)):
         asked.arrive(pod, request)
-    turns = [asked.turn(0.0, view)]
-    while turns[-1].placed:
-        turns.append(asked.turn(turns[-1].next_s, view))
-    placed = [(one.pod, one.gpu, one.stage) for turn in turns for one in turn.placed]
+    turns = [asked.step(0.0, view)]
+    while turns[-1].bindings:
+        turns.append(asked.step(turns[-1].next_s, view))
+    placed = [(one.pod, one.gpu, one.stage) for turn in turns for one in turn.bindings]
     assert placed == [(1, 0, "direct"), (2, 1, "direct"), (0, 1, "direct")]
     assert [turn.next_s for turn in turns[:3]] == [5.5, 11.0, 16.5] and turns[-1].next_s == math.inf
 
@@ -59,11 +59,11 @@ def test_memory_that_is_declared_but_not_used_is_lent() -> None:
     asked = scheduler(view)
     for pod in range(3):
         asked.arrive(pod, 900)
-    first, second = asked.turn(0.0, view), asked.turn(5.5, view)
-    assert {*first.placed, *second.placed} == {Binding(0, 0, 0.5, "direct"), Binding(1, 1, 6.0, "direct")}
-    assert not asked.turn(40.0, view).placed
+    first, second = asked.step(0.0, view), asked.step(5.5, view)
+    assert {*first.bindings, *second.bindings} == {Binding(0, 0, 0.5, "direct"), Binding(1, 1, 6.0, "direct")}
+    assert not asked.step(40.0, view).bindings
     view.used_mib = (600, 50)
-    assert asked.turn(41.0, view).placed == (Binding(2, 1, 41.5, "correlation"),)
+    assert asked.step(41.0, view).bindings == (Binding(2, 1, 41.5, "correlation"),)
 
 
 def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
@@ -73,8 +73,8 @@ def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
         asked.arrive(pod, 100)
     time, begins = 0.0, list[float]()
     while len(begins) < 5:
-        turn = asked.turn(time, view)
-        begins += [placed.at_s for placed in turn.placed]
+        turn = asked.step(time, view)
+        begins += [placed.at_s for placed in turn.bindings]
         time = turn.next_s
     # Half a second, five of rest; the fourth pod's pass looks three up in 0.6 s, the fifth's four in 0.8 s.
     assert [b - a for a, b in pairwise(begins)] == pytest.approx([5.5, 5.5, 5.6, 5.8])
@@ -86,10 +86,10 @@ def test_one_pod_is_let_go_at_a_time() -> None:
         asked = scheduler(view, one_release=one_release)
         for pod in range(2):
             asked.arrive(pod, 100)
-        asked.turn(0.0, view)
-        asked.turn(5.5, view)
+        asked.step(0.0, view)
+        asked.step(5.5, view)
         view.done = {0, 1}
-        asked.turn(11.0, view)
+        asked.step(11.0, view)
         assert len(asked.charges[0].running) == left
 
 
@@ -100,9 +100,9 @@ def test_a_binding_that_fails_is_tried_again() -> None:
         asked.arrive(pod, 10)
     time, found = 0.0, list[int]()
     for _ in range(10):
-        turn = asked.turn(time, view)
-        found.append(len(turn.placed))
-        assert turn.next_s - time == (5.5 if turn.placed else 0.5)
+        turn = asked.step(time, view)
+        found.append(len(turn.bindings))
+        assert turn.next_s - time == (5.5 if turn.bindings else 0.5)
         time = turn.next_s
     assert found == [1] * 7 + [0, 1, 1]
 
@@ -110,9 +110,9 @@ def test_a_binding_that_fails_is_tried_again() -> None:
 def test_nobody_is_asked_while_nothing_happens() -> None:
     view = Readings(0)
     asked = scheduler(view)
-    assert asked.turn(0.0, view).next_s == math.inf
+    assert asked.step(0.0, view).next_s == math.inf
     view.later_s = 7.3
-    assert asked.turn(0.0, view).next_s == 7.5
+    assert asked.step(0.0, view).next_s == 7.5
 
 
 def test_as_a_policy() -> None:
