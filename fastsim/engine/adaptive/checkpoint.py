@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, Remembering
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, StatefulDecider
 from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
@@ -36,17 +36,17 @@ def policy_of(plan: AdaptivePlan) -> list[Any]:
     return [type(plan.decider).__qualname__, plan.tuned, plan.merged]
 
 
-def believing(plan: AdaptivePlan) -> list[Any]:
-    """How jobs come to believe what they do under this policy."""
+def belief_rules(plan: AdaptivePlan) -> list[Any]:
+    """What decides fitted step times under this plan: one fit for all GPU models or one each; initial measurements."""
     return [plan.merged, *plan.measured]
 
 
-def remembering(plan: AdaptivePlan) -> Remembering:
-    """The decider, if what it remembers can be kept."""
-    if not all(hasattr(plan.decider, name) for name in ("kept", "restored")):
+def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
+    """The decider, if its state can be saved in a checkpoint."""
+    if not all(hasattr(plan.decider, name) for name in ("state", "restore")):
         name = type(plan.decider).__qualname__
-        raise PolicyError("checkpoint", f"{name}, whose memory nobody can write down", "one with kept and restored")
-    return cast(Remembering, plan.decider)
+        raise PolicyError("checkpoint", f"{name}, whose state cannot be saved", "a decider with state() and restore()")
+    return cast(StatefulDecider, plan.decider)
 
 
 def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
@@ -62,8 +62,8 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
     }
     meta = {
         "loop": numbers, "decided": dict(decided), "policy": policy_of(rounds.plan), "calls": rounds.calls,
-        "believing": believing(rounds.plan),
-        "memory": remembering(rounds.plan).kept(), "note": dict(note),
+        "believing": belief_rules(rounds.plan),
+        "memory": stateful_decider(rounds.plan).state(), "note": dict(note),
         "asked": [[job, *rounds.asked[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
@@ -88,7 +88,7 @@ def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[s
         if merged != rounds.plan.merged:
             _believe_otherwise(rounds)
         if state.meta["policy"] is not None:
-            remembering(rounds.plan).restored(state.meta["memory"])
+            stateful_decider(rounds.plan).restore(state.meta["memory"])
     except (ValueError, KeyError, IndexError, AssertionError) as error:
         raise ResultError(f"checkpoint: found {error}, expected the state of a run of adaptive jobs") from error
 
@@ -97,7 +97,7 @@ def _check_beliefs(merged: bool | None, measured: list[int], plan: AdaptivePlan)
     """Refuse what would change with which measurements jobs come, those that have come too."""
     if merged is None:
         raise ResultError("checkpoint: found nothing about beliefs, expected the state of a run of adaptive jobs")
-    here, then = believing(plan)[1:], list(measured)
+    here, then = belief_rules(plan)[1:], list(measured)
     if here != then or (min(then) and merged != plan.merged):
         raise PolicyError("checkpoint", f"jobs that come with measurements on {here}", f"on {then}, as before")
 

@@ -110,14 +110,14 @@ class Decider(Protocol):
         """Places by job id; a job without one waits."""
 
 
-class Remembering(Decider, Protocol):
-    """A decider whose memory can be written down, so that its runs keep checkpoints."""
+class StatefulDecider(Decider, Protocol):
+    """A decider whose state can be saved, so that its runs write checkpoints."""
 
-    def kept(self) -> dict[str, Any]:
-        """All that it remembers, as JSON has it."""
+    def state(self) -> dict[str, Any]:
+        """State between rounds, as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.checkpoint import decisions, remembering, state_of, take_over
+from fastsim.engine.adaptive.checkpoint import decisions, state_of, stateful_decider, take_over
 from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import (
     MODES,
@@ -182,7 +182,7 @@ def _keeping(
         take_over(rounds, resume, decided)
     if checkpoint is None:
         return lambda end: None
-    remembering(rounds.plan)
+    stateful_decider(rounds.plan)
     keeper, keeping = CheckpointClock(checkpoint, loop.rounds, rounds.arrived), checkpoint
 
     def write(end: bool) -> None:

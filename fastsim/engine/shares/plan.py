@@ -83,7 +83,7 @@ class PairRates(Protocol):
 
 
 class PairRateEstimates(PairRates, Protocol):
-    """Estimates that follow a run; what they remember must survive ``restored(kept())``.
+    """Estimates that follow a run; their state must survive ``restore(state())``.
 
     They say who may share GPUs, while the oracle says how fast those go. A pair whose true rate is 0 loses a round.
     """
@@ -97,11 +97,11 @@ class PairRateEstimates(PairRates, Protocol):
     def leave(self, job: int) -> None:
         """A job is gone."""
 
-    def kept(self) -> dict[str, Any]:
-        """Their memory as JSON values."""
+    def state(self) -> dict[str, Any]:
+        """State as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +125,16 @@ class Allocation:
 
 
 class ShareAllocator(Protocol):
-    """A policy at work in one run; what it remembers must survive ``restored(kept())``."""
+    """Run-time half of a share policy, for one run; its state must survive ``restore(state())``."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """Shares for these jobs, or None if there is nothing to say."""
 
-    def kept(self) -> dict[str, Any]:
-        """Its memory as JSON values."""
+    def state(self) -> dict[str, Any]:
+        """State between rounds, as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
 
 
 @dataclass(frozen=True)

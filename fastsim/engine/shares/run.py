@@ -69,22 +69,22 @@ class ShareDriver(Driver):
         return snapshot(self.loop)
 
     def memory(self) -> dict[str, Any] | None:
-        """What the policy remembers, as JSON has it."""
-        kept: dict[str, Any] = self.plan.allocator.kept()
-        return kept
+        """State of the allocator, as JSON values."""
+        state: dict[str, Any] = self.plan.allocator.state()
+        return state
 
     def estimates(self) -> Any:
-        """What the estimates of sharing remember; None without any."""
-        return None if self.plan.beliefs is None else self.plan.beliefs.kept()
+        """State of the estimates of pair rates; None without estimates."""
+        return None if self.plan.beliefs is None else self.plan.beliefs.state()
 
     def remember(self, meta: dict[str, Any]) -> None:
-        """Give policy and estimates their memory back; another policy begins without one."""
+        """Restore allocator and estimates; another policy begins without a state."""
         if self.plan.beliefs is not None:
-            self.plan.beliefs.restored(meta["beliefs"])
+            self.plan.beliefs.restore(meta["beliefs"])
         if meta["policy"] is None:
             doubt(self.loop)
         else:
-            self.plan.allocator.restored(meta["memory"])
+            self.plan.allocator.restore(meta["memory"])
 
 
 def run_rounds(

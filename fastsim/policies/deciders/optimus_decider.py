@@ -56,15 +56,15 @@ class OptimusDecider:
         self.sizes = found
         return self.places()
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Sizes, and when they are chosen anew; speeds are found again."""
         sizes = [[job, *size] for job, size in self.sizes.items()]
         return {"sizes": sizes, "next_s": self.next_s if math.isfinite(self.next_s) else None}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.sizes = {job: Size(*size) for job, *size in kept["sizes"]}
-        self.next_s = -math.inf if kept["next_s"] is None else kept["next_s"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.sizes = {job: Size(*size) for job, *size in state["sizes"]}
+        self.next_s = -math.inf if state["next_s"] is None else state["next_s"]
 
     # ------------------------------------------------------------------ sizes
 

@@ -128,16 +128,16 @@ class PlannedDecider(FixedSizeDecider):
                 free[chosen[job.id]] -= job.job.num_gpu
         return chosen
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Besides who stands where, what is left of the plan."""
         plan = [[job, *at] for job, at in self.plan.items()]
-        return super().kept() | {"plan": plan, "rounds_left": self.rounds_left}
+        return super().state() | {"plan": plan, "rounds_left": self.rounds_left}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        super().restored(kept)
-        self.plan = {job: (group, rounds) for job, group, rounds in kept["plan"]}
-        self.rounds_left = kept["rounds_left"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
+        self.plan = {job: (group, rounds) for job, group, rounds in state["plan"]}
+        self.rounds_left = state["rounds_left"]
 
     def _plan(self, jobs: Sequence[JobView]) -> None:
         start_s = time.thread_time()

@@ -59,7 +59,7 @@ class PolluxDecider:
         self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
         return {job: self.nodes.place(row) for job, row in self.held.items()}
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Who stands where, the last states, and where the stream of random numbers is."""
         return {
             "held": [[job, row.tolist()] for job, row in self.held.items()],
@@ -67,13 +67,13 @@ class PolluxDecider:
             "solver_s": self.solver_s,
         }  # fmt: skip
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.held = {job: np.array(row, np.int8) for job, row in kept["held"]}
-        ids, states = kept["herd"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.held = {job: np.array(row, np.int8) for job, row in state["held"]}
+        ids, states = state["herd"]
         self.herd = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
-        self.search.go_on(*kept["stream"])
-        self.solver_s = kept["solver_s"]
+        self.search.go_on(*state["stream"])
+        self.solver_s = state["solver_s"]
 
     def _best(self, jobs: Sequence[JobView]) -> Counts:
         """The state of the largest mean speedup on the first front."""

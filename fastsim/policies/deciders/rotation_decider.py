@@ -54,23 +54,23 @@ class RotationDecider(FixedSizeDecider):
             self.total__g[group] += self.setting.round_s
         return chosen
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The time that jobs have had, where they stand, and their shares; what the program remembers."""
-        return super().kept() | {
+        return super().state() | {
             "received": [[job, seconds.tolist()] for job, seconds in self.received.items()],
             "total": self.total__g.tolist(), "shares": [self.shares[0], self.shares[1].tolist()],
-            "program": self.allocator.kept(),
+            "program": self.allocator.state(),
         }  # fmt: skip
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        super().restored(kept)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
         groups = len(self.setting.groups)
-        self.received = {job: np.array(seconds) for job, seconds in kept["received"]}
-        self.total__g = np.array(kept["total"])
-        ids, shares = kept["shares"]
+        self.received = {job: np.array(seconds) for job, seconds in state["received"]}
+        self.total__g = np.array(state["total"])
+        ids, shares = state["shares"]
         self.shares = tuple(ids), np.array(shares).reshape(len(ids), groups)
-        self.allocator.restored(kept["program"])
+        self.allocator.restore(state["program"])
 
     # ------------------------------------------------------------------ turns
 

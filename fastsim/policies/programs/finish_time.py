@@ -52,15 +52,15 @@ class FinishTime(Stateless):
             return groups, np.zeros(groups.rate__rg.shape)
         return groups, shares.share__rg(self._least(bound))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Per job: seconds in isolation so far, and steps left and isolated rate (steps/s) at the last call."""
         last = {str(job): list(pair) for job, pair in self._last.items()}
         return {"isolated_s": {str(job): past_s for job, past_s in self._isolated_s.items()}, "last": last}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
-        self._isolated_s = {int(job): float(past_s) for job, past_s in kept["isolated_s"].items()}
-        self._last = {int(job): (float(left), float(rate)) for job, (left, rate) in kept["last"].items()}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._isolated_s = {int(job): float(past_s) for job, past_s in state["isolated_s"].items()}
+        self._last = {int(job): (float(left), float(rate)) for job, (left, rate) in state["last"].items()}
 
     def _past_s(self, view: RoundView, alone: Floats) -> Floats:
         """Time that the steps done so far would have taken in isolation, seconds."""

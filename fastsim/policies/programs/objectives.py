@@ -36,12 +36,12 @@ class Stateless:
         """The groups of the jobs, and the share of the time of each group on each GPU model."""
         raise NotImplementedError
 
-    def kept(self) -> dict[str, Any]:
-        """Nothing."""
+    def state(self) -> dict[str, Any]:
+        """No state."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """No state to restore."""
 
 
 class MaxMin(Stateless):
