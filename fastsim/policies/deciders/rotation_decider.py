@@ -1,7 +1,7 @@
-"""Jobs of fixed size take turns, so that each has the share of time on each GPU model that a program of Gavel says.
+"""Jobs of fixed size take turns, so that each gets its share of time on each GPU model by a program of Gavel.
 
 The mechanism is that of Gavel's rounds inside the published Sia simulator: time is counted from a job's first round
-on and never settled, and GPUs that nobody has a share of are given to whoever fits.
+on and never settled, and GPUs without a share go to any job that fits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ URGENT = 1e9
 
 @dataclass
 class RotationDecider(FixedSizeDecider):
-    """What the mechanism remembers: seconds on each group, by job and of all jobs, and who stands where."""
+    """Rotation. State: seconds on each group, by job and of all jobs, and the GPUs of each job."""
 
     allocator: ShareAllocator
     rounded: bool = True
@@ -55,7 +55,7 @@ class RotationDecider(FixedSizeDecider):
         return chosen
 
     def state(self) -> dict[str, Any]:
-        """The time that jobs have had, where they stand, and their shares; what the program remembers."""
+        """Time received by jobs, their GPUs and shares; the state of the program."""
         return super().state() | {
             "received": [[job, seconds.tolist()] for job, seconds in self.received.items()],
             "total": self.total__g.tolist(), "shares": [self.shares[0], self.shares[1].tolist()],

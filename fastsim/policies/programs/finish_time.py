@@ -26,7 +26,7 @@ ENOUGH = 1e-10
 
 
 class FinishTime(Stateless):
-    """Minimises the largest ratio. Remembers the time that each job's progress would have taken in isolation."""
+    """Minimises the largest ratio. State: the time that each job's progress would have taken in isolation."""
 
     def __init__(self, mode: str, solution: str) -> None:
         super().__init__(mode, solution)
@@ -77,7 +77,7 @@ class FinishTime(Stateless):
     def _least(self, bound: Bound) -> Solution:
         rho = bound.floor
         if self.solver.solution == "centered":
-            # Mostly nobody is in the way of whoever is worst off; then the point wanted in the end is the first one.
+            # Mostly no job limits the one that is worst off; then the first point is the final one.
             found = self._best(bound, rho, "centered")
             if found.objective >= 1 - ENOUGH:
                 return found
@@ -94,7 +94,7 @@ class FinishTime(Stateless):
 
 
 class Bound:
-    """What a bound on the ratio asks of every job; jobs that run nowhere, or have nothing left, are not asked."""
+    """Rates that a bound on the ratio requires of jobs; jobs that run nowhere, or have no work left, are left out."""
 
     def __init__(self, shares: Shares, age_s: Floats, left: Floats, fair_s: Floats) -> None:
         self.shares, self.age_s, self.left, self.fair_s = shares, age_s, left, fair_s
@@ -103,7 +103,7 @@ class Bound:
         np.maximum.at(best, groups.first__r, groups.rate__rg.max(axis=1))
         np.maximum.at(best, groups.second__r[groups.mixed :], groups.partner_rate__rg[groups.mixed :].max(axis=1))
         self.counts = (groups.rate__rg[: groups.classes].max(axis=1) > 0) & (fair_s > 0) & (left > 0)
-        # Nobody is faster than on the best model all the time.
+        # No job is faster than on its best model all the time.
         least = (age_s + left * inverse(best)) * inverse(fair_s)
         self.floor = float(least[self.counts].max(initial=0.0))
 

@@ -127,7 +127,7 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         ) <= (1 - DESCENT * step) * before:  # fmt: skip
             step /= 2
         if step <= LEAST_STEP:
-            break  # what is left is rounding
+            break  # the rest is rounding
         x, z, w = x + step * dx, z + step * dz, w + step * dw
         slack = 1.0 - limit @ x
     return x
