@@ -65,7 +65,7 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
 
     def decide() -> Any:
         if isinstance(decider, SiaDecider):  # what it remembers of the last call would answer at once
-            decider.offers.known.clear()
+            decider.goodputs.known.clear()
             decider.solver.known.clear()
         return decider.decide(view)
 

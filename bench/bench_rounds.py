@@ -32,11 +32,11 @@ class Held:
         share = view.setting.gpus__g / max(len(view), GPUS)
         return Allocation.of_singles(view.job_id, np.tile(np.minimum(share, 1 / 3), (len(view), 1)))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 
-    def restored(self, kept: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Nothing."""
 
 

@@ -87,9 +87,9 @@ def assert_resumes(begun: Callable[[], ShareAllocator], views: Sequence[RoundVie
     whole, broken = begun(), begun()
     for number, seen in enumerate(views):
         if number == cut:
-            memory = json.loads(json.dumps(broken.kept()))
+            memory = json.loads(json.dumps(broken.state()))
             broken = begun()
-            broken.restored(memory)
+            broken.restore(memory)
         assert shares(whole.allocate(seen)) == shares(broken.allocate(seen))
 
 

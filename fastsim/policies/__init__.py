@@ -57,7 +57,7 @@ _REGISTRY = ("describe", "names", "parse", "policy")
 
 
 def __getattr__(name: str) -> Any:
-    # A `from fastsim.policies import registry` here would ask this very function for "registry".
+    # `from fastsim.policies import registry` would call this function again, for "registry".
     registry = import_module("fastsim.policies.registry")
     if name in _REGISTRY:
         return getattr(registry, name)

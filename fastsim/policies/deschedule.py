@@ -1,4 +1,4 @@
-"""Which running pods to take off their nodes, so that placing them again leaves less behind."""
+"""Descheduling: running pods to evict, so that placing them again reduces fragmentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CosSim:
 
     similarity = cos(free + pod, pod) over (milli-CPU, milli-GPU); one pod of each node with less than
     ``cpu_free_milli`` CPU left and a device with more than ``gpu_free_milli`` left, most free GPU first. Of
-    equally similar pods the first to arrive goes; a pod that asks for neither CPU nor GPU counts as similar.
+    equally similar pods the first to arrive goes; a pod that requests neither CPU nor GPU counts as similar.
     """
 
     cpu_free_milli: int = 2000
@@ -80,7 +80,7 @@ class FragOnePod:
 class FragMultiPod:
     """Evict again and again, from the node that is most fragmented then, the pod that saves most.
 
-    Like :class:`FragOnePod`, but a node that was relieved stands in line again with what is left of it.
+    Like :class:`FragOnePod`, but a node returns to the queue with its remaining fragmentation after each eviction.
     """
 
     def victims(self, view: RunView, limit: int) -> list[RunningPod]:
@@ -90,15 +90,15 @@ class FragMultiPod:
     def _choices(self, view: RunView) -> Iterator[RunningPod]:
         pods = view.pods_by_node()
         gone: dict[int, list[RunningPod]] = {node: [] for node in pods}
-        line = [(-view.fragmentation(node), node) for node in pods]
-        heapq.heapify(line)
-        while line:
-            _, node = heapq.heappop(line)
+        queue = [(-view.fragmentation(node), node) for node in pods]
+        heapq.heapify(queue)
+        while queue:
+            _, node = heapq.heappop(queue)
             saved, index = _relief(view, node, gone[node], pods[node])
             if saved > 0:
                 pod = pods[node].pop(index)
                 gone[node].append(pod)
-                heapq.heappush(line, (-view.fragmentation(node, gone[node]), node))
+                heapq.heappush(queue, (-view.fragmentation(node, gone[node]), node))
                 yield pod
 
 

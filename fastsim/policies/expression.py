@@ -2,7 +2,7 @@
 
 The grammar is the arithmetic part of Python's own: names (``fgd``, ``lab.mine``), calls with keyword
 parameters (``dot_product(dim=share)``), ``+`` between policies, ``*`` and ``/`` with numbers, and
-brackets. Python's parser does the reading; nothing is ever evaluated. To an order of jobs a mechanism may be added:
+brackets. Python's parser reads the text; nothing is evaluated. A mechanism may be added to an order of jobs:
 ``las + tune``, ``srtf + greedy + place``.
 """
 
@@ -23,12 +23,12 @@ Create = Callable[[str, Mapping[str, object]], "OnlinePolicy | RoundPolicy"]
 
 EXPECTED = "a sum such as 0.9*fgd + 0.1*pwr"
 FILLED = ("fair", "greedy", "tune", "opt", "place")
-"""What may be added to an order of jobs."""
+"""Words that may be added to an order of jobs: mechanisms and ``place``."""
 
 
 @runtime_checkable
 class Checked(Protocol):
-    """A policy that can tell at once, before it sees a cluster, that it makes no sense."""
+    """A policy that can check its parameters without a cluster."""
 
     def check(self) -> None:
         """Raise :class:`PolicyError` if the policy contradicts itself."""

@@ -62,7 +62,7 @@ THEMIS = """@inproceedings{mahajan2020themis,
   year = {2020}
 }"""
 FILLINGS = ("fair", "greedy", "tune", "opt")
-"""Mechanisms, as texts have them."""
+"""Mechanisms by name: how CPUs and memory are divided."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Order(RoundRule):
     )
 
     sticky: bool = field(
-        default=False, metadata=about("who is served again keeps the very GPUs; only then others get theirs")
+        default=False, metadata=about("a job that is served again keeps its GPUs; others get theirs after that")
     )
     blocking: bool = field(
         default=False,
@@ -101,10 +101,10 @@ class Order(RoundRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, what in (("starving_h", "hours above 0"), ("admit", "a number above 0")):
+        for name, expected in (("starving_h", "hours above 0"), ("admit", "a number above 0")):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise PolicyError(self.where(name), repr(value), what)
+                raise PolicyError(self.where(name), repr(value), expected)
         if not isinstance(self.skewed, str):
             raise PolicyError(self.where("skewed"), repr(self.skewed), "names of workloads, such as 'alexnet|vgg16'")
 
@@ -157,7 +157,7 @@ class FirstComeFirstServed(Order):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Nobody waits for too long here."""
+        """Arrival alone; the limit of ``starving_h`` does not apply."""
         return ORDERS["fcfs"]
 
 
@@ -189,7 +189,7 @@ class ShortestRemainingService(Order):
 class LeastAttainedService(Order):
     """Serve the job first that has had the fewest GPU seconds.
 
-    key[j] = (seconds at work[j] x gpus[j], arrival[j])
+    key[j] = (seconds run[j] x gpus[j], arrival[j])
     """
 
     citation: ClassVar[str] = TIRESIAS
@@ -206,7 +206,7 @@ class LeastAttainedService(Order):
 
     @property
     def narrow(self) -> bool:
-        """As the switch says."""
+        """The parameter ``las_serves_few``."""
         return self.las_serves_few
 
 
@@ -242,7 +242,7 @@ class Tiresias(Order):
 @policy("round_robin")
 @dataclass(frozen=True)
 class RoundRobin(Order):
-    """Serve the job first that has not been at work for the longest time: GPUs change hands every round.
+    """Serve the job first that has not run for the longest time: GPUs change hands every round.
 
     key[j] = (end of the last round of[j], arrival[j])
     """

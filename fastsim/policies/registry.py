@@ -1,22 +1,18 @@
 """Policies by name: registration, discovery, description and the text form ``"0.9*fgd + 0.1*pwr"``.
 
-A policy class registers itself with ``@policy("dotted.name")``. Built-in families are the modules of
-``fastsim.policies.online``, which place pods, of ``fastsim.policies.shares``, which share out the time of jobs, of
-``fastsim.policies.adaptive`` and ``fastsim.policies.monitored``, and the module ``fastsim.policies.orders``;
-other packages add theirs through the entry-point group ``fastsim.policies``. Nothing here imports numpy, so the
-command line can list policies quickly.
+A policy class registers itself with ``@policy("dotted.name")``. ``MODULES`` lists the built-in policies with their
+modules, so that naming one loads its module alone. Other packages add policies through the entry-point group
+``fastsim.policies``. Nothing here imports numpy, so the command line can list policies quickly.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError, suggestion
@@ -26,11 +22,30 @@ if TYPE_CHECKING:
     from fastsim.engine.shares.plan import RoundPolicy
 
 ENTRY_POINT_GROUP = "fastsim.policies"
-FAMILIES = ("fastsim.policies.online", "fastsim.policies.shares", "fastsim.policies.adaptive",
-            "fastsim.policies.monitored")  # fmt: skip
-ORDERS = "fastsim.policies.orders"
-T = TypeVar("T")
-_classes: dict[str, type[Any]] = {}
+MODULES = {
+    # Online policies place pods one by one.
+    "best_fit": "online.best_fit", "coolest": "online.by_readings", "dot_product": "online.dot_product",
+    "fgd": "online.fgd", "gpu_clustering": "online.gpu_clustering", "gpu_packing": "online.gpu_packing",
+    "least_power": "online.by_readings", "least_utilised": "online.by_readings",
+    "most_free_memory": "online.by_readings", "pwr": "online.pwr", "python": "online.python_scorer",
+    "random": "online.random", "simon": "online.simon",
+    # Share policies divide the time of GPUs among jobs.
+    "allox": "shares.allox", "fifo": "shares.fifo", "finish_time_fairness": "shares.finish_time_fairness",
+    "gandiva": "shares.gandiva", "isolated": "shares.isolated", "max_min_fairness": "shares.max_min_fairness",
+    "max_min_fairness_water_filling": "shares.water_filling", "max_sum_throughput": "shares.max_sum_throughput",
+    "min_total_duration": "shares.min_total_duration", "proportional": "shares.proportional",
+    "strategy_proof": "shares.strategy_proof",
+    # Orders sort the jobs of a round.
+    "drf": "orders", "fcfs": "orders", "ftf": "orders", "las": "orders", "round_robin": "orders", "srsf": "orders",
+    "srtf": "orders", "tetris": "orders", "tiresias": "orders",
+    # Adaptive policies choose GPUs for jobs that train epoch by epoch.
+    "optimus": "adaptive.optimus", "planned": "adaptive.planned", "pollux": "adaptive.pollux",
+    "rotation": "adaptive.rotation", "served": "adaptive.served", "sia": "adaptive.sia",
+    # Monitored schedulers read GPU metrics while pods run.
+    "exclusive": "monitored.exclusive_and_gpushare", "gpushare": "monitored.exclusive_and_gpushare",
+    "monitored": "monitored.knots",
+}  # fmt: skip
+"""Module of each built-in policy, below ``fastsim.policies``."""
 ORIGINAL_NAMES = {
     "allox": "allox(allox_compat=True)",
     "fifo": "fifo(mode=base, fifo_compat=True)",
@@ -58,7 +73,10 @@ ORIGINAL_NAMES = {
     "min_total_duration_packed": "min_total_duration(mode=packed, search=bisection)",
     "proportional": "proportional",
 }  # fmt: skip
-"""Gavel's name -> ours as a text, with the parameters that make it the same policy."""
+"""Names in Gavel's command line -> the same policy as a text, with its parameters."""
+
+T = TypeVar("T")
+_classes: dict[str, type[Any]] = {}
 
 
 def policy(name: str) -> Callable[[type[T]], type[T]]:
@@ -76,7 +94,7 @@ def policy(name: str) -> Callable[[type[T]], type[T]]:
 
 
 def about(text: str, *, unit: str = "", choices: tuple[str, ...] = ()) -> dict[str, object]:
-    """Metadata of a parameter field: what it means, its unit and the values it may take."""
+    """Metadata of a parameter field: its meaning, unit and allowed values."""
     return {"text": text, "unit": unit, "choices": choices}
 
 
@@ -93,10 +111,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """What a policy does, its parameters and the publication it comes from (BibTeX).
+    """Idea of a policy, its parameters and its publication (BibTeX).
 
-    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` share out the time of jobs,
-    ``monitored`` schedulers look at what GPUs report while pods run.
+    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` divide GPU time among jobs,
+    ``monitored`` schedulers read GPU metrics while pods run.
     """
 
     name: str
@@ -109,15 +127,12 @@ class Description:
 
 def names() -> list[str]:
     """Every policy name, sorted, entry points of other packages included."""
-    _discover()
-    return sorted({*_classes, *_entry_points()})
+    return sorted({*MODULES, *_classes, *_entry_points()})
 
 
 def policy_class(name: str) -> type[Any]:
     """The class registered under ``name``; unknown names are a :class:`PolicyError` with a suggestion."""
-    _load_namesake(name)
-    if name not in _classes:
-        _discover()
+    _load_module(name)
     if name not in _classes:
         _load_entry_point(name)
     if name in _classes:
@@ -127,7 +142,8 @@ def policy_class(name: str) -> type[Any]:
 
 def classes() -> Iterator[type[Any]]:
     """The built-in policy classes and those other packages have registered so far."""
-    _discover()
+    for name in MODULES:
+        _load_module(name)
     yield from (_classes[name] for name in sorted(_classes))
 
 
@@ -140,10 +156,10 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
             expected = f"one of {', '.join(known)}" if known else "no parameters"
             raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
     try:
-        made: OnlinePolicy | RoundPolicy = cls(**parameters)
+        instance: OnlinePolicy | RoundPolicy = cls(**parameters)
     except TypeError as error:
         raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
-    return made
+    return instance
 
 
 def describe(name: str) -> Description:
@@ -174,29 +190,18 @@ def parse(text: str) -> OnlinePolicy | RoundPolicy:
 
 def placing(text: str) -> OnlinePolicy:
     """The policy written as ``text``, which must be one that places pods; others are a :class:`PolicyError`."""
-    made: Any = parse(text)
-    if hasattr(made, "begin") or hasattr(made, "watch"):
+    parsed: Any = parse(text)
+    if hasattr(parsed, "begin") or hasattr(parsed, "watch"):
         raise PolicyError(f"policy {text!r}", "a policy of another engine", "one that places pods")
-    placed: OnlinePolicy = made
-    return placed
+    online: OnlinePolicy = parsed
+    return online
 
 
 @cache
-def _load_namesake(name: str) -> None:
-    """Load the module called like the policy, where most stand: who needs one need not load them all."""
-    if name.isidentifier() and not name.startswith("_"):
-        for family in FAMILIES:
-            if importlib.util.find_spec(f"{family}.{name}") is not None:
-                importlib.import_module(f"{family}.{name}")
-
-
-@lru_cache(maxsize=1)  # the modules of a package do not change while it runs
-def _discover() -> None:
-    importlib.import_module(ORDERS)
-    for family in FAMILIES:
-        package = importlib.import_module(family)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{family}.{module.name}")
+def _load_module(name: str) -> None:
+    """Load the module of a built-in policy; other names are left to entry points."""
+    if name in MODULES:
+        importlib.import_module(f"fastsim.policies.{MODULES[name]}")
 
 
 def _entry_points() -> dict[str, Any]:
@@ -212,6 +217,6 @@ def _load_entry_point(name: str) -> None:
     try:
         cls = point.load()
     except Exception as error:
-        found = f"{type(error).__name__}: {error}"
-        raise PolicyError(f"policy {name!r} of entry point {point.value}", found, "a class that imports") from error
+        cause = f"{type(error).__name__}: {error}"
+        raise PolicyError(f"policy {name!r} of entry point {point.value}", cause, "a class that imports") from error
     _classes.setdefault(name, cls)

@@ -1,4 +1,4 @@
-"""What every policy of the rounds engine shares: checked parameters, a text form and the publication."""
+"""Base classes of policies for jobs: checked parameters, a text form and the publication."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ GAVEL = """@inproceedings{narayanan2020gavel,
 
 MODES = ("base", "perf", "packed")
 SOLUTIONS = ("centered", "vertex")
-# Said once, because every program has them.
+# Parameters of every program.
 MODE = about("base: all GPU models count as equally fast; perf: measured rates; packed: pairs may share", choices=MODES)
 SOLUTION = about("which optimum is taken where there are many: inside the optimal face or a corner", choices=SOLUTIONS)
 
 
 @dataclass(frozen=True)
 class RoundRule:
-    """A policy of the rounds engine; its parameters are checked when it is made."""
+    """A policy of the rounds engine; its parameters are checked on construction."""
 
     policy_name: ClassVar[str] = ""
     citation: ClassVar[str] = GAVEL
@@ -39,17 +39,17 @@ class RoundRule:
                 raise PolicyError(where, repr(value), "True or False")
 
     def __str__(self) -> str:
-        given = [
+        changed = [
             f"{item.name}={getattr(self, item.name)!r}".replace("'", "")
             if item.metadata.get("choices")
             else f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)
             if getattr(self, item.name) != item.default
         ]
-        return f"{self.policy_name}({', '.join(given)})" if given else self.policy_name
+        return f"{self.policy_name}({', '.join(changed)})" if changed else self.policy_name
 
     def where(self, parameter: str) -> str:
-        """Where an error about this parameter is."""
+        """Place of an error about this parameter, as errors name it."""
         return f"policy {self.policy_name}, parameter {parameter}"
 
 
@@ -62,5 +62,5 @@ class ShareRule(RoundRule):
 
     @property
     def visit(self) -> str:
-        """Who does not tell GPU models apart must not favour one."""
+        """Order in which GPU models are filled: shuffled in mode ``base``, which must not favour a model."""
         return "shuffled" if self.mode == "base" else "fastest"

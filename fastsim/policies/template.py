@@ -1,4 +1,4 @@
-"""A new policy to begin with: a file with a working class, and its test."""
+"""Template of a new policy: a file with a working class, its test and a project file."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_a_run_ends_and_is_the_same_each_time() -> None:
 
 
 def test_it_has_a_name_and_can_be_mixed() -> None:
-    told = registry.describe("$name")
-    assert told.title and [parameter.name for parameter in told.parameters]
+    description = registry.describe("$name")
+    assert description.title and [parameter.name for parameter in description.parameters]
     fs.simulate("openb:10", PODS, "0.5*$name + 0.5*fgd(gpu_pick=best)")
 ''')
 """The file of its test; ``$$module`` is where the policy is imported from."""
@@ -95,7 +95,7 @@ name = "$distribution"
 version = "0.1"
 dependencies = ["fastsim-gpu"]
 
-# What makes "fastsim run --policy $name" find it, once this folder is installed: pip install -e .
+# Lets "fastsim run --policy $name" find the policy, once this folder is installed: pip install -e .
 [project.entry-points."fastsim.policies"]
 $name = "$module:$cls"
 
@@ -106,7 +106,7 @@ py-modules = ["$module"]
 
 
 def new_policy(name: str, folder: str | Path = ".") -> list[Path]:
-    """Write ``NAME_policy.py``, its test and a ``pyproject.toml`` to a folder; nothing that is there is replaced."""
+    """Write ``NAME_policy.py``, its test and a ``pyproject.toml`` to a folder; existing files are never replaced."""
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ScenarioError("name of a policy", repr(name), "small letters, digits and _, such as my_policy")
     from fastsim.policies.registry import names

@@ -68,10 +68,10 @@ def test_a_policy_that_is_resumed_goes_on_as_it_would_have(seen: RoundView, rule
     whole, first, second = (rule.begin(seen.setting).allocator for _ in range(3))
     later = replace(seen, now_s=seen.now_s + 300, steps_left=seen.steps_left * 0.5)
     whole.allocate(seen), first.allocate(seen)
-    second.restored(json.loads(json.dumps(first.kept())))
+    second.restore(json.loads(json.dumps(first.state())))
     one, two = whole.allocate(later), second.allocate(later)
     assert one is not None and two is not None and same(one, two)
-    assert whole.kept() == second.kept()
+    assert whole.state() == second.state()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -43,9 +43,9 @@ def fit_settings(plan: AdaptivePlan) -> list[Any]:
 
 def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
     """The decider, if its state can be stored; else PolicyError."""
-    if not all(hasattr(plan.decider, name) for name in ("kept", "restored")):
+    if not all(hasattr(plan.decider, name) for name in ("state", "restore")):
         name = type(plan.decider).__qualname__
-        raise PolicyError("checkpoint", f"{name}, whose state cannot be stored", "one with kept and restored")
+        raise PolicyError("checkpoint", f"{name}, whose state cannot be stored", "a decider with state() and restore()")
     return cast(StatefulDecider, plan.decider)
 
 
@@ -63,7 +63,7 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
     meta = {
         "loop": numbers, "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
         "fit_settings": fit_settings(rounds.plan),
-        "memory": stateful_decider(rounds.plan).kept(), "note": dict(note),
+        "memory": stateful_decider(rounds.plan).state(), "note": dict(note),
         "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
@@ -88,7 +88,7 @@ def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[s
         if merged != rounds.plan.merged:
             _convert_fits(rounds)
         if state.meta["policy"] is not None:
-            stateful_decider(rounds.plan).restored(state.meta["memory"])
+            stateful_decider(rounds.plan).restore(state.meta["memory"])
     except (ValueError, KeyError, IndexError, AssertionError) as error:
         raise ResultError(f"checkpoint: found {error}, expected the state of a run of adaptive jobs") from error
 

@@ -113,10 +113,10 @@ class Decider(Protocol):
 class StatefulDecider(Decider, Protocol):
     """A decider whose state can be stored, so that its runs may write checkpoints."""
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Its complete state as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Restore that state."""
 
 

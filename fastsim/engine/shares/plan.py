@@ -83,7 +83,7 @@ class PairRates(Protocol):
 
 
 class PairRateEstimates(PairRates, Protocol):
-    """Estimates that learn from a run; their state must survive ``restored(kept())``.
+    """Estimates that learn from a run; their state must survive ``restore(state())``.
 
     They decide which jobs may share GPUs; the oracle has the rates at which those run. A pair whose true rate is 0
     loses a round.
@@ -98,11 +98,11 @@ class PairRateEstimates(PairRates, Protocol):
     def leave(self, job: int) -> None:
         """Remove a job that has ended."""
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Their state as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Restore that state."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +126,16 @@ class Allocation:
 
 
 class ShareAllocator(Protocol):
-    """The run-time half of a policy of shares; its state must survive ``restored(kept())``."""
+    """The run-time half of a policy of shares; its state must survive ``restore(state())``."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """Shares for these jobs; None keeps the current ones."""
 
-    def kept(self) -> dict[str, Any]:
-        """Its state as JSON values."""
+    def state(self) -> dict[str, Any]:
+        """State between rounds, as JSON values."""
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Restore that state."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
 
 
 @dataclass(frozen=True)

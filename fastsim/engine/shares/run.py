@@ -70,21 +70,21 @@ class ShareDriver(Driver):
 
     def memory(self) -> dict[str, Any] | None:
         """The allocator's state as JSON values."""
-        kept: dict[str, Any] = self.plan.allocator.kept()
-        return kept
+        state: dict[str, Any] = self.plan.allocator.state()
+        return state
 
     def estimates(self) -> Any:
         """The state of the estimates of pair rates; None without estimates."""
-        return None if self.plan.estimates is None else self.plan.estimates.kept()
+        return None if self.plan.estimates is None else self.plan.estimates.state()
 
     def remember(self, meta: dict[str, Any]) -> None:
         """Restore the states of allocator and estimates; another policy begins without a state."""
         if self.plan.estimates is not None:
-            self.plan.estimates.restored(meta["estimates"])
+            self.plan.estimates.restore(meta["estimates"])
         if meta["policy"] is None:
             request_allocation(self.loop)
         else:
-            self.plan.allocator.restored(meta["memory"])
+            self.plan.allocator.restore(meta["memory"])
 
 
 def run_rounds(

@@ -1,4 +1,4 @@
-"""Optimus: as many GPUs for every job as bring all ends nearest."""
+"""Optimus: further GPUs go to the job whose completion they bring nearest."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ OPTIMUS = """@inproceedings{peng2018optimus,
 @policy("optimus")
 @dataclass(frozen=True)
 class Optimus(RoundRule):
-    """Give every job a GPU, and each further one to the job whose end it brings nearest; batch sizes stay as asked.
+    """Give every job a GPU, and each further one to the job whose end it brings nearest; batch sizes stay as requested.
 
     gain[j, k] = (seconds left[j] with k GPUs - with more) / further GPUs; the largest goes first. A job of mode rigid
-    gets what it asks for, one of mode scale-gpus at most that. Where GPUs are short, the shortest time left goes first.
+    gets its request, one of mode scale-gpus at most that. Where GPUs are short, the shortest time left goes first.
     Speeds and iterations left are known, where the publication estimates them.
     """
 
     citation: ClassVar[str] = OPTIMUS
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
 
     interval_s: float = field(
-        default=600.0, metadata=about("time between two choices of all sizes; jobs that come start small", unit="s")
+        default=600.0, metadata=about("time between two choices of all sizes; jobs that arrive start small", unit="s")
     )
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Optimus(RoundRule):
             raise PolicyError(self.where("interval_s"), repr(value), "seconds of 0 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
-        """Rounds in which jobs grow and shrink; nobody changes a batch size."""
+        """Rounds in which jobs grow and shrink; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.optimus_decider import OptimusDecider
 

@@ -1,4 +1,4 @@
-"""Planned: adaptive jobs held to what their users asked for, in the style of Shockwave."""
+"""Planned: adaptive jobs at their requested size, planned some rounds ahead in the style of Shockwave."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Planned(RoundRule):
     """Plan some rounds ahead, so that every job gets on and the last one ends early, as Shockwave does.
 
     maximise mean_j log(done_j + gain_j x rounds_j) - makespan x longest left / longest now; jobs have the GPUs and the
-    batch size they ask for.
+    batch size they requested.
     """
 
     citation: ClassVar[str] = SHOCKWAVE
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
     held: ClassVar[bool] = True
-    """Its jobs have the GPUs they ask for, or none."""
+    """Each job has the GPUs it requested, or none."""
 
     ahead: int = field(default=5, metadata=about("how many rounds a plan is for"))
-    makespan: float = field(default=1.0, metadata=about("what the end of the last job counts"))
+    makespan: float = field(default=1.0, metadata=about("weight of the end of the last job"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,7 +46,7 @@ class Planned(RoundRule):
             raise PolicyError(self.where("makespan"), repr(self.makespan), "a number, 0 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
-        """Rounds that follow a plan; nobody changes a batch size."""
+        """Rounds that follow a plan; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.planned_decider import PlannedDecider
 

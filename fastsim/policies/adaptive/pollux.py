@@ -1,4 +1,4 @@
-"""Pollux: GPUs for every job anew each round, found by a genetic search that tells no GPU models apart."""
+"""Pollux: GPUs of every job chosen anew each round by a genetic search; all GPU models count as equal."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ class Pollux(RoundRule):
     maximise (sum of (speedup[j] x keeping[j]) ^ power / jobs) ^ (1 / power); a speedup is relative to a fair share of
     the GPUs, which all count as equal, keeping the part of a job's life that a restart leaves. The search is genetic.
 
-    With `tuned=False` each job has the GPUs and the batch size it asked for, or none: the published simulator's policy
-    for fixed jobs, which was never run at hand and follows a reading.
+    With `tuned=False` each job has the GPUs and the batch size it requested, or none: the published simulator's policy
+    for fixed jobs, written after a reading of it and not compared with runs.
     """
 
     citation: ClassVar[str] = POLLUX
     adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs may change their batch sizes; `fastsim.engine.adaptive.run` runs them."""
 
     power: float = field(default=-1.0, metadata=about("fairness: the smaller, the more small speedups count"))
-    tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else they have what they ask"))
+    tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else as requested"))
     generations: int = field(default=100, metadata=about("of the search in every round"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.power, bool) or not isinstance(self.power, int | float) or not -100 <= self.power <= 100:
             raise PolicyError(self.where("power"), repr(self.power), "a number from -100 to 100")
-        most = self.generations
-        if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 100_000:
-            raise PolicyError(self.where("generations"), repr(most), "a whole number from 1 to 100000")
+        count = self.generations
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 100_000:
+            raise PolicyError(self.where("generations"), repr(count), "a whole number from 1 to 100000")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the search decides."""

@@ -1,4 +1,4 @@
-"""Rotation: adaptive jobs held to what their users asked for, in turns by the shares of one of Gavel's programs."""
+"""Rotation: adaptive jobs at their requested size take turns by the shares of one of Gavel's programs."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ PROGRAMS = ("max_sum_throughput", "max_min_fairness", "finish_time_fairness")
 @policy("rotation")
 @dataclass(frozen=True)
 class Rotation(RoundRule):
-    """Give every job the GPUs and the batch size it asks for, in turns, so that its share of the time comes true.
+    """Give jobs the GPUs and the batch size they requested, in turns, so that each gets its share of the time.
 
     priority[j, g] = share[j, g] / (seconds of j on g / seconds of all on g); the largest goes first, and GPUs that are
-    left go to whoever fits. With round_s=360 this is Gavel as the Sia experiments ran it; with shares of finish-time
-    fairness it is in the style of Themis.
+    left go to any job that fits. With round_s=360 this is Gavel as the Sia experiments ran it; with shares of
+    finish-time fairness it is in the style of Themis.
     """
 
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
     held: ClassVar[bool] = True
-    """Its jobs have the GPUs they ask for, or none."""
+    """Each job has the GPUs it requested, or none."""
 
-    shares: str = field(default="max_sum_throughput", metadata=about("the program that says shares", choices=PROGRAMS))
+    shares: str = field(default="max_sum_throughput", metadata=about("the program of the shares", choices=PROGRAMS))
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
-        """Rounds in which jobs take turns; nobody changes a batch size."""
+        """Rounds in which jobs take turns; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.rotation_decider import RotationDecider
 
-        steady = self.shares != "finish_time_fairness"  # what is left of jobs changes with every round
+        steady = self.shares != "finish_time_fairness"  # remaining work changes with every round
         decider = RotationDecider(setting, self._allocator(), self.shares == PROGRAMS[0], steady)
         return AdaptivePlan(decider, tuned=False)
 

@@ -1,4 +1,4 @@
-"""Served: adaptive jobs held to what their users asked for, one after the other in an order."""
+"""Served: adaptive jobs at their requested size, served one after the other in an order."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ HOUR_S = 3600.0
 @policy("served")
 @dataclass(frozen=True)
 class Served(RoundRule):
-    """Give jobs the GPUs and the batch size they ask for, in an order, on the fastest GPU model that has room.
+    """Give jobs the GPUs and the batch size they requested, in an order, on the fastest GPU model that has room.
 
     tiresias: two queues, the second from first_h GPU hours on, by arrival in each; las: fewest GPU seconds; srtf:
-    fewest GPU seconds left; fifo: by arrival. Who runs stays on its model if that has room when its turn comes.
+    fewest GPU seconds left; fifo: by arrival. A running job stays on its model if that has room when its turn comes.
     """
 
     adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
     held: ClassVar[bool] = True
-    """Its jobs have the GPUs they ask for, or none."""
+    """Each job has the GPUs it requested, or none."""
 
-    order: str = field(default="tiresias", metadata=about("who comes first", choices=ORDERS))
+    order: str = field(default="tiresias", metadata=about("order of service", choices=ORDERS))
     first_h: float = field(default=1.0, metadata=about("end of the first queue of tiresias", unit="GPU hours"))
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class Served(RoundRule):
             raise PolicyError(self.where("first_h"), repr(self.first_h), "a number above 0")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
-        """Rounds in which jobs are served; nobody changes a batch size."""
+        """Rounds in which jobs are served; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.fixed_size_decider import ServedDecider
 

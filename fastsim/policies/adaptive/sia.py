@@ -1,4 +1,4 @@
-"""Sia: GPUs and their number for every job anew each round, so that goodput adds up best."""
+"""Sia: GPU model and number of GPUs of every job chosen anew each round, for the largest total goodput."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ class Sia(RoundRule):
     minimise sum of (goodput[j, q] x keeping[j, q])^power x[j, q] + unserved x (jobs without GPUs); goodput is that of
     the job's worst configuration = 1, keeping the part of its life that a restart leaves.
 
-    With `rigid=True` each job has the GPUs and the batch size it asked for, or none; with `aware=False` all GPUs count
-    as equal. The published simulator has both as policies of their own, which were never run at hand: these follow a
-    reading. It maximises the rigid one: `power=0.5, unserved=-1`.
+    With `rigid=True` each job has the GPUs and the batch size it requested, or none; with `aware=False` all GPUs count
+    as equal. Both are policies of their own in the published simulator; these are written after a reading of it and
+    not compared with runs. It maximises the rigid one: `power=0.5, unserved=-1`.
 
-    Many choices are worth the same. They are drawn, or with `solver="cbc"` those that the published simulator picks.
+    Many choices have equal value. One is drawn; with `solver="cbc"` it is the published simulator's pick.
     """
 
     citation: ClassVar[str] = SIA
     adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes: `fastsim.engine.adaptive.run` plays them."""
+    """Its jobs may change their batch sizes; `fastsim.engine.adaptive.run` runs them."""
 
     power: float = field(default=-0.5, metadata=about("fairness: below 0 small goodput counts most"))
-    unserved: float = field(default=1.1, metadata=about("what a job without GPUs adds to the sum"))
-    project: bool = field(default=True, metadata=about("guess unseen GPU models from those a job has run on"))
+    unserved: float = field(default=1.1, metadata=about("term of a job without GPUs in the sum"))
+    project: bool = field(default=True, metadata=about("estimate goodput on GPU models a job has not run on"))
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
-    ties: int = field(default=0, metadata=about("seed by which one of equal choices is picked"))
+    ties: int = field(default=0, metadata=about("seed of the draw among equal choices"))
 
-    rigid: bool = field(default=False, metadata=about("every job has what it asked for, or nothing"))
+    rigid: bool = field(default=False, metadata=about("every job has the GPUs it requested, or none"))
     aware: bool = field(default=True, metadata=about("GPU models are told apart"))
     changed: float = field(default=0.0, metadata=about("price of a choice made or given up, if rigid or unaware"))
 
-    measured_nodes: int = field(default=0, metadata=about("jobs come with all measurements on so many nodes"))
-    measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job knows what it has seen"))
+    measured_nodes: int = field(default=0, metadata=about("jobs arrive with all measurements on so many nodes"))
+    measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job has its own measurements only"))
 
     solver: str = field(
         default="highs", metadata=about("cbc picks as published among equal choices (extra cbc)", choices=SOLVERS)
@@ -73,9 +73,9 @@ class Sia(RoundRule):
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
         if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not 0 <= self.changed <= 100:
             raise PolicyError(self.where("changed"), repr(self.changed), "a number from 0 to 100")
-        self._refuse_what_does_not_go_together()
+        self._check_combinations()
 
-    def _refuse_what_does_not_go_together(self) -> None:
+    def _check_combinations(self) -> None:
         if self.rigid and (self.power > 0) == (self.unserved > 0):
             sign = "below" if self.power > 0 else "above"
             raise PolicyError(self.where("unserved"), self.unserved, f"{sign} 0 if rigid with power={self.power}")
@@ -103,11 +103,11 @@ class Sia(RoundRule):
         from fastsim.policies.deciders.sia_decider import SiaDecider
         from fastsim.policies.deciders.sia_variants import RigidSiaDecider, TypeBlindSiaDecider
 
-        given = setting, self.power, self.unserved, self.project, tuned, self.ties
+        options = setting, self.power, self.unserved, self.project, tuned, self.ties
         if self.solver == "cbc":
             from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider
 
-            return RecordedSiaDecider(*given)
+            return RecordedSiaDecider(*options)
         if self.rigid:
-            return RigidSiaDecider(*given, changed=self.changed)
-        return SiaDecider(*given) if self.aware else TypeBlindSiaDecider(*given, changed=self.changed)
+            return RigidSiaDecider(*options, changed=self.changed)
+        return SiaDecider(*options) if self.aware else TypeBlindSiaDecider(*options, changed=self.changed)

@@ -1,5 +1,5 @@
-"""The working halves of ``shares`` without a program: queues, pairs, equal parts.
+"""Allocators of share policies that need no linear program: queues, pairs, equal parts.
 
-In comes a view of the jobs, out go shares of the time. An allocator remembers what it has to between rounds.
+An allocator takes a view of the jobs and returns shares of the time; it may hold state between rounds.
 Open ``equal_shares`` first.
 """

@@ -1,4 +1,4 @@
-"""Jobs matched with places in the queues of GPUs, and the heads of the queues."""
+"""Minimum-cost matching of jobs with places in the queues of GPUs; the heads of the queues run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.errors import PolicyError
 
 NO_RATE = 1e-10
-"""Steps/s that stand for a model on which a job cannot run, in the original's matrix."""
+"""Steps/s of a model on which a job cannot run, in the original's matrix."""
 
 
 class MatchedPlaces:
     """A job that started keeps its GPU model; the others are matched anew whenever GPUs are free.
 
-    The k-th place from the end of a queue is counted k times: so often does the job's time enter the sum of all
-    completion times. Without ``compat`` the matrix has, of each model, only the places that m jobs can need if they all
+    The k-th place from the end of a queue costs k times the job's duration, which enters the sum of completion times
+    so often. Without ``compat`` the matrix has, of each model, only the places that m jobs can need if they all
     went there (its GPUs share them evenly), because a job on a place further from the end would cost more; of the
     jobs on a model the shortest start. Jobs that run on none of the models with free GPUs are left out.
     """
@@ -31,8 +31,8 @@ class MatchedPlaces:
         """1 on the model that a job holds, 0 elsewhere; None without jobs."""
         if (view.num_gpu > 1).any():
             job = int((view.num_gpu > 1).argmax())
-            found = f"job {view.job_id[job]} on {view.num_gpu[job]} GPUs"
-            raise PolicyError("policy allox", found, "jobs on 1 GPU", "choose another policy for this workload")
+            request = f"job {view.job_id[job]} on {view.num_gpu[job]} GPUs"
+            raise PolicyError("policy allox", request, "jobs on 1 GPU", "choose another policy for this workload")
         if not len(view):
             return None
         ids = view.job_id.tolist()
@@ -48,13 +48,13 @@ class MatchedPlaces:
         share__jg[held >= 0, held[held >= 0]] = 1.0
         return Allocation.of_singles(view.job_id, share__jg)
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The model of each job that started."""
         return {"model": [[job, model] for job, model in self._model.items()]}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take them back."""
-        self._model = dict(kept["model"])
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._model = dict(state["model"])
 
     def _started(self, view: RoundView, waiting: Ints, free__g: Ints) -> tuple[Ints, Ints]:
         """Rows of the jobs that start now, and their models."""
@@ -80,10 +80,10 @@ def _heads_of_all_places(view: RoundView, rows: Ints, free__g: Ints) -> tuple[In
     """The original's matrix: m places of each free GPU, those of one k side by side; the largest k of a GPU starts."""
     gpu_model = np.repeat(np.arange(len(free__g)), free__g)
     rate = view.rate__jg[rows][:, gpu_model]
-    once = view.steps_left[rows][:, None] / np.where(rate > 0, rate, NO_RATE)
+    once_s = view.steps_left[rows][:, None] / np.where(rate > 0, rate, NO_RATE)
     times = np.arange(1, len(rows) + 1)
     age_s = (view.now_s - view.submit_s)[rows]
-    cost = (times[:, None] * once[:, None, :]).reshape(len(rows), -1) + age_s[:, None]
+    cost = (times[:, None] * once_s[:, None, :]).reshape(len(rows), -1) + age_s[:, None]
     job, place = _matched(cost)
     k, gpu = np.divmod(place, len(gpu_model))
     order = np.lexsort((-k, gpu))
@@ -105,8 +105,8 @@ def _shortest(view: RoundView, rows: Ints, free__g: Ints) -> tuple[Ints, Ints]:
     times = np.concatenate([np.arange(len(rows)) // free__g[model] + 1 for model in models])
     job, place = _matched(once_s[:, place_model] * times)
     model = place_model[place]
-    took_s = once_s[job, model]
-    order = np.lexsort((rows[job], took_s, model))
+    duration_s = once_s[job, model]
+    order = np.lexsort((rows[job], duration_s, model))
     nth = np.arange(len(order)) - np.searchsorted(model[order], model[order])
     start = order[nth < free__g[model[order]]]
     return rows[job[start]], model[start]

@@ -1,4 +1,4 @@
-"""Shares that are the same for every job."""
+"""Equal shares of the cluster, and allocations of single jobs and pairs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,15 @@ import numpy as np
 from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, RoundView
 
 
-def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) -> Floats:
-    """Share of each job on each model if every model were cut in ``parts``; never more than all of a job's time.
-
-    With ``num_gpu`` the parts are of GPUs, and a job on s of them has 1/s of the time.
-    """
-    share = np.repeat((view.setting.gpus__g / parts)[None, :], len(view), axis=0)
-    if num_gpu is not None:
-        share /= num_gpu[:, None]
-    within: Floats = share / np.maximum(share.sum(axis=1), 1.0)[:, None]
-    return within
-
-
 class Stateless:
-    """An allocator that looks at nothing but the jobs of the moment."""
+    """An allocator without state: shares follow from the current jobs alone."""
 
-    def kept(self) -> dict[str, Any]:
-        """Nothing is remembered."""
+    def state(self) -> dict[str, Any]:
+        """No state."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """No state to restore."""
 
 
 class IsolatedShares(Stateless):
@@ -40,7 +28,7 @@ class IsolatedShares(Stateless):
         self._per_gpu = per_gpu
 
     def allocate(self, view: RoundView) -> Allocation | None:
-        """The same part for everybody; None without jobs."""
+        """The same part for every job; None without jobs."""
         if not len(view):
             return None
         share__jg = part_of_cluster(view, len(view), view.num_gpu if self._per_gpu else None)
@@ -54,9 +42,21 @@ class ProportionalShares(Stateless):
         """The same shares for every job, whatever their number; None without jobs."""
         if not len(view):
             return None
-        # Through 1/m of the cluster, as the original: its last bits follow the number of jobs.
+        # By way of 1/m of the cluster, as in the original: the last bits depend on the number of jobs.
         part__g = view.setting.gpus__g / len(view)
         return Allocation.of_singles(view.job_id, np.repeat((part__g / part__g.sum())[None, :], len(view), axis=0))
+
+
+def part_of_cluster(view: RoundView, parts: int, num_gpu: Ints | None = None) -> Floats:
+    """Share of each job on each model if every model is cut into ``parts``; the sum over models is at most 1.
+
+    With ``num_gpu`` the parts are of GPUs, and a job on s of them has 1/s of the time.
+    """
+    share = np.repeat((view.setting.gpus__g / parts)[None, :], len(view), axis=0)
+    if num_gpu is not None:
+        share /= num_gpu[:, None]
+    within: Floats = share / np.maximum(share.sum(axis=1), 1.0)[:, None]
+    return within
 
 
 def singles_and_pairs(

@@ -11,18 +11,18 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.policies.allocators.equal_shares import singles_and_pairs
-from fastsim.policies.allocators.partners import kept_draws, restored_draws
+from fastsim.policies.allocators.partners import draw_state, draws_from
 
 WORTH_JOINING = 1.5
-"""Two jobs join if together they do more than this many times what one of them does alone."""
+"""A waiting job joins a running one if rate together / rate alone, summed over both, is above this."""
 
 
 class HeldQueue:
-    """Every job keeps the model it was given until it ends; the model is drawn, rates are not known.
+    """Every job keeps its model until it ends; the model is drawn, rates are not known.
 
-    With ``compat`` the draw only says which model leaves the list of those with room once one is full, the model taken
-    is always the last of that list, and what is left there is not asked. A job that ended hands its model on to the
-    head of the queue before the places of later jobs are counted.
+    With ``compat`` the model taken is always the last one in the list of models with room, even if full; the draw
+    only decides which model leaves that list once one is full. A job that ended passes its model to the head of the
+    queue before the GPUs of later jobs are counted.
     """
 
     def __init__(self, seed: int, compat: bool) -> None:
@@ -36,7 +36,7 @@ class HeldQueue:
             return None
         row = {job: row for row, job in enumerate(view.job_id.tolist())}
         queue = deque(place for job, place in row.items() if job not in self._model)
-        free = self._handed_on(view, row, queue) if self._compat else self._held(view, row)
+        free = self._passed_on(view, row, queue) if self._compat else self._held(view, row)
         filling = self._filled_with_last if self._compat else self._filled_with_drawn
         filling(view, free, queue)
         share__jg = np.zeros((len(view), len(free)))
@@ -44,17 +44,17 @@ class HeldQueue:
             share__jg[row[job], model] = 1.0
         return Allocation.of_singles(view.job_id, share__jg)
 
-    def kept(self) -> dict[str, Any]:
-        """The model of each job, and where the draws stand."""
-        return {"model": [[job, model] for job, model in self._model.items()], "draws": kept_draws(self._draws)}
+    def state(self) -> dict[str, Any]:
+        """The model of each job, and the state of the draws."""
+        return {"model": [[job, model] for job, model in self._model.items()], "draws": draw_state(self._draws)}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take both back."""
-        self._model = dict(kept["model"])
-        self._draws = restored_draws(kept["draws"])
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._model = dict(state["model"])
+        self._draws = draws_from(state["draws"])
 
     def _held(self, view: RoundView, row: dict[int, int]) -> list[int]:
-        """Forget the jobs that ended; GPUs that are left of each model."""
+        """GPUs left of each model, once jobs that ended are dropped."""
         self._model = {job: model for job, model in self._model.items() if job in row}
         free = view.setting.gpus__g.copy()
         for job, model in self._model.items():
@@ -73,7 +73,7 @@ class HeldQueue:
             self._model[int(view.job_id[job])] = model
             free[model] -= gpus
 
-    def _handed_on(self, view: RoundView, row: dict[int, int], queue: deque[int]) -> list[int]:
+    def _passed_on(self, view: RoundView, row: dict[int, int], queue: deque[int]) -> list[int]:
         """Give the models of jobs that ended to the head of the queue; GPUs left, below 0 where a model is overfull."""
         free: list[int] = view.setting.gpus__g.tolist()
         rate__jg = view.rate__jg
@@ -107,7 +107,7 @@ class HeldQueue:
 
 
 class FastestQueue:
-    """Jobs choose the fastest model with room, in order of arrival and anew every time; with ``packed`` others join."""
+    """Jobs take the fastest model with room, by arrival, anew each time; ``packed``: waiting jobs join running ones."""
 
     def __init__(self, packed: bool) -> None:
         self._packed = packed
@@ -128,12 +128,12 @@ class FastestQueue:
             share__jg[[host, guest]] = 0.0
         return singles_and_pairs(view.job_id, share__jg, pairs, share__pg)
 
-    def kept(self) -> dict[str, Any]:
-        """Nothing is remembered."""
+    def state(self) -> dict[str, Any]:
+        """No state."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """No state to restore."""
 
     def _fastest_with_room(self, view: RoundView) -> tuple[dict[int, int], range]:
         """Model of each row that got one, and the rows from the first that fits on none."""
@@ -158,7 +158,7 @@ class FastestQueue:
 
 
 def _joined(view: RoundView, model: dict[int, int], waiting: range) -> list[tuple[int, int]]:
-    """Pairs (running row, waiting row), until the first waiting job that is worth no running one."""
+    """Pairs (running row, waiting row), up to the first waiting job that gains too little with every running one."""
     hosts, pairs = np.array(list(model), np.int64), []
     for guest in waiting:
         like = hosts[view.num_gpu[hosts] == view.num_gpu[guest]]
@@ -178,7 +178,7 @@ def _gain(view: RoundView, hosts: Ints, guest: int, model: Ints) -> Floats:
     guests, each = np.full(len(hosts), guest), np.arange(len(hosts))
     rate__hg, rate__gg = view.pair_rates(hosts, guests)
     alone__jg = view.rate__jg
-    # Who cannot run on a model alone, or was not measured there with another, gains nothing.
+    # A job that cannot run on a model alone, or was not measured there with the other, gains nothing.
     gain: Floats = np.zeros(len(hosts))
     for together, alone in ((rate__hg, alone__jg[hosts, model]), (rate__gg, alone__jg[guest, model])):
         gain += np.divide(np.nan_to_num(together[each, model]), alone, out=np.zeros(len(hosts)), where=alone > 0)

@@ -1,4 +1,8 @@
-"""Rates of pairs as they are believed: those of the reference workloads that the jobs are alike."""
+"""Estimated rates of pairs: each job is matched with the reference workload whose profile is most alike.
+
+A profile is completed from a few measurements by probabilistic matrix factorisation (Mnih and Salakhutdinov, NIPS
+2007), fitted by alternating least squares.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,23 @@ import numpy as np
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Floats, Ints, RoundView
 from fastsim.errors import PolicyError
-from fastsim.policies.allocators.partners import kept_draws, restored_draws
+from fastsim.policies.allocators.partners import draw_state, draws_from
 
 RANK = 10
+"""Columns of each factor."""
 RIDGE = 1e-2
+"""Weight of the squared norm of the factors in the fit."""
 MOST_ROUNDS = 100
+"""Rounds of alternating fits at most."""
 SETTLED = 1e-3
 """Norm of the change of a round, divided by the number of entries, below which no further round is made."""
 
 
 class Estimates:
-    """What is believed of the jobs that have come, and the pairs whose true rates were seen.
+    """The reference workload of each job, and the pairs whose true rates were observed.
 
     The engine calls ``arrive`` for every job in order of ids, ``observe`` when a pair has run and ``leave`` when a
-    job has gone; a policy that looks at ``view.pair_rates`` gets the believed rates.
+    job has ended; ``view.pair_rates`` returns the estimated rates.
     """
 
     def __init__(
@@ -48,15 +55,15 @@ class Estimates:
         self._seen: dict[tuple[int, int], set[int]] = {}
 
     def __str__(self) -> str:
-        """What decides them besides the setting."""
+        """Parameters and reference workloads; a checkpoint compares them."""
         names = hashlib.sha256("\n".join(self.names).encode()).hexdigest()[:8]
         bug = ", column bug" if self._column_bug else ""
         return f"{self._profiled:g} of {len(self.reference)} references of {len(self.names)} workloads {names}{bug}"
 
     def arrive(self, job: int, kind: int) -> int:
-        """A job comes: it is measured with references on every model, as far as the draws say, and matched.
+        """Measure a new job with a drawn part of the references on every model, and match it.
 
-        Answers with the kind of the reference that it is taken for. Who comes once more is not measured again.
+        Returns the kind of the matched reference. A job that arrives again keeps its match.
         """
         if job in self._alike:
             return self._kinds[self.reference[self._alike[job]]]
@@ -75,17 +82,17 @@ class Estimates:
         self._seen.setdefault((min(job_a, job_b), max(job_a, job_b)), set()).add(model)
 
     def leave(self, job: int) -> None:
-        """A job is gone: forget it."""
+        """Drop a job that has ended."""
         self._alike.pop(job, None)
         for pair in [pair for pair in self._seen if job in pair]:
             del self._seen[pair]
 
     def alike(self, job: int) -> str:
-        """The reference workload that the job is taken for."""
+        """The reference workload that the job is matched with."""
         return self.names[self.reference[self._alike[job]]]
 
     def __call__(self, view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-        """Believed rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
+        """Estimated rates of the jobs in rows ``first`` and ``second`` while they share, one row a pair, steps/s."""
         for job, kind in zip(view.job_id.tolist(), view.kind.tolist(), strict=True):
             self.arrive(job, kind)
         alike = np.array([self._alike[job] for job in view.job_id.tolist()], np.int64)
@@ -96,22 +103,22 @@ class Estimates:
         seen = self._seen_on(view, first, second)
         return np.where(seen, shared[a, b], one), np.where(seen, shared[b, a], two)
 
-    def kept(self) -> dict[str, Any]:
-        """Whom each job is alike, the pairs seen, and where both streams of draws stand."""
+    def state(self) -> dict[str, Any]:
+        """The match of each job, the pairs observed, and the states of both streams of draws."""
         name, words, *place = self._normals.get_state(legacy=True)
         return {
             "alike": [[job, place] for job, place in self._alike.items()],
             "seen": [[one, two, sorted(models)] for (one, two), models in self._seen.items()],
-            "draws": kept_draws(self._draws),
+            "draws": draw_state(self._draws),
             "normals": [name, [int(word) for word in words], *place],
         }
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take them back."""
-        self._alike = dict(kept["alike"])
-        self._seen = {(one, two): set(models) for one, two, models in kept["seen"]}
-        self._draws = restored_draws(kept["draws"])
-        name, words, *place = kept["normals"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._alike = dict(state["alike"])
+        self._seen = {(one, two): set(models) for one, two, models in state["seen"]}
+        self._draws = draws_from(state["draws"])
+        name, words, *place = state["normals"]
         self._normals.set_state((name, np.array(words, np.uint32), *place))
 
     def _most_alike(self, true: Floats, drawn: Any) -> int:
@@ -136,11 +143,11 @@ class Estimates:
         if not known:
             return seen
         order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
-        asked = (np.minimum(first, second) * len(view) + np.maximum(first, second))[order]
+        pair_key = (np.minimum(first, second) * len(view) + np.maximum(first, second))[order]
         for one, two, models in known:
             key = one * len(view) + two
-            found = order[np.searchsorted(asked, key) : np.searchsorted(asked, key, side="right")]
-            seen[found[:, None], np.array(sorted(models))] = True
+            rows = order[np.searchsorted(pair_key, key) : np.searchsorted(pair_key, key, side="right")]
+            seen[rows[:, None], np.array(sorted(models))] = True
         return seen
 
 
@@ -154,7 +161,7 @@ def _profiles(setting: Setting, kinds: Sequence[int]) -> Floats:
 
 
 def completed(known: Floats, measured: Floats, draws: np.random.RandomState) -> Floats:
-    """A product of two matrices of rank 10 that is near ``known`` where ``measured`` is 1; elsewhere nothing counts.
+    """A product of two matrices of rank 10 that is near ``known`` where ``measured`` is 1; other entries are ignored.
 
     Both start as standard normal numbers of ``draws``; each is fitted in turn to the other with a ridge of 0.01.
     """

@@ -1,4 +1,4 @@
-"""Jobs in pairs drawn at random that last while they are worth it."""
+"""Pairs of jobs drawn at random, kept while their normalised rate is high enough; states of random streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 
 class DrawnPartners:
-    """Who shares with whom; nobody while there are GPUs for all, but old pairs are not forgotten then."""
+    """Equal parts for pairs and single jobs. While GPUs suffice for all jobs, none share; the last pairs are kept."""
 
     def __init__(self, seed: int) -> None:
         self._draws = Random(seed)
@@ -35,17 +35,17 @@ class DrawnPartners:
         self._pairs = [(ids[one], ids[two]) for one, two in pairs]
         return _equal_parts(view, pairs)
 
-    def kept(self) -> dict[str, Any]:
-        """The pairs, and where the draws stand."""
-        return {"pairs": [list(pair) for pair in self._pairs], "draws": kept_draws(self._draws)}
+    def state(self) -> dict[str, Any]:
+        """The pairs, and the state of the draws."""
+        return {"pairs": [list(pair) for pair in self._pairs], "draws": draw_state(self._draws)}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take both back."""
-        self._pairs = [(one, two) for one, two in kept["pairs"]]
-        self._draws = restored_draws(kept["draws"])
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._pairs = [(one, two) for one, two in state["pairs"]]
+        self._draws = draws_from(state["draws"])
 
     def _worth_staying(self, view: RoundView) -> list[Pair]:
-        """Rows of the pairs of the last time whose jobs are both still there and do well together."""
+        """Rows of the last pairs whose jobs are both still active and whose normalised rate is high enough."""
         row = {job: row for row, job in enumerate(view.job_id.tolist())}
         pairs = [(row[one], row[two]) for one, two in self._pairs if one in row and two in row]
         if not pairs:
@@ -54,7 +54,7 @@ class DrawnPartners:
         return [pair for pair, stays in zip(pairs, worth.tolist(), strict=True) if stays]
 
     def _drawn(self, view: RoundView, pairs: list[Pair]) -> list[Pair]:
-        """As many tries as there are jobs without a partner; two jobs that are drawn become a pair if of one size."""
+        """New pairs: one draw of two for each job without a partner; two jobs of one size become a pair."""
         taken = {job for pair in pairs for job in pair}
         single = [row for row in range(len(view)) if row not in taken]
         num_gpu, drawn = view.num_gpu.tolist(), []
@@ -87,15 +87,15 @@ def _equal_parts(view: RoundView, pairs: list[Pair]) -> Allocation:
     return singles_and_pairs(view.job_id, share__jg, pairs, part__jg[members[:, 0]])
 
 
-def kept_draws(stream: Random) -> list[Any]:
-    """Where the stream stands."""
+def draw_state(stream: Random) -> list[Any]:
+    """State of a stream, as JSON values: a restored run draws the same numbers."""
     version, words, spare = stream.getstate()
     return [version, list(words), spare]
 
 
-def restored_draws(kept: Sequence[Any]) -> Random:
-    """A stream that goes on from there."""
-    version, words, spare = kept
+def draws_from(state: Sequence[Any]) -> Random:
+    """A stream that goes on from a state."""
+    version, words, spare = state
     stream = Random()
     stream.setstate((version, tuple(words), spare))
     return stream

@@ -1,5 +1,5 @@
-"""The working halves of ``adaptive``: who gets which GPUs in a round.
+"""Deciders: the run-time half of adaptive policies, which choose GPUs for each job in every round.
 
-In comes a view of the jobs with what they believe of their speed, out go places on nodes.
+A decider takes a view of the jobs with their fitted step times and returns places on nodes.
 Open ``configurations`` first, then ``sia_decider``.
 """

@@ -1,4 +1,8 @@
-"""Sizes a job may have on each GPU model: whole nodes, or a power of two of the GPUs of one node."""
+"""Configurations: sizes a job may have on each GPU model, and the nodes that jobs of given sizes take.
+
+A size is a number of whole nodes, or a power of two of the GPUs of one node. Placement goes around the ring of nodes,
+largest jobs first, whole nodes first.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Configurations:
-    """What a job can be given, group by group, sizes rising; ``q`` counts configurations and ``g`` groups."""
+    """Sizes of a job, group by group, in rising order; ``q`` counts configurations and ``g`` groups."""
 
     groups: tuple[NodeGroup, ...]
     most_gpus: int = MOST_GPUS
@@ -92,28 +96,28 @@ def _sizes(group: NodeGroup, most_gpus: int) -> Iterator[tuple[int, int]]:
 def placed(sizes: Sequence[int], free: Sequence[int]) -> list[list[int]]:
     """For each job the node of each of its GPUs, given the free GPUs of each node; jobs of one size keep their order.
 
-    A job takes nodes that are free as a whole, as many as it fills, and the rest wherever the next free GPUs are. Each
-    search goes on where the last one ended.
+    A job takes as many wholly free nodes as it fills, and the rest from the next free GPUs. Each search starts where
+    the last one ended.
     """
     left, count = list(free), len(free)
     if sum(sizes) > sum(left):
-        raise PolicyError("placement", f"{sum(sizes)} GPUs asked for", f"at most the {sum(left)} free ones")
+        raise PolicyError("placement", f"{sum(sizes)} GPUs requested", f"at most the {sum(left)} free ones")
     whole = max(left, default=0)
-    found: list[list[int]] = [[] for _ in sizes]
+    nodes__j: list[list[int]] = [[] for _ in sizes]
     at = 0
     for job in sorted(range(len(sizes)), key=lambda job: -sizes[job]):
         nodes, at = _whole_nodes(left, sizes[job] // whole if whole else 0, whole, at)
-        found[job] = [node for node in nodes for _ in range(whole)]
-        while len(found[job]) < sizes[job]:
-            taken = min(left[at], sizes[job] - len(found[job]))
-            found[job] += [at] * taken
+        nodes__j[job] = [node for node in nodes for _ in range(whole)]
+        while len(nodes__j[job]) < sizes[job]:
+            taken = min(left[at], sizes[job] - len(nodes__j[job]))
+            nodes__j[job] += [at] * taken
             left[at] -= taken
             at = (at + 1) % count
-    return found
+    return nodes__j
 
 
 def _whole_nodes(left: list[int], wanted: int, whole: int, at: int) -> tuple[list[int], int]:
-    """So many free nodes from ``at`` on, fewer if there are not as many; and where the search ended."""
+    """Up to ``wanted`` free nodes from ``at`` on, and the node after the last one examined."""
     nodes: list[int] = []
     for _ in range(len(left)):
         if len(nodes) == wanted:

@@ -1,4 +1,4 @@
-"""Jobs held to what their users asked for: who runs on which GPUs once somebody has said on which model."""
+"""Jobs at their requested size: GPUs of each job, given the GPU model it runs on; and the orders of ``served``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fastsim.performance.applications.step_times import packed
 from fastsim.policies.deciders.sia_decider import node_groups
 
 LEAST_RATE = 0.1
-"""Steps/s of a job on a GPU model that is too small for it, as the original has it."""
+"""Steps/s of a job on a GPU model that is too small for it, as in the original."""
 Kind = tuple[str, int, int]
 """Application, GPUs, batch size."""
 
 
 @dataclass
 class FixedSizeDecider:
-    """Who stands where; those that say who runs (`chosen`) build on it."""
+    """Places jobs of fixed size; subclasses choose the jobs that run and their GPU models (:meth:`chosen`)."""
 
     setting: AdaptiveSetting
     places: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, init=False)
@@ -30,7 +30,7 @@ class FixedSizeDecider:
     solver_s: float = field(default=0.0, init=False)
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
-        """Those whose turn it is, on GPUs that they keep if they can."""
+        """Places of the chosen jobs; a job keeps its GPUs if it can."""
         sizes = {job.id: job.job.num_gpu for job in view.jobs}
         self.places = self._placed(self.chosen(view), sizes)
         return {job: Place(group, self._nodes(group, gpus)) for job, (group, gpus) in self.places.items()}
@@ -39,18 +39,18 @@ class FixedSizeDecider:
         """The group of each job that runs."""
         raise NotImplementedError
 
-    def kept(self) -> dict[str, Any]:
-        """Who stands where; rates are found again."""
+    def state(self) -> dict[str, Any]:
+        """The GPUs of each job; rates are computed again."""
         return {"places": [[job, *at] for job, at in self.places.items()], "solver_s": self.solver_s}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.places = {job: (group, tuple(gpus)) for job, group, gpus in kept["places"]}
-        self.solver_s = kept["solver_s"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.places = {job: (group, tuple(gpus)) for job, group, gpus in state["places"]}
+        self.solver_s = state["solver_s"]
 
     def _placed(self, chosen: Mapping[int, int], sizes: Mapping[int, int]) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """GPUs of each job: large jobs first, within a size those that stay where they are."""
-        found: dict[int, tuple[int, tuple[int, ...]]] = {}
+        """GPUs of each job: large jobs first, within a size those that keep their GPUs."""
+        gpus__j: dict[int, tuple[int, tuple[int, ...]]] = {}
         for group, nodes in enumerate(self.setting.groups):
             free = dict.fromkeys(range(nodes.gpus))
             here = [job for job, at in chosen.items() if at == group]
@@ -59,15 +59,15 @@ class FixedSizeDecider:
                 for job in alike:
                     before = self.places.get(job)
                     if before is not None and before[0] == group and all(gpu in free for gpu in before[1]):
-                        found[job] = before
+                        gpus__j[job] = before
                         for gpu in before[1]:
                             del free[gpu]
                 for job in alike:
-                    if job not in found:
-                        found[job] = group, tuple(list(free)[:size])
-                        for gpu in found[job][1]:
+                    if job not in gpus__j:
+                        gpus__j[job] = group, tuple(list(free)[:size])
+                        for gpu in gpus__j[job][1]:
                             del free[gpu]
-        return found
+        return gpus__j
 
     def _nodes(self, group: int, gpus: Sequence[int]) -> tuple[int, ...]:
         owner = [node for node, count in enumerate(self.setting.groups[group].gpus__n) for _ in range(count)]
@@ -81,7 +81,7 @@ class FixedSizeDecider:
         return self.rates[kind]
 
     def _rate(self, job: JobView, group: int) -> float:
-        """Updates/s of a job on the nodes of one model; one GPU always takes two turns, to learn the noise."""
+        """Updates/s of a job on the nodes of one model; one GPU always accumulates two steps, to measure the noise."""
         nodes, app, num_gpu = node_groups(self.setting)[group], job.application, job.job.num_gpu
         if num_gpu > min(nodes.nodes, nodes.max_nodes) * nodes.gpus_per_node or nodes.gpu_model not in app.steps:
             return LEAST_RATE
@@ -96,20 +96,20 @@ class FixedSizeDecider:
 
 
 def updates_left(job: JobView) -> float:
-    """Updates with the batch size asked for that are left of a job."""
+    """Updates left of a job, with its requested batch size."""
     curve, batch = job.application.curve, job.job.batch_size
     return curve.iteration(batch, curve.epochs - 1) - curve.iteration_at(batch, job.epoch, job.progress)
 
 
 @dataclass
 class ServedDecider(FixedSizeDecider):
-    """Serves by arrival, by GPU seconds had (in queues that end at ``level_s``), or by what is left."""
+    """Serves jobs by arrival, by GPU seconds received (in queues that end at ``level_s``), or by remaining time."""
 
     order: str
     level_s: tuple[float, ...] = ()
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
-        """First who comes first in the order; a job that runs stays on its model, if that has room still."""
+        """The model of each job that fits, in the order; a running job stays on its model if that still has room."""
         free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
         for job in sorted(view.jobs, key=self.key):
             group = self._group(job, free)
@@ -119,7 +119,7 @@ class ServedDecider(FixedSizeDecider):
         return chosen
 
     def key(self, job: JobView) -> tuple[float, float, int]:
-        """A job's place in the order."""
+        """Sort key of a job."""
         if self.order == "srtf":
             first = updates_left(job) / max(self.rates_of(job)) * job.job.num_gpu
         elif self.order == "las":
@@ -129,7 +129,7 @@ class ServedDecider(FixedSizeDecider):
         return first, job.job.submit_s, job.id
 
     def _group(self, job: JobView, free: list[int]) -> int | None:
-        """Where a job runs; None if it does not fit anywhere."""
+        """The group on which a job runs; None if it fits on none."""
         size, rates = job.job.num_gpu, self.rates_of(job)
         known = [g for g, group in enumerate(self.setting.groups) if group.gpu_model in job.application.steps]
         room = [g for g in known if size <= free[g]]

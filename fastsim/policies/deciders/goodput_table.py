@@ -1,4 +1,9 @@
-"""What jobs know of each GPU model, and rows of goodput made of it: fast for many jobs, and by hand for one."""
+"""Rows of normalised goodput: of many jobs by a compiled kernel, of one job in Python.
+
+A job knows its goodput on GPU models it has run on: measured, projected from fewer GPUs, or that of one GPU to begin
+with. On another model it estimates the goodput of a known model times the ratio of their rates on one GPU. In a row
+the worst configuration has the value 1, or the number of GPUs of one replica if jobs are made of pipelines.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +26,17 @@ from fastsim_ext.adaptive import goodput_table as kernels
 
 NEVER = 1 << 40
 """GPUs of a replica on a model on which a job cannot run: no configuration has so many."""
-REMEMBERED = 1 << 16
-"""Rows that are kept: jobs of one kind know the same at the same age, and most know nothing new in a round."""
+CACHED_ROWS = 1 << 16
+"""Rows kept for the next rounds: most jobs have measured nothing new, and jobs of one kind and age share a row."""
 UNKNOWN = Noise(0.0, 0.0, 1)
 LEAST = 1e-4
-"""Goodput of what a job cannot have, or knows nothing of; nothing good enough is ever worth less."""
+"""Goodput of configurations that a job cannot have or has no estimate for; every other goodput is larger."""
 MOST_REPLICAS = 64
 """No job has more replicas than this."""
 
 
 class ModelKnowledge(NamedTuple):
-    """All that a row hangs on."""
+    """All that a row depends on."""
 
     app: str
     mode: str
@@ -45,7 +50,8 @@ class ModelKnowledge(NamedTuple):
 class GoodputTable:
     """Rows of goodput.
 
-    With ``project`` a job guesses at models it has not run on; with ``tuned`` adaptive jobs choose their batch sizes.
+    With ``project`` goodput on models a job has not run on is estimated; with ``tuned`` adaptive jobs choose their
+    batch sizes.
     """
 
     setting: AdaptiveSetting
@@ -53,37 +59,39 @@ class GoodputTable:
     project: bool = True
     tuned: bool = True
     known: dict[ModelKnowledge, Singles] = field(default_factory=dict)
-    asked: dict[tuple[ModelKnowledge, int], Singles] = field(default_factory=dict)
+    requested: dict[tuple[ModelKnowledge, int], Singles] = field(default_factory=dict)
 
     def rows(self, jobs: Sequence[JobView]) -> Singles:
         """A row for each job."""
         keys = [self.knowledge(job) for job in jobs]
-        if len(self.known) > REMEMBERED:
+        if len(self.known) > CACHED_ROWS:
             self.known.clear()
         missing = [key for key in dict.fromkeys(keys) if key not in self.known]
         if missing:
-            self.known |= zip(missing, self._made(missing), strict=True)
+            self.known |= zip(missing, self._computed(missing), strict=True)
         return np.array([self.known[key] for key in keys], np.float32).reshape(len(keys), len(self.configurations))
 
     def knowledge(self, job: JobView) -> ModelKnowledge:
-        """What a row of this job hangs on."""
-        asked, groups = job.job, range(len(self.setting.groups))
+        """All that the row of this job depends on."""
+        request, groups = job.job, range(len(self.setting.groups))
         beliefs = tuple(map(job.beliefs.get, groups))
-        return ModelKnowledge(asked.application, asked.mode, asked.batch_size, asked.num_gpu, job.noise, beliefs)
+        return ModelKnowledge(
+            request.application, request.mode, request.batch_size, request.num_gpu, job.noise, beliefs
+        )
 
-    def asked_row(self, job: JobView, gpus: int) -> Singles:
-        """Goodput of just so many GPUs of each group, see :func:`goodput_rows.asked_row`."""
+    def requested_row(self, job: JobView, gpus: int) -> Singles:
+        """Goodput of exactly ``gpus`` GPUs of each group, see :func:`requested_row`."""
         key = self.knowledge(job), gpus
-        if len(self.asked) > REMEMBERED:
-            self.asked.clear()
-        if key not in self.asked:
+        if len(self.requested) > CACHED_ROWS:
+            self.requested.clear()
+        if key not in self.requested:
             known = [self._known_of(key[0], g, gpus) for g in range(len(self.setting.groups))]
-            self.asked[key] = asked_row(known, self.ratio(job.application), self.configurations.groups, gpus)
-        return self.asked[key]
+            self.requested[key] = requested_row(known, self.ratio(job.application), self.configurations.groups, gpus)
+        return self.requested[key]
 
     # ------------------------------------------------------------------ many jobs
 
-    def _made(self, keys: Sequence[ModelKnowledge]) -> Singles:
+    def _computed(self, keys: Sequence[ModelKnowledge]) -> Singles:
         count, groups = len(keys), len(self.setting.groups)
         perf, noise = np.zeros((count, groups, 7)), np.array([key.noise or UNKNOWN for key in keys], np.float64)
         for j, key in enumerate(keys):
@@ -91,14 +99,14 @@ class GoodputTable:
                 if belief is not None:
                     perf[j, g] = belief.perf
         known = [[b is not None and key.noise is not None for b in key.belief__g] for key in keys]
-        made = np.empty((count, len(self.configurations)), np.float32)
+        rows = np.empty((count, len(self.configurations)), np.float32)
         self._kernel.rows(
             perf, np.array(known, np.uint8), np.array([self._most(key) for key in keys], np.int64), noise,
             np.array([self._position[key.app] for key in keys], np.int64),
             np.array([key.batch for key in keys], np.int64),
-            np.array([self._is_tuned(key) for key in keys], np.uint8), made,
+            np.array([self._is_tuned(key) for key in keys], np.uint8), rows,
         )  # fmt: skip
-        return made
+        return rows
 
     @cached_property
     def _position(self) -> dict[str, int]:
@@ -129,36 +137,36 @@ class GoodputTable:
 
     def _most(self, key: ModelKnowledge) -> list[int]:
         """Most replicas on each group; the largest number everywhere if the job projects."""
-        app, found = self.setting.applications[key.app], []
+        app, most = self.setting.applications[key.app], []
         for g, belief in enumerate(key.belief__g):
             low, _, stages = self._limits(app, g)
             if stages == NEVER:
-                found.append(0)
+                most.append(0)
             elif key.mode != "adaptive":
-                found.append(key.num_gpu)
+                most.append(key.num_gpu)
             else:
-                found.append(grown_replicas(belief.most_replicas if belief else 0, app.max_batch, low))
-        return [max(found)] * len(found) if self.project else found
+                most.append(grown_replicas(belief.most_replicas if belief else 0, app.max_batch, low))
+        return [max(most)] * len(most) if self.project else most
 
     def _is_tuned(self, key: ModelKnowledge) -> bool:
         return self.tuned and key.mode == "adaptive"
 
     def ratio(self, app: Application) -> dict[tuple[int, int], float]:
-        """How many times faster one GPU is than one of another group, where both were measured; else nothing."""
+        """Rate of one GPU over that of one GPU of another group, for pairs of groups where both were measured."""
         if not self.project:
             return {}
         rates: dict[int, float] = {}
         for g, group in enumerate(self.setting.groups):
             try:
                 rates[g] = app.on(group.gpu_model).one_gpu_rate
-            except InputError:  # pipelines need several GPUs: nothing is guessed of them
+            except InputError:  # pipelines need several GPUs: no ratio
                 continue
         return {(c, d): rates[c] / rates[d] for c in rates for d in rates if c != d}
 
-    # ------------------------------------------------------------------ one job, by hand
+    # ------------------------------------------------------------------ one job
 
     def row_by_hand(self, job: JobView) -> Singles:
-        """The row of one job, without the compiled one."""
+        """The row of one job, in Python."""
         key = self.knowledge(job)
         known = [self._known_of(key, g, most) for g, most in enumerate(self._most(key))]
         return goodput_row(known, self.ratio(job.application), self.configurations)
@@ -175,7 +183,7 @@ class GoodputTable:
 
 @dataclass(frozen=True)
 class KnownGoodput:
-    """What a job knows of one GPU model: its goodput (None if it never ran there), batch limits, and its size there.
+    """Knowledge of a job about one GPU model: its goodput (None if it never ran there), batch limits and size limits.
 
     ``stages`` is the number of GPUs of one replica, ``max_replicas`` the most replicas the job may have.
     """
@@ -187,7 +195,7 @@ class KnownGoodput:
 
 
 def grown_replicas(profiled: int, max_batch: int, low: int) -> int:
-    """Most replicas a job may have: twice as many as it was seen on, and as many as its largest batch keeps busy."""
+    """Most replicas a job may have: at most twice as many as it was measured on, and as its largest batch can use."""
     return max(min(max(2 * profiled, 1), MOST_REPLICAS, max_batch // low), 1)
 
 
@@ -196,44 +204,44 @@ def goodput_row(
 ) -> Singles:
     """Normalised goodput of every configuration; ``known`` and ``ratio`` count the groups of the configurations.
 
-    ``ratio[c, d]`` is how many times faster one GPU of group ``c`` is than one of ``d``; without it a job that only
-    knows ``d`` takes ``c`` for as good as unknown.
+    ``ratio[c, d]`` is the rate of one GPU of group ``c`` over one of ``d``; without it goodput on ``c`` is unknown to a
+    job that only knows ``d``.
     """
     row = np.full(len(configurations), LEAST, np.float32)
     seeded = []
-    teacher = next((d for d, at in enumerate(known) if at.goodput is not None), None)
+    source = next((d for d, at in enumerate(known) if at.goodput is not None), None)
     for c, (at, span) in enumerate(zip(known, configurations.spans, strict=True)):
         allowed = _allowed(at, configurations.gpus__q[span])
-        from_group = c if at.goodput is not None else teacher
+        from_group = c if at.goodput is not None else source
         if from_group is None or not allowed.any() or (from_group != c and (c, from_group) not in ratio):
             continue
         gpus, nodes = configurations.gpus__q[span][allowed], configurations.nodes__q[span][allowed]
         if from_group == c:
-            found = _goodput(at, nodes, gpus // at.stages)
+            goodput = _goodput(at, nodes, gpus // at.stages)
         else:
             learned = known[from_group]
             per_node = configurations.groups[from_group].gpus_per_node
             nodes = -(-gpus * learned.stages // per_node)
-            found = _goodput(learned, nodes, gpus) * ratio[c, from_group]
-        row[np.arange(span.start, span.stop)[allowed]] = found
+            goodput = _goodput(learned, nodes, gpus) * ratio[c, from_group]
+        row[np.arange(span.start, span.stop)[allowed]] = goodput
         seeded.append(c)
     return _normalised(row, known, seeded, configurations)
 
 
-def asked_row(
+def requested_row(
     known: Sequence[KnownGoodput], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeGroup], gpus: int
 ) -> Singles:
-    """Normalised goodput of just so many GPUs of each group, the worst of them 1; 0 where a job cannot have them.
+    """Normalised goodput of exactly ``gpus`` GPUs of each group, the worst of them 1; 0 where a job cannot have them.
 
-    What a job knows nothing of counts as many as the GPUs, as does everything if it knows of no goodput at all.
+    An unknown goodput counts as the number of GPUs; so do all of them if the job knows none.
     """
     row, seeded = np.zeros(len(groups), np.float32), np.zeros(len(groups), np.bool_)
-    teacher = next((d for d, at in enumerate(known) if at.goodput is not None), None)
+    source = next((d for d, at in enumerate(known) if at.goodput is not None), None)
     for c, (at, group) in enumerate(zip(known, groups, strict=True)):
         if gpus > min(group.nodes, group.max_nodes) * group.gpus_per_node or gpus % at.stages:
             continue
         row[c] = gpus
-        learned, factor = (c, 1.0) if at.goodput is not None else (teacher, ratio.get((c, teacher or 0), math.nan))
+        learned, factor = (c, 1.0) if at.goodput is not None else (source, ratio.get((c, source or 0), math.nan))
         if learned is not None and not math.isnan(factor):
             replicas = gpus // known[learned].stages
             nodes = -(-gpus // groups[learned].gpus_per_node)
@@ -248,8 +256,8 @@ def asked_row(
 
 def _allowed(at: KnownGoodput, gpus__q: Ints) -> Flags:
     """Configurations a job may have on one GPU model."""
-    found: Flags = (gpus__q <= at.max_replicas * at.stages) & (gpus__q % at.stages == 0)
-    return found
+    allowed: Flags = (gpus__q <= at.max_replicas * at.stages) & (gpus__q % at.stages == 0)
+    return allowed
 
 
 def _goodput(at: KnownGoodput, nodes: Ints, replicas: Ints) -> npt.NDArray[np.float64]:
@@ -273,5 +281,5 @@ def _normalised(
         if c not in seeded:
             one = np.flatnonzero(configurations.gpus__q[span] == known[c].stages)
             scaled[span.start + one] = known[c].stages
-    found: Singles = np.maximum(scaled, np.float32(LEAST))
-    return found
+    normalised: Singles = np.maximum(scaled, np.float32(LEAST))
+    return normalised

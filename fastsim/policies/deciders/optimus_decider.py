@@ -1,7 +1,9 @@
-"""Optimus's decisions: one GPU or the least that works for everybody, the rest where it brings ends nearest.
+"""Optimus's decisions: the least that works for each job, further GPUs by the largest gain.
 
-Batch sizes stay as users asked for. How long a step takes with so many GPUs, and how many steps are left, is known as
-the application was measured: what the publication fits while jobs run.
+    gain of a job = (seconds left with its GPUs - seconds left with more) / further GPUs
+
+Every larger size counts, not only the next one, and every GPU model. Batch sizes stay as requested. Step times and
+steps left are those measured for the application; the publication fits them while jobs run.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ Kind = tuple[str, int, int, int]
 
 @dataclass
 class OptimusDecider:
-    """What is remembered: sizes by job, and speeds by kind of job."""
+    """Optimus. State: sizes by job, and speeds by kind of job."""
 
     setting: AdaptiveSetting
     interval_s: float
@@ -56,15 +58,15 @@ class OptimusDecider:
         self.sizes = found
         return self.places()
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Sizes, and when they are chosen anew; speeds are found again."""
         sizes = [[job, *size] for job, size in self.sizes.items()]
         return {"sizes": sizes, "next_s": self.next_s if math.isfinite(self.next_s) else None}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.sizes = {job: Size(*size) for job, *size in kept["sizes"]}
-        self.next_s = -math.inf if kept["next_s"] is None else kept["next_s"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.sizes = {job: Size(*size) for job, *size in state["sizes"]}
+        self.next_s = -math.inf if state["next_s"] is None else state["next_s"]
 
     # ------------------------------------------------------------------ sizes
 
@@ -93,7 +95,7 @@ class OptimusDecider:
         return min((self.work_left(job) * known.seconds(size) for size in known.least.values()), default=math.inf)
 
     def work_left(self, job: JobView) -> float:
-        """Iterations that are left, with the batch size the user asked for."""
+        """Iterations that are left, with the requested batch size."""
         curve, batch = job.application.curve, job.job.batch_size
         if job.epoch >= curve.epochs:
             return 0.0
@@ -123,7 +125,7 @@ class OptimusDecider:
     # ------------------------------------------------------------------ places
 
     def places(self) -> dict[int, Place]:
-        """Nodes of each job, the largest first: who keeps his size mostly keeps as good a place."""
+        """Nodes of each job, the largest first: a job of unchanged size mostly keeps as good a place."""
         found: dict[int, Place] = {}
         for group, nodes in enumerate(self.setting.groups):
             here = [(job, size.gpus) for job, size in sorted(self.sizes.items()) if size.group == group]
@@ -133,7 +135,7 @@ class OptimusDecider:
 
 
 def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int) -> float:
-    """Seconds of an iteration with the batch size a user asked for; InputError where nothing was measured."""
+    """Seconds of an iteration with the requested batch size; InputError where nothing was measured."""
     times, gpus = app.on(gpu_model), sum(ring)
     if gpus % times.stages or batch < gpus * times.low:
         raise InputError(f"application {app.name}", f"{gpus} GPUs", "whole replicas, each with samples enough")
@@ -190,29 +192,29 @@ def grown(
     sizes, rest = list(has), list(free)
     queue: list[tuple[float, int, Size]] = []
 
-    def ask(job: int) -> None:
+    def push_best_step(job: int) -> None:
         step = max(speeds[job].steps(sizes[job], rest), default=None)
         if step is not None and left[job] > 0:
             heapq.heappush(queue, (-step[0] * left[job], job, Size(-step[2], -step[1])))
 
-    def ask_all() -> None:
+    def push_all() -> None:
         queue.clear()
         for job in range(len(sizes)):
-            ask(job)
+            push_best_step(job)
 
-    ask_all()
+    push_all()
     while queue:
         _, job, wanted = heapq.heappop(queue)
         before = sizes[job]
         more = wanted.gpus - before.gpus if wanted.group == before.group else wanted.gpus
         if more > rest[wanted.group]:
-            ask(job)
+            push_best_step(job)
             continue
         rest[wanted.group] -= more
         sizes[job] = wanted
         if wanted.group == before.group:
-            ask(job)
+            push_best_step(job)
         else:  # GPUs have come free, for which there may be others
             rest[before.group] += before.gpus
-            ask_all()
+            push_all()
     return sizes

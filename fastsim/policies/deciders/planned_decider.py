@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 LEAST_PART = 1e-3
 """Of a job that has done nothing: the logarithm ends here."""
 GAP = 1e-3
-"""Relative distance from the best plan at which the search ends, as the original asks for."""
+"""Relative distance from the best plan at which the search ends, as in the original."""
 OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "mip_rel_gap": GAP, "mip_max_nodes": 2000}
 """One thread and a limit in nodes, not in seconds: equal bytes everywhere."""
 COLUMNWISE, MAXIMISE = 1, -1
@@ -88,7 +88,7 @@ def _solution(
     )  # fmt: skip
     solve(highs)
     if not highs.getInfo().primal_solution_status:
-        raise SolverError("plan of rounds: HiGHS found no point, expected one: nobody running is one")
+        raise SolverError("plan of rounds: HiGHS found no point, expected one: no job running is one")
     return list(highs.getSolution().col_value)[:-1]
 
 
@@ -110,7 +110,7 @@ class PlannedDecider(FixedSizeDecider):
         self._highs = silent_highs(OPTIONS)
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
-        """First who has most rounds to come, then who has done least and fits."""
+        """Jobs with most planned rounds first, then those that have done least and fit."""
         if not self.rounds_left or {job.id for job in view.jobs} != self.plan.keys():
             self._plan(view.jobs)
         self.rounds_left -= 1
@@ -128,16 +128,16 @@ class PlannedDecider(FixedSizeDecider):
                 free[chosen[job.id]] -= job.job.num_gpu
         return chosen
 
-    def kept(self) -> dict[str, Any]:
-        """Besides who stands where, what is left of the plan."""
+    def state(self) -> dict[str, Any]:
+        """GPUs of each job, and the rest of the plan."""
         plan = [[job, *at] for job, at in self.plan.items()]
-        return super().kept() | {"plan": plan, "rounds_left": self.rounds_left}
+        return super().state() | {"plan": plan, "rounds_left": self.rounds_left}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        super().restored(kept)
-        self.plan = {job: (group, rounds) for job, group, rounds in kept["plan"]}
-        self.rounds_left = kept["rounds_left"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
+        self.plan = {job: (group, rounds) for job, group, rounds in state["plan"]}
+        self.rounds_left = state["rounds_left"]
 
     def _plan(self, jobs: Sequence[JobView]) -> None:
         start_s = time.thread_time()

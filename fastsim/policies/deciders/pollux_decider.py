@@ -1,4 +1,4 @@
-"""Pollux's decisions, round by round: the genetic search, its best states kept for the next one, places on nodes."""
+"""Pollux's decisions in a round: speedups, the genetic search from the last best states, places on nodes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ LONE = ("ncf",)
 """Applications that never get more than one GPU, as in the published simulator."""
 Floats = npt.NDArray[np.float64]
 RESTART_S = 30.0
-"""What Pollux reckons with for every restart, seconds."""
-REMEMBERED = 1 << 12
-"""Goodputs that are kept; most jobs ask for the same ones in several rounds."""
+"""Assumed time of a restart, seconds."""
+CACHED_GOODPUTS = 1 << 12
+"""Goodputs kept in a cache; most jobs need the same ones in several rounds."""
 
 
 @dataclass
 class PolluxDecider:
-    """What Pollux remembers from round to round: who stands where, and the best states of the last search."""
+    """Pollux. State between rounds: GPUs of each job, and the best states of the last search."""
 
     setting: AdaptiveSetting
     power: float
     generations: int
     tuned: bool
-    """Whether jobs of mode adaptive choose GPUs and batch sizes; else all have what they ask for."""
+    """Whether jobs of mode adaptive choose GPUs and batch sizes; else all have their requests."""
     search: Search = field(init=False)
     nodes: VirtualNodes = field(init=False)
     held: dict[int, Counts] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class PolluxDecider:
         self.nodes = VirtualNodes(self.setting)
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
-        """The places of this round; jobs that have had little come first."""
+        """The places of this round; jobs that have received least service come first."""
         jobs = sorted(view.jobs, key=lambda job: (job.service_s, job.job.submit_s))
         state = self._best(jobs)
         rows = [self.nodes.one_model(row, job.application.steps) for row, job in zip(state, jobs, strict=True)]
@@ -59,21 +59,21 @@ class PolluxDecider:
         self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
         return {job: self.nodes.place(row) for job, row in self.held.items()}
 
-    def kept(self) -> dict[str, Any]:
-        """Who stands where, the last states, and where the stream of random numbers is."""
+    def state(self) -> dict[str, Any]:
+        """GPUs of each job, the last states, and the state of the random stream."""
         return {
             "held": [[job, row.tolist()] for job, row in self.held.items()],
             "herd": [self.herd[0], self.herd[1].tolist()], "stream": self.search.stream_state(),
             "solver_s": self.solver_s,
         }  # fmt: skip
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.held = {job: np.array(row, np.int8) for job, row in kept["held"]}
-        ids, states = kept["herd"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.held = {job: np.array(row, np.int8) for job, row in state["held"]}
+        ids, states = state["herd"]
         self.herd = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
-        self.search.go_on(*kept["stream"])
-        self.solver_s = kept["solver_s"]
+        self.search.go_on(*state["stream"])
+        self.solver_s = state["solver_s"]
 
     def _best(self, jobs: Sequence[JobView]) -> Counts:
         """The state of the largest mean speedup on the first front."""
@@ -119,7 +119,7 @@ class PolluxDecider:
         return min(grown_replicas(belief.most_replicas if belief else 0, job.application.max_batch, low), most)
 
     def _fixed(self, job: JobView) -> bool:
-        """Whether a job has the GPUs it asks for or none."""
+        """Whether a job has its requested GPUs or none."""
         return not self.tuned or job.job.mode == "rigid"
 
 
@@ -142,13 +142,13 @@ def speedups(jobs: Sequence[JobView], fair: tuple[int, int], most: int, tuned: b
     return found
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_GOODPUTS)
 def _goodputs(goodput: Goodput, limits: Limits, most: int) -> Floats:
     """Goodput with up to ``most`` replicas (second axis) on one node and on several: the same until an epoch ends."""
     return goodput.best(np.array([[1], [2]]), np.arange(1, most + 1), limits).goodput.reshape(2, most)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_GOODPUTS)
 def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: Limits) -> float:
     """Goodput with a fair share, or with as much of it as a fixed batch size can use; 0 if it can use nothing."""
     found = goodput.best(fair[0], fair[1], limits).goodput
@@ -159,7 +159,7 @@ def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: Limits) -> flo
 
 
 def believed(job: JobView) -> Goodput | None:
-    """A job's goodput on any GPU, as Pollux does not tell them apart; None before it has trained."""
+    """A job's goodput on any GPU, all of which are equal to Pollux; None before it has trained."""
     belief = next(iter(job.beliefs.values()), None)
     return None if belief is None or job.noise is None else Goodput(belief.perf, job.noise)
 

@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.int8]
 MOST_GPUS = 4
 """GPUs of a virtual node, if real ones can be divided so."""
 PREFERENCE = ("dgx-ext", "azure", "quad", "rtx", "aws")
-"""Whose GPUs a job keeps that stands on as many of two models; others follow by name."""
+"""GPU models that a job with as many GPUs of two models keeps, in this order; others follow by name."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class VirtualNodes:
         return Place(owners[0][0], tuple(node for _, node in owners))
 
     def whole(self, rows: Sequence[Counts], asked: Sequence[int]) -> list[Counts]:
-        """All GPUs that jobs ask for on the model they keep, or none: large jobs first, emptiest nodes first.
+        """All requested GPUs of jobs on the model they keep, or none: large jobs first, emptiest nodes first.
 
-        Jobs that ask for 0 GPUs keep what they have.
+        Jobs that request 0 GPUs keep what they have.
         """
         found = [np.zeros_like(row) if wanted else row for row, wanted in zip(rows, asked, strict=True)]
         free = np.full(len(self), self.gpus) - np.sum(found, axis=0)

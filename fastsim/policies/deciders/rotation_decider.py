@@ -1,7 +1,7 @@
-"""Jobs of fixed size take turns, so that each has the share of time on each GPU model that a program of Gavel says.
+"""Jobs of fixed size take turns, so that each gets its share of time on each GPU model by a program of Gavel.
 
 The mechanism is that of Gavel's rounds inside the published Sia simulator: time is counted from a job's first round
-on and never settled, and GPUs that nobody has a share of are given to whoever fits.
+on and never settled, and GPUs without a share go to any job that fits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ URGENT = 1e9
 
 @dataclass
 class RotationDecider(FixedSizeDecider):
-    """What the mechanism remembers: seconds on each group, by job and of all jobs, and who stands where."""
+    """Rotation. State: seconds on each group, by job and of all jobs, and the GPUs of each job."""
 
     allocator: ShareAllocator
     rounded: bool = True
@@ -54,23 +54,23 @@ class RotationDecider(FixedSizeDecider):
             self.total__g[group] += self.setting.round_s
         return chosen
 
-    def kept(self) -> dict[str, Any]:
-        """The time that jobs have had, where they stand, and their shares; what the program remembers."""
-        return super().kept() | {
+    def state(self) -> dict[str, Any]:
+        """Time received by jobs, their GPUs and shares; the state of the program."""
+        return super().state() | {
             "received": [[job, seconds.tolist()] for job, seconds in self.received.items()],
             "total": self.total__g.tolist(), "shares": [self.shares[0], self.shares[1].tolist()],
-            "program": self.allocator.kept(),
+            "program": self.allocator.state(),
         }  # fmt: skip
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        super().restored(kept)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
         groups = len(self.setting.groups)
-        self.received = {job: np.array(seconds) for job, seconds in kept["received"]}
-        self.total__g = np.array(kept["total"])
-        ids, shares = kept["shares"]
+        self.received = {job: np.array(seconds) for job, seconds in state["received"]}
+        self.total__g = np.array(state["total"])
+        ids, shares = state["shares"]
         self.shares = tuple(ids), np.array(shares).reshape(len(ids), groups)
-        self.allocator.restored(kept["program"])
+        self.allocator.restore(state["program"])
 
     # ------------------------------------------------------------------ turns
 

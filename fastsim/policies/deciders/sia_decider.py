@@ -1,4 +1,4 @@
-"""Sia's decisions, round by round: rows of goodput, what a restart leaves of them, the program, places on nodes."""
+"""Sia's decisions in a round: rows of goodput, reduced by the cost of a restart; the program; places on nodes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from fastsim.policies.deciders.sia_program import (
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 
 STAYING = 1e-6
-"""What it is worth to stay: among choices that rounding has made equal a job keeps what it has."""
+"""Bonus of the current choice: a job keeps it among choices that rounding made equal."""
 
 
 @dataclass
 class SiaDecider:
-    """What Sia remembers from round to round: what it chose, and how often it did."""
+    """Sia. State between rounds: the choices, and the number of decisions so far."""
 
     setting: AdaptiveSetting
     power: float
@@ -43,12 +43,12 @@ class SiaDecider:
     project: bool
     tuned: bool
     ties: int = 0
-    """Seed by which a round prefers one of equal choices."""
+    """Seed of the draw among equal choices."""
     staying: float = STAYING
-    """What it is worth to stay."""
+    """Bonus of the current choice."""
     solver: ChoiceSolver = field(default_factory=ChoiceSolver)
     decided: int = 0
-    """Decisions so far. Draws hang on it and not on the clock, so that runs may begin at any time."""
+    """Decisions so far. Draws depend on it and not on the clock, so that runs may begin at any time."""
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
     rates: dict[tuple[str, int, int], Floats] = field(default_factory=dict)
@@ -67,34 +67,34 @@ class SiaDecider:
         """The places of this round: rigid jobs come first, each kind in order of the ids."""
         rigid = [job for job in view.jobs if job.job.mode == "rigid"]
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
-        both = (rigid, self._rigid_wishes), (loose, self._wishes)
-        kinds = [(jobs, wishes) for jobs, wishes in both if jobs]
-        wishes = [wishes(jobs) for jobs, wishes in kinds]
-        found = self.best(wishes)
+        both = (rigid, self._rigid_instance), (loose, self._adaptive_instance)
+        kinds = [(jobs, instance_of) for jobs, instance_of in both if jobs]
+        instances = [instance_of(jobs) for jobs, instance_of in kinds]
+        best = self.best(instances)
         self.decided += 1
-        choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, found.chosen, strict=True)
+        choices = [(job, int(choice)) for (jobs, _), part in zip(kinds, best.chosen, strict=True)
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
 
-    def best(self, wishes: Sequence[SiaInstance]) -> SiaChoices:
+    def best(self, instances: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices of jobs; those of fixed size come first."""
-        drawn = [self._drawn(wish) for wish in wishes]
+        drawn = [self._drawn(instance) for instance in instances]
         room, minimise = self.configurations.gpus__g, self.power < 0
         return best_choices(drawn, room, self.unserved, self.solver, minimise, 2 * self.staying)
 
-    def kept(self) -> dict[str, Any]:
-        """What every job has, the decisions made, and the CPU seconds."""
+    def state(self) -> dict[str, Any]:
+        """The choice of each job, the number of decisions, and the CPU seconds."""
         return {"chosen": list(self.chosen.items()), "decided": self.decided, "spent_s": self.solver.spent_s}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        self.chosen, self.decided, self.solver.spent_s = dict(kept["chosen"]), kept["decided"], kept["spent_s"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.chosen, self.decided, self.solver.spent_s = dict(state["chosen"]), state["decided"], state["spent_s"]
 
-    # ------------------------------------------------------------------ worth
+    # ------------------------------------------------------------------ goodput
 
     @cached_property
-    def offers(self) -> GoodputTable:
+    def goodputs(self) -> GoodputTable:
         """Rows of goodput of adaptive jobs."""
         return GoodputTable(self.setting, self.configurations, self.project, self.tuned)
 
@@ -122,25 +122,25 @@ class SiaDecider:
             return 0.0
         return steps * job.job.batch_size / job.application.slowdown
 
-    # ------------------------------------------------------------------ wishes
+    # ------------------------------------------------------------------ instances
 
-    def _wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
+    def _adaptive_instance(self, jobs: Sequence[JobView]) -> SiaInstance:
         sizes, (former, forced) = self.configurations, self._former(jobs)
-        value = values(self.offers.rows(jobs), _kept(jobs), former, self.power)
+        value = values(self.goodputs.rows(jobs), _kept(jobs), former, self.power)
         had = np.flatnonzero(former != NONE)
         value[had, former[had]] += np.float32(-self.staying if self.power < 0 else self.staying)
         return SiaInstance(value, sizes.group__q, sizes.gpus__q, former, forced)
 
-    def _drawn(self, wish: SiaInstance) -> SiaInstance:
-        """The same with choices that this decision likes better than equal ones, though less than staying.
+    def _drawn(self, instance: SiaInstance) -> SiaInstance:
+        """The same with a drawn bonus for each choice, smaller than that of staying.
 
-        A fixed order among equals would favour some GPU model or size every time, and jobs would have fewer GPUs.
+        A fixed order among equal choices would always favour one GPU model or size, and jobs would have fewer GPUs.
         """
-        width = wish.value__jq.shape[1]
-        liked = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
-        return wish._replace(value__jq=wish.value__jq + (STAYING * liked).astype(np.float32))
+        width = instance.value__jq.shape[1]
+        bonus = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
+        return instance._replace(value__jq=instance.value__jq + (STAYING * bonus).astype(np.float32))
 
-    def _rigid_wishes(self, jobs: Sequence[JobView]) -> SiaInstance:
+    def _rigid_instance(self, jobs: Sequence[JobView]) -> SiaInstance:
         former, forced = self._former(jobs)
         kept = np.where(forced, 1.0, _kept(jobs, served=True))
         value = values(only_former(self._rigid_rows(jobs), former, forced), kept, former, self.power)
@@ -149,7 +149,7 @@ class SiaDecider:
         return SiaInstance(value, np.arange(groups), gpus, former, forced)
 
     def _former(self, jobs: Sequence[JobView]) -> tuple[Ints, Flags]:
-        """What each job has, and whether it must keep it: a restart is not cut short."""
+        """The choice that each job has, and whether it is forced: a restart is not cut short."""
         former = np.array([self.chosen.get(job.id, NONE) for job in jobs], np.int64)
         return former, np.array([job.restart_left_s > 0 for job in jobs], np.bool_) & (former != NONE)
 
@@ -167,31 +167,31 @@ class SiaDecider:
 
     def placed(self, sized: Sequence[tuple[int, int, int]]) -> dict[int, Place]:
         """Places of jobs, of each its id, its group, and its GPUs."""
-        found: dict[int, Place] = {}
+        places: dict[int, Place] = {}
         here: list[list[tuple[int, int]]] = [[] for _ in self.setting.groups]
         for job, group, gpus in sized:
             here[group].append((job, gpus))
         for group, nodes in enumerate(self.setting.groups):
             rings = placed([gpus for _, gpus in here[group]], nodes.gpus__n)
-            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}
-        return found
+            places |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here[group], rings, strict=True)}
+        return places
 
 
 def node_groups(setting: AdaptiveSetting) -> tuple[NodeGroup, ...]:
-    """The nodes of each GPU model, as configurations want them: all of one size."""
-    found = []
+    """The nodes of each GPU model, which must all be of one size."""
+    groups = []
     for group in setting.groups:
         model, sizes = group.gpu_model, set(group.gpus__n)
         if len(sizes) > 1:
             raise ScenarioError(f"cluster: nodes of {model}", f"{sorted(sizes)} GPUs", "as many GPUs on each of them")
         measured = [app.on(model).max_nodes for app in setting.applications.values() if model in app.steps]
         most = min(measured, default=0)
-        found.append(NodeGroup(model, len(group.gpus__n), max(sizes), most))
-    return tuple(found)
+        groups.append(NodeGroup(model, len(group.gpus__n), max(sizes), most))
+    return tuple(groups)
 
 
 def _kept(jobs: Sequence[JobView], served: bool = False) -> Floats:
-    """What a restart leaves; jobs are as young as their GPU seconds if ``served``."""
+    """Part of each job's life that a restart leaves; ``served``: young is a job of few GPU seconds."""
     age, restarts, restart, service = (
         np.array(column, np.float64)
         for column in (

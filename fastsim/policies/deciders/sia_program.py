@@ -1,12 +1,16 @@
-"""Sia's program: one choice for each job, or none, so that their values add up best and GPUs suffice.
+"""Sia's program: at most one choice for each job, with the best sum of values, within the GPUs of the cluster.
 
     minimise sum of value[j, q] * x[j, q] + lambda * (jobs without a choice) + changed * (choices made or given up)
 
 (maximise, and subtract the last term, if large values are good.)
 
-What cannot be part of a best answer is left out: choices no better than none, and more GPUs of one model for no better
-value. Jobs whose choices are worth the same are one class with a count, which is exact; who of a class gets what is
-decided after: first those who have it already, then in order.
+A value is min(round((normalised goodput * keeping) ** p, 2), 3000), in single precision for jobs that adapt and in
+double for jobs of fixed size, as published. ``keeping`` is 1 for the choice a job has, else the part of its life that
+it did not spend restarting. With a negative p small values are good. Rounding makes many large values equal.
+
+Choices that cannot be optimal are left out: those no better than none, and more GPUs of one model for no better
+value. Jobs with equal values are one class with a count, which is exact. Within a class a choice goes first to jobs
+that have it already, then to the others in order.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ NONE = -1
 
 
 class SiaInstance(NamedTuple):
-    """Jobs with the same list of choices; on each GPU model more GPUs come later in the list.
+    """Jobs with one list of choices, sorted by GPUs within each GPU model.
 
     ``gpus`` are those of each choice (an entry for all jobs, or a row for each), ``group`` its GPU model. ``former`` is
     the choice a job has (NONE without one); ``forced`` jobs keep it.
@@ -50,14 +54,14 @@ class SiaInstance(NamedTuple):
 
 
 class SiaChoices(NamedTuple):
-    """For each list of wishes the choice of each job, NONE for nothing; and the objective."""
+    """The choice of each job of each instance, NONE without one; and the objective."""
 
     chosen: tuple[Ints, ...]
     objective: float
 
 
 class _Part(NamedTuple):
-    """The classes of one list of wishes: their jobs, and columns of the program."""
+    """The classes of one instance: their jobs, and columns of the program."""
 
     members: tuple[Ints, ...]
     forced__c: Flags
@@ -69,7 +73,7 @@ class _Part(NamedTuple):
 
 
 def best_choices(
-    wishes: Iterable[SiaInstance],
+    instances: Iterable[SiaInstance],
     gpus__g: Ints,
     without: float,
     solver: ChoiceSolver,
@@ -77,87 +81,89 @@ def best_choices(
     staying: float = 0.0,
     changed: float = 0.0,
 ) -> SiaChoices:
-    """The best choices; ``without`` is what a job without one adds to the objective.
+    """The best choices; ``without`` is the term of a job without one in the objective.
 
-    ``staying`` is the most that a value was moved off its two decimals; ``changed`` is what it costs to make a choice
-    that a job does not have, and to give up the one it has.
+    ``staying`` is the most that a value was moved off its two decimals; ``changed`` is the price of making a choice
+    that a job does not have, and of giving up the one it has.
     """
     sign = 1.0 if minimise else -1.0
-    wishes = tuple(_charged(wish, sign * changed) if changed else wish for wish in wishes)
-    had = sum(int((wish.former__j != NONE).sum()) for wish in wishes)
-    if sum(len(wish.former__j) for wish in wishes) == 1:  # nobody to share with: no program
-        chosen = tuple(_lone(wish, sign, without, gpus__g) for wish in wishes)
+    instances = tuple(_charged(instance, sign * changed) if changed else instance for instance in instances)
+    had = sum(int((instance.former__j != NONE).sum()) for instance in instances)
+    if sum(len(instance.former__j) for instance in instances) == 1:  # a single job needs no program
+        chosen = tuple(_lone(instance, sign, without, gpus__g) for instance in instances)
     else:
-        # Where something is no whole number of steps, objectives are anywhere.
+        # Objectives are multiples of the step only if every term is.
         whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
-        chosen = _shared(wishes, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
-    objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
+        chosen = _shared(instances, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
+    objective = sum(
+        objective_of(instance, choices, without) for instance, choices in zip(instances, chosen, strict=True)
+    )
     return SiaChoices(chosen, sign * changed * had + objective)
 
 
 def _shared(
-    wishes: Sequence[SiaInstance], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
+    instances: Sequence[SiaInstance], sign: float, without: float, gpus__g: Ints, solver: ChoiceSolver,
     exact: tuple[float, float],
 ) -> tuple[Ints, ...]:  # fmt: skip
     """The choices of all jobs; ``exact`` are how far values are off their step, and the step."""
-    parts = [_classes(wish, sign, without, gpus__g) for wish in wishes]
+    parts = [_classes(instance, sign, without, gpus__g) for instance in instances]
     counts = solver.minimum(_program(parts, gpus__g, exact[0]), exact[1], "Sia's choice of configurations")
     chosen, start = [], 0
-    for wish, part in zip(wishes, parts, strict=True):
+    for instance, part in zip(instances, parts, strict=True):
         count__x = counts[start : start + len(part.cost__x)]
         start += len(part.cost__x)
-        chosen.append(_handed_out(part, count__x, wish.former__j))
+        chosen.append(_handed_out(part, count__x, instance.former__j))
     return tuple(chosen)
 
 
-def _lone(wish: SiaInstance, sign: float, without: float, gpus__g: Ints) -> Ints:
-    """The choice of a job that has the cluster for itself."""
-    if not len(wish.former__j) or wish.forced__j[0]:
-        return wish.former__j.copy()
-    cost = sign * (wish.value__jq[0].astype(np.float64) - without)
-    fits = np.broadcast_to(wish.gpus__jq, wish.value__jq.shape)[0] <= gpus__g[wish.group__q]
+def _lone(instance: SiaInstance, sign: float, without: float, gpus__g: Ints) -> Ints:
+    """The choice of a job that has the cluster to itself."""
+    if not len(instance.former__j) or instance.forced__j[0]:
+        return instance.former__j.copy()
+    cost = sign * (instance.value__jq[0].astype(np.float64) - without)
+    fits = np.broadcast_to(instance.gpus__jq, instance.value__jq.shape)[0] <= gpus__g[instance.group__q]
     best = int(np.argmin(np.where(fits, cost, np.inf)))
     return np.array([best if fits[best] and cost[best] < 0 else NONE], np.int64)
 
 
-def objective_of(wish: SiaInstance, chosen: Ints, without: float) -> float:
-    """What these choices add to the objective."""
+def objective_of(instance: SiaInstance, chosen: Ints, without: float) -> float:
+    """Part of these choices in the objective."""
     some = np.flatnonzero(chosen != NONE)
-    value = wish.value__jq[some, chosen[some]].astype(np.float64)
+    value = instance.value__jq[some, chosen[some]].astype(np.float64)
     return float(value.sum()) + without * (len(chosen) - len(some))
 
 
-def _charged(wish: SiaInstance, change: float) -> SiaInstance:
+def _charged(instance: SiaInstance, change: float) -> SiaInstance:
     """The same with ``change`` for choices that are not the former one.
 
-    Every job that has a choice is charged for giving it up, in the objective; who keeps it gets that back.
+    The objective charges every job that has a choice for giving it up; a job that keeps it gets that back.
     """
-    value = wish.value__jq.astype(np.float64) + change
-    had = np.flatnonzero(wish.former__j != NONE)
-    value[had, wish.former__j[had]] -= 2 * change
-    return wish._replace(value__jq=value.astype(np.float32))
+    value = instance.value__jq.astype(np.float64) + change
+    had = np.flatnonzero(instance.former__j != NONE)
+    value[had, instance.former__j[had]] -= 2 * change
+    return instance._replace(value__jq=value.astype(np.float32))
 
 
-def _classes(wish: SiaInstance, sign: float, without: float, gpus__g: Ints) -> _Part:
-    jobs, width = wish.value__jq.shape
-    gpus = np.broadcast_to(wish.gpus__jq, (jobs, width))
-    cost = sign * (wish.value__jq.astype(np.float64) - without)
-    useful = (cost < 0) & (gpus <= gpus__g[wish.group__q]) & _better_than_smaller(cost, wish.group__q)
-    rows = np.flatnonzero(wish.forced__j)
+def _classes(instance: SiaInstance, sign: float, without: float, gpus__g: Ints) -> _Part:
+    jobs, width = instance.value__jq.shape
+    gpus = np.broadcast_to(instance.gpus__jq, (jobs, width))
+    cost = sign * (instance.value__jq.astype(np.float64) - without)
+    useful = (cost < 0) & (gpus <= gpus__g[instance.group__q]) & _better_than_smaller(cost, instance.group__q)
+    rows = np.flatnonzero(instance.forced__j)
     useful[rows] = False
-    useful[rows, wish.former__j[rows]] = True
-    members = _alike(np.where(useful, cost, np.inf), np.where(useful, gpus, 0), wish.forced__j)
+    useful[rows, instance.former__j[rows]] = True
+    members = _alike(np.where(useful, cost, np.inf), np.where(useful, gpus, 0), instance.forced__j)
     example = np.array([alike[0] for alike in members], np.int64)
     of_class, choice = np.nonzero(useful[example])
     job = example[of_class]
     return _Part(
-        tuple(np.array(alike, np.int64) for alike in members), wish.forced__j[example], useful[example].sum(axis=1),
-        choice, cost[job, choice], gpus[job, choice], wish.group__q[choice],
+        tuple(np.array(alike, np.int64) for alike in members), instance.forced__j[example], useful[example].sum(axis=1),
+        choice, cost[job, choice], gpus[job, choice], instance.group__q[choice],
     )  # fmt: skip
 
 
 def _alike(cost__jq: Floats, gpus__jq: Ints, forced__j: Flags) -> list[list[int]]:
-    """Jobs whose choices are worth the same, class by class, in order of the first of each."""
+    """Jobs with equal values, class by class, in order of the first of each."""
     classes: dict[bytes, list[int]] = {}
     for job, forced in enumerate(forced__j.tolist()):
         key = cost__jq[job].tobytes() + gpus__jq[job].tobytes() + bytes([forced])
@@ -216,18 +222,18 @@ def _handed_out(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
 def keeping(age_s: Floats, restarts: Ints, restart_s: Floats, service_s: Floats | None = None) -> Floats:
     """Part of a job's life that another restart leaves to its work; 1 for jobs younger than one restart.
 
-    ``restart_s`` is what the scheduler believes a restart takes; ``service_s`` is what jobs are as young as, if not
-    their age.
+    ``restart_s`` is the scheduler's estimate of a restart; ``service_s`` replaces the age of jobs when young ones are
+    found.
     """
     young = (age_s if service_s is None else service_s) < restart_s
-    kept = np.maximum(age_s - restarts * restart_s, 0.0) / (age_s + restart_s)
-    return np.where(young, 1.0, kept)
+    part = np.maximum(age_s - restarts * restart_s, 0.0) / (age_s + restart_s)
+    return np.where(young, 1.0, part)
 
 
 def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Ints, power: float) -> Worth:
-    """Worth of each choice, as exact as goodput.
+    """Value of each choice, in the precision of goodput.
 
-    ``former`` is the position of what the job has, NONE if it has nothing or is new.
+    ``former`` is the position of the choice a job has, NONE without one.
     """
     worth: Worth = np.asarray(goodput__jq)
     exact = worth.dtype.type
@@ -240,8 +246,8 @@ def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Int
 
 
 def only_former(goodput__jq: Worth, former__j: Ints, forced__j: Flags) -> Worth:
-    """The same goodput with nothing but what they have for jobs that must keep it."""
-    kept = np.zeros_like(goodput__jq)
+    """The same goodput, with 0 for all but the former choice of forced jobs."""
+    former__jq = np.zeros_like(goodput__jq)
     rows = np.flatnonzero(forced__j)
-    kept[rows, former__j[rows]] = goodput__jq[rows, former__j[rows]]
-    return np.where(forced__j[:, None], kept, goodput__jq)
+    former__jq[rows, former__j[rows]] = goodput__jq[rows, former__j[rows]]
+    return np.where(forced__j[:, None], former__jq, goodput__jq)

@@ -7,8 +7,8 @@
     sum over q of x[j, q] <= 1                                    each job
 
 Choices come one after the other, each for all jobs; those of jobs that adapt before those of jobs of fixed size, whose
-own rows come first. That order was found by trying: with it the solver picks what was recorded in every round of every
-recorded run; without the rows that GPUs in use are not negative it does not in two of 3,498 rounds.
+own rows come first. That order was found by experiment: with it the solver picks the recorded choices in every round of
+every recorded run; without the rows that keep GPUs in use non-negative it fails in two of 3,498 rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastsim.policies.solvers.cbc import CbcSolver, FreeProgram
 
 @dataclass
 class RecordedSiaDecider(SiaDecider):
-    """Sia that leaves it to CBC which of equal choices is picked."""
+    """Sia whose pick among equal choices is that of CBC."""
 
     staying: float = 0.0
     cbc: CbcSolver = field(default_factory=CbcSolver)
@@ -36,48 +36,53 @@ class RecordedSiaDecider(SiaDecider):
         """CPU seconds in the program."""
         return self.cbc.spent_s
 
-    def best(self, wishes: Sequence[SiaInstance]) -> SiaChoices:
+    def best(self, instances: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices, CBC's among equal ones."""
-        return recorded_choices(wishes, self.configurations.gpus__g, self.unserved, self.cbc, self.power < 0)
+        return recorded_choices(instances, self.configurations.gpus__g, self.unserved, self.cbc, self.power < 0)
 
-    def kept(self) -> dict[str, Any]:
-        """What every job has, and the CPU seconds."""
-        return {**super().kept(), "spent_s": self.cbc.spent_s}
+    def state(self) -> dict[str, Any]:
+        """State of Sia, with the CPU seconds of CBC."""
+        return {**super().state(), "spent_s": self.cbc.spent_s}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take it back."""
-        super().restored(kept)
-        self.cbc.spent_s = kept["spent_s"]
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
+        self.cbc.spent_s = state["spent_s"]
 
 
 def recorded_choices(
-    wishes: Sequence[SiaInstance], gpus__g: Ints, without: float, solver: CbcSolver, minimise: bool = True
+    instances: Sequence[SiaInstance], gpus__g: Ints, without: float, solver: CbcSolver, minimise: bool = True
 ) -> SiaChoices:
-    """The choices that CBC makes for lists of jobs, those of fixed size first.
+    """The choices that CBC makes for instances, that of fixed sizes first.
 
-    ``without`` is what a job without one adds to the objective.
+    ``without`` is the term of a job without one in the objective.
     """
-    program = recorded_program(wishes, gpus__g, without, minimise)
+    program = recorded_program(instances, gpus__g, without, minimise)
     taken = solver.minimum(program, "Sia's choice of configurations") if len(program.cost) else np.zeros(0, np.int64)
-    chosen = tuple(_first_taken(taken[columns]) for columns in _columns(wishes))
-    objective = sum(objective_of(wish, found, without) for wish, found in zip(wishes, chosen, strict=True))
+    chosen = tuple(_first_taken(taken[columns]) for columns in _columns(instances))
+    objective = sum(
+        objective_of(instance, choices, without) for instance, choices in zip(instances, chosen, strict=True)
+    )
     return SiaChoices(chosen, objective)
 
 
 def recorded_program(
-    wishes: Sequence[SiaInstance], gpus__g: Ints, without: float, minimise: bool = True
+    instances: Sequence[SiaInstance], gpus__g: Ints, without: float, minimise: bool = True
 ) -> FreeProgram:
-    """The program of lists of jobs, those of fixed size first."""
-    columns = _columns(wishes)
+    """The program of instances, that of fixed sizes first."""
+    columns = _columns(instances)
     every = np.arange(sum(at.size for at in columns))
     cost, gpus, group = np.zeros(len(every)), np.zeros(len(every)), np.zeros(len(every), np.int64)
-    for wish, at in zip(wishes, columns, strict=True):
-        worth = wish.value__jq.astype(np.float64) - without
-        cost[at], gpus[at], group[at] = worth if minimise else -worth, wish.gpus__jq, wish.group__q
-    held = [at[wish.forced__j, wish.former__j[wish.forced__j]] for wish, at in zip(wishes, columns, strict=True)]
-    kept = np.concatenate([np.zeros(0, np.int64), *held])
+    for instance, at in zip(instances, columns, strict=True):
+        worth = instance.value__jq.astype(np.float64) - without
+        cost[at], gpus[at], group[at] = worth if minimise else -worth, instance.gpus__jq, instance.group__q
+    held = [
+        at[instance.forced__j, instance.former__j[instance.forced__j]]
+        for instance, at in zip(instances, columns, strict=True)
+    ]
+    fixed = np.concatenate([np.zeros(0, np.int64), *held])
     rows = [
-        _Rows(np.arange(len(kept)), kept, np.ones(len(kept)), np.ones(len(kept))),
+        _Rows(np.arange(len(fixed)), fixed, np.ones(len(fixed)), np.ones(len(fixed))),
         _Rows(every, every, -np.ones(len(every)), np.zeros(len(every))),
         _Rows(every, every, np.ones(len(every)), np.ones(len(every))),
         _Rows(group, every, gpus, gpus__g.astype(np.float64)),
@@ -85,11 +90,11 @@ def recorded_program(
         *(_Rows(np.arange(len(at)).repeat(at.shape[1]), at.ravel(), np.ones(at.size), np.ones(len(at)))
           for at in columns),
     ]  # fmt: skip
-    return _stacked(cost, rows, len(kept))
+    return _stacked(cost, rows, len(fixed))
 
 
 class _Rows(NamedTuple):
-    """Rows of one kind: entries, and what each row is at most."""
+    """Rows of one kind: entries, and the upper bound of each row."""
 
     row: Ints
     column: Ints
@@ -98,7 +103,7 @@ class _Rows(NamedTuple):
 
 
 def _stacked(cost: Floats, rows: Sequence[_Rows], equal: int) -> FreeProgram:
-    """The program with these rows one below the other; the first ``equal`` are as much as they are at most."""
+    """The program with these rows one below the other; the first ``equal`` rows equal their upper bounds."""
     first = np.cumsum([0, *(len(some.high) for some in rows)])
     high = np.concatenate([some.high for some in rows])
     return FreeProgram(
@@ -111,14 +116,14 @@ def _stacked(cost: Floats, rows: Sequence[_Rows], equal: int) -> FreeProgram:
     )
 
 
-def _columns(wishes: Sequence[SiaInstance]) -> list[Ints]:
-    """Of each list the columns of its jobs (axis 0) and choices: the last list comes first."""
-    found: list[Ints] = []
-    for wish in reversed(wishes):
-        jobs, choices = wish.value__jq.shape
-        start = sum(at.size for at in found)
-        found.insert(0, start + np.arange(jobs * choices).reshape(choices, jobs).T)
-    return found
+def _columns(instances: Sequence[SiaInstance]) -> list[Ints]:
+    """The columns of each instance, by job (axis 0) and choice: those of the last instance come first."""
+    columns: list[Ints] = []
+    for instance in reversed(instances):
+        jobs, choices = instance.value__jq.shape
+        start = sum(at.size for at in columns)
+        columns.insert(0, start + np.arange(jobs * choices).reshape(choices, jobs).T)
+    return columns
 
 
 def _first_taken(taken__jq: Ints) -> Ints:

@@ -1,5 +1,5 @@
-"""Policies that look at what GPUs report before they admit a pod.
+"""Schedulers that read GPU metrics before they admit a pod.
 
-In come readings and waiting pods, out goes who starts where.
+A scheduler takes readings and waiting pods and returns bindings of pods to GPUs.
 Open ``admission`` first.
 """

@@ -1,13 +1,13 @@
-"""May a pod join a GPU? Asked in three stages: what is declared, what is really used, what is about to be used.
+"""Whether a pod may join a GPU, decided in three stages: by declared memory, by memory in use, by a forecast.
 
-A pod declares how much memory it may need at most, and usually needs less. First: is so much left of what nobody has
-declared? Otherwise the GPU's own readings decide. If its free memory varies little (the deviation divided by the mean
-is small), what most readings of used memory leave over may be lent. If it varies, but repeats itself, the free memory a
-few seconds ahead is guessed with a line through the readings and those a lag earlier.
+A pod declares the most memory it may need, and usually needs less. It is admitted if the GPU has so much undeclared
+memory. Otherwise the GPU's readings decide. If free memory varies little (a small deviation divided by the mean), the
+memory above a percentile of the readings of used memory is available. If it varies but repeats itself, free memory a
+few seconds ahead is forecast by a line through the readings and those a lag earlier.
 
 After the published idea of Kube-Knots (Thinakaran et al., "Kube-Knots: Resource Harvesting through Dynamic Container
 Orchestration in GPU-based Datacenters", CLUSTER 2019) as a scheduler of the Microlab, NTUA, decides; every number here
-equals what its logs print. One GPU is asked at a time: with several, ask each with its own readings.
+equals the one in its logs. Each GPU is judged by its own readings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from fastsim.errors import PolicyError
 
 OUTCOMES = ("direct", "correlation", "peak", "reject", "not_enough_values")
-"""How a question may end: admitted by stage 0, 1 or 2, or not admitted."""
+"""Outcomes: admitted by stage 0, 1 or 2, or not admitted."""
 
 
 class Line(NamedTuple):
@@ -37,8 +37,8 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Admitted:
-    """The answer, one of `OUTCOMES`, and every number that led to it; None where a stage was not reached."""
+class AdmissionOutcome:
+    """One of `OUTCOMES`, and every number that led to it; None where a stage was not reached."""
 
     outcome: str
     variation: float | None = None
@@ -60,7 +60,7 @@ class Admission:
 
     ``capacity_mib`` is the GPU's memory in MiB. Free memory that varies less than ``variation`` lets the
     ``percentile`` of used memory count as use; otherwise it has to repeat itself after ``lag`` readings by more than
-    ``autocorrelation``. Readings are ``step_s`` seconds apart; fewer than ``samples`` of them say nothing.
+    ``autocorrelation``. Readings are ``step_s`` seconds apart; fewer than ``samples`` of them are not enough.
     """
 
     capacity_mib: int = 32_510
@@ -95,39 +95,39 @@ class Admission:
 
     def __call__(
         self, request_mib: int, available_mib: int, free_mib: Sequence[float] = (), used_mib: Sequence[float] = ()
-    ) -> Admitted:
-        """Whether a pod may join that declares `request_mib`, where nobody has declared `available_mib`.
+    ) -> AdmissionOutcome:
+        """Whether a pod that declares `request_mib` may join where `available_mib` are undeclared.
 
-        Readings of free and used memory stand in order of time; they may be left out if the first stage is enough.
+        Readings of free and used memory are in order of time; they may be left out if the first stage is enough.
         """
         if request_mib <= available_mib:
-            return Admitted("direct")
+            return AdmissionOutcome("direct")
         if min(len(free_mib), len(used_mib)) < self.samples:
-            return Admitted("not_enough_values")
-        found = self._by_use(request_mib, free_mib, used_mib)
-        return found if found else self._by_forecast(request_mib, free_mib, found)
+            return AdmissionOutcome("not_enough_values")
+        by_use = self._by_use(request_mib, free_mib, used_mib)
+        return by_use if by_use else self._by_forecast(request_mib, free_mib, by_use)
 
-    def _by_use(self, request_mib: int, free_mib: Sequence[float], used_mib: Sequence[float]) -> Admitted:
+    def _by_use(self, request_mib: int, free_mib: Sequence[float], used_mib: Sequence[float]) -> AdmissionOutcome:
         variation = relative_deviation(free_mib)
         if not variation < self.variation:
-            return Admitted("reject", variation)
+            return AdmissionOutcome("reject", variation)
         index = int(len(used_mib) * self.percentile)
         used = sorted(used_mib)[index]
         harvested = self.capacity_mib - int(used)
         outcome = "correlation" if request_mib <= harvested else "reject"
-        return Admitted(outcome, variation, index, used, harvested)
+        return AdmissionOutcome(outcome, variation, index, used, harvested)
 
-    def _by_forecast(self, request_mib: int, free_mib: Sequence[float], before: Admitted) -> Admitted:
+    def _by_forecast(self, request_mib: int, free_mib: Sequence[float], before: AdmissionOutcome) -> AdmissionOutcome:
         known = (before.variation, before.index, before.percentile_mib, before.harvested_mib)
         repeated = autocorrelation(free_mib, self.lag)
         if not repeated > self.autocorrelation:
-            return Admitted("reject", *known, repeated)
+            return AdmissionOutcome("reject", *known, repeated)
         line = lagged_line(free_mib, self.lag)
         ahead = line.at(free_mib[-1])
-        # Readings that do not differ have no line; nothing is promised of them.
+        # Readings that do not differ have no line, and so no forecast.
         forecast = int(ahead) if math.isfinite(ahead) else None
         outcome = "peak" if forecast is not None and request_mib <= forecast else "reject"
-        return Admitted(outcome, *known, repeated, line, forecast)
+        return AdmissionOutcome(outcome, *known, repeated, line, forecast)
 
 
 def total(values: Iterable[float]) -> float:
@@ -136,7 +136,7 @@ def total(values: Iterable[float]) -> float:
 
 
 def quotient(above: float, below: float) -> float:
-    """Division as hardware does it: nothing by nothing is no number."""
+    """Division as in IEEE 754: 0 / 0 is NaN, other values over 0 are infinite."""
     if below:
         return above / below
     return math.copysign(math.inf, above) * math.copysign(1.0, below) if above and not math.isnan(above) else math.nan
@@ -146,7 +146,7 @@ def relative_deviation(values: Sequence[float]) -> float:
     """Standard deviation of all the values, divided by their mean."""
     mean = total(values) / len(values)
     square = total(value * value for value in values) / len(values)
-    # Rounding may leave a little less than nothing.
+    # Rounding may leave a little less than 0.
     return quotient(math.sqrt(max(square - mean * mean, 0.0)), mean)
 
 

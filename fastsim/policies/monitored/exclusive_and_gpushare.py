@@ -1,4 +1,4 @@
-"""What the metric-driven scheduler was compared with: one pod on a GPU, and memory that is declared and shared out."""
+"""Baselines of the metric-driven scheduler: one pod on each GPU, and GPUs shared by declared memory."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from typing import ClassVar
 
 from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
 from fastsim.errors import PolicyError
-from fastsim.policies.monitored.knots import spelled
+from fastsim.policies.monitored.knots import policy_text
 from fastsim.policies.registry import about, policy
 
 
 class SlotScheduler:
-    """Pods take units of memory of a GPU, first come first served; whoever does not fit lets others pass.
+    """Pods take units of memory of a GPU, first come, first served; smaller pods pass one that does not fit.
 
-    A pod goes to the GPU with the fewest units left, then to the first one. With ``unit_mib`` of 0 it takes all.
+    A pod goes to the GPU with the fewest units left, then to the first one. With ``unit_mib=0`` it takes a whole GPU.
     """
 
     def __init__(self, unit_mib: int, capacity_mib: Sequence[int]) -> None:
         self.unit_mib = unit_mib
         self.free = [capacity // unit_mib if unit_mib else 1 for capacity in capacity_mib]
-        self.lines: dict[int, deque[tuple[int, int]]] = {}
+        self.queues: dict[int, deque[tuple[int, int]]] = {}
         self.running: dict[int, tuple[int, int]] = {}
-        self.came = 0
+        self.arrivals = 0
 
     def arrive(self, pod: int, request_mib: int) -> None:
-        """A pod gets into the line of those that need as many units."""
+        """Add a pod to the queue of its number of units."""
         units = -(-request_mib // self.unit_mib) if self.unit_mib else 1
-        self.lines.setdefault(units, deque()).append((self.came, pod))
-        self.came += 1
+        self.queues.setdefault(units, deque()).append((self.arrivals, pod))
+        self.arrivals += 1
 
     def step(self, now_s: float, view: View) -> SchedulerStep:
-        """Give back what pods had that are done, and bind who fits, in the order in which they came."""
+        """Release the units of pods that ended, and bind pods that fit, in order of arrival."""
         for pod in [pod for pod in self.running if view.over(pod)]:
             gpu, units = self.running.pop(pod)
             self.free[gpu] += units
         placed: list[Binding] = []
         while True:
             most = max(self.free, default=0)
-            heads = [(line[0], units) for units, line in self.lines.items() if line and units <= most]
+            heads = [(queue[0], units) for units, queue in self.queues.items() if queue and units <= most]
             if not heads:
                 return SchedulerStep(placed)
             (_, pod), units = min(heads)
-            self.lines[units].popleft()
+            self.queues[units].popleft()
             gpu = self._best(units)
             self.free[gpu] -= units
             self.running[pod] = gpu, units
@@ -58,7 +58,7 @@ class SlotScheduler:
 @policy("exclusive")
 @dataclass(frozen=True)
 class Exclusive:
-    """A GPU for every pod, whatever memory it declares, as the device plugin of the vendor hands them out.
+    """A GPU for every pod, whatever memory it declares, as the vendor's device plugin allocates them.
 
     First come, first served; the first GPU that is free.
     """
@@ -67,14 +67,14 @@ class Exclusive:
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
-        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
+        from fastsim.telemetry.telemetry import RECORDED  # here, as it loads numpy
 
         return MonitoredPlan(
             lambda capacity_mib, begin_s: SlotScheduler(0, capacity_mib), ContainerLifecycle(), RECORDED
         )
 
     def __str__(self) -> str:
-        return spelled(self)
+        return policy_text(self)
 
 
 @policy("gpushare")
@@ -83,12 +83,12 @@ class GpuShare:
     """Pods share a GPU as long as the memory they declare fits, in whole units, as a share extender does.
 
     units of a GPU = its memory / ``unit_mib``, cut; a pod takes its declared memory / ``unit_mib``, rounded up, of the
-    GPU with the fewest units left. First come, first served, and whoever does not fit lets others pass.
+    GPU with the fewest units left. First come, first served; smaller pods pass one that does not fit.
     """
 
     citation: ClassVar[str] = ""
 
-    unit_mib: int = field(default=1024, metadata=about("memory that is handed out at once", unit="MiB"))
+    unit_mib: int = field(default=1024, metadata=about("unit in which memory is allocated", unit="MiB"))
 
     def check(self) -> None:
         """Raise :class:`PolicyError` if the unit makes no sense."""
@@ -97,7 +97,7 @@ class GpuShare:
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
-        from fastsim.telemetry.telemetry import RECORDED  # not before it is needed: it loads numpy
+        from fastsim.telemetry.telemetry import RECORDED  # here, as it loads numpy
 
         return MonitoredPlan(self._scheduler, ContainerLifecycle(), RECORDED)
 
@@ -105,4 +105,4 @@ class GpuShare:
         return SlotScheduler(self.unit_mib, capacity_mib)
 
     def __str__(self) -> str:
-        return spelled(self)
+        return policy_text(self)

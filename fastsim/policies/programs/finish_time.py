@@ -26,7 +26,7 @@ ENOUGH = 1e-10
 
 
 class FinishTime(Stateless):
-    """Minimises the largest ratio. Remembers the time that each job's progress would have taken in isolation."""
+    """Minimises the largest ratio. State: the time that each job's progress would have taken in isolation."""
 
     def __init__(self, mode: str, solution: str) -> None:
         super().__init__(mode, solution)
@@ -52,15 +52,15 @@ class FinishTime(Stateless):
             return groups, np.zeros(groups.rate__rg.shape)
         return groups, shares.share__rg(self._least(bound))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Per job: seconds in isolation so far, and steps left and isolated rate (steps/s) at the last call."""
         last = {str(job): list(pair) for job, pair in self._last.items()}
         return {"isolated_s": {str(job): past_s for job, past_s in self._isolated_s.items()}, "last": last}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Take that memory back."""
-        self._isolated_s = {int(job): float(past_s) for job, past_s in kept["isolated_s"].items()}
-        self._last = {int(job): (float(left), float(rate)) for job, (left, rate) in kept["last"].items()}
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._isolated_s = {int(job): float(past_s) for job, past_s in state["isolated_s"].items()}
+        self._last = {int(job): (float(left), float(rate)) for job, (left, rate) in state["last"].items()}
 
     def _past_s(self, view: RoundView, alone: Floats) -> Floats:
         """Time that the steps done so far would have taken in isolation, seconds."""
@@ -77,7 +77,7 @@ class FinishTime(Stateless):
     def _least(self, bound: Bound) -> Solution:
         rho = bound.floor
         if self.solver.solution == "centered":
-            # Mostly nobody is in the way of whoever is worst off; then the point wanted in the end is the first one.
+            # Mostly no job limits the one that is worst off; then the first point is the final one.
             found = self._best(bound, rho, "centered")
             if found.objective >= 1 - ENOUGH:
                 return found
@@ -94,7 +94,7 @@ class FinishTime(Stateless):
 
 
 class Bound:
-    """What a bound on the ratio asks of every job; jobs that run nowhere, or have nothing left, are not asked."""
+    """Rates that a bound on the ratio requires of jobs; jobs that run nowhere, or have no work left, are left out."""
 
     def __init__(self, shares: Shares, age_s: Floats, left: Floats, fair_s: Floats) -> None:
         self.shares, self.age_s, self.left, self.fair_s = shares, age_s, left, fair_s
@@ -103,7 +103,7 @@ class Bound:
         np.maximum.at(best, groups.first__r, groups.rate__rg.max(axis=1))
         np.maximum.at(best, groups.second__r[groups.mixed :], groups.partner_rate__rg[groups.mixed :].max(axis=1))
         self.counts = (groups.rate__rg[: groups.classes].max(axis=1) > 0) & (fair_s > 0) & (left > 0)
-        # Nobody is faster than on the best model all the time.
+        # No job is faster than on its best model all the time.
         least = (age_s + left * inverse(best)) * inverse(fair_s)
         self.floor = float(least[self.counts].max(initial=0.0))
 

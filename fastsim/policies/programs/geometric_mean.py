@@ -66,12 +66,12 @@ class Discounted:
                 discount[alike_rows] = np.exp(np.log(rate__j[others][runs] / without[runs]).sum())
         return discount
 
-    def kept(self) -> dict[str, Any]:
-        """Nothing."""
+    def state(self) -> dict[str, Any]:
+        """No state."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """No state to restore."""
 
 
 def rows_of(view: RoundView, rows: Ints) -> RoundView:
@@ -127,7 +127,7 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         ) <= (1 - DESCENT * step) * before:  # fmt: skip
             step /= 2
         if step <= LEAST_STEP:
-            break  # what is left is rounding
+            break  # the rest is rounding
         x, z, w = x + step * dx, z + step * dz, w + step * dw
         slack = 1.0 - limit @ x
     return x

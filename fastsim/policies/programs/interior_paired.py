@@ -62,7 +62,7 @@ class Together:
         return found
 
     def gathered(self, x__rg: Floats) -> Floats:
-        """What the columns use of all rows of each kind together."""
+        """Use of each row by the columns."""
         each = x__rg * self.number[:, None]
         total, classes = each.sum(axis=1), self.classes
         time, rate = np.zeros(classes), np.zeros(classes)
@@ -73,12 +73,12 @@ class Together:
         return np.concatenate([time, -rate[self.held], gpus])
 
     def pull(self, z: Floats) -> tuple[Floats, float]:
-        """What the multipliers ask for each column, and for the level."""
+        """Price of each column, and of the level, at the multipliers."""
         rows = z[len(self.cost) :]
         return self.asked(rows).ravel() - z[: len(self.cost)], float(self.lift @ rows)
 
     def asked(self, rows: Floats) -> Floats:
-        """What the rows' multipliers ask for each column."""
+        """Price of each column at the rows' multipliers."""
         time, gpus = rows[: self.classes], rows[self.classes + len(self.held) :]
         rate = np.zeros(self.classes)
         rate[self.held] = rows[self.classes : self.classes + len(self.held)]
@@ -114,7 +114,7 @@ class Together:
         return _Factored(self, weight, damping, level_damping)
 
     def matrix(self, give__rg: Floats) -> Floats:
-        """What one more of each multiplier takes from each row, if each column gives way by ``give``."""
+        """Decrease of each row for one more of each multiplier, if each column yields by ``give``."""
         classes, models = self.classes, self.shape[1]
         found: Floats = np.zeros((2 * classes + models,) * 2)
         time, rate, gpus = slice(0, classes), slice(classes, 2 * classes), slice(2 * classes, None)
@@ -152,7 +152,7 @@ class _Factored:
         self.rise = float(system.lift @ self.slope) + level_damping
 
     def __call__(self, rise: Floats, rise_level: float, fall: Floats) -> tuple[Floats, float, Floats]:
-        """The columns, the level and the multipliers; what an answer misses is solved for again."""
+        """The columns, the level and the multipliers; residuals are solved for again."""
         of = self.of
         x, level, z = self._once(rise, rise_level, fall)
         for _ in range(REFINEMENTS):

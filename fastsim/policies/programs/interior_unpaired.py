@@ -1,4 +1,4 @@
-"""The equations of a program of shares in which nobody shares a GPU: every class by itself, then the GPU models.
+"""The equations of a program of shares without pairs: every class by itself, then the GPU models.
 
 A class has only its own time and its own rate in common with itself, so its columns and both rows are eliminated in
 closed form, for all classes at once. What is left has one unknown per GPU model and one for the level.
@@ -56,7 +56,7 @@ class Alone:
         return np.concatenate([share.sum(axis=1), self.climb * level - rate, (self._each * share).sum(axis=0)])
 
     def pull(self, z: Floats) -> tuple[Floats, float]:
-        """What the multipliers ask for each column, and for the level."""
+        """Price of each column, and of the level, at the multipliers."""
         own, time, rate, gpus = self._parts(z)
         found = time[:, None] - own + self.use * gpus
         found[self.held] -= self.rate * rate[:, None]

@@ -99,7 +99,7 @@ class Groups:
 
 def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = False) -> Groups:
     """Groups of the jobs: those with equal ``alike__j`` are one class; ``rate__jg`` are their rates alone."""
-    if view.partner_rates is not None:  # estimates may tell jobs of one kind apart
+    if view.partner_rates is not None:  # estimates may differ between jobs of one kind
         alike__j = np.arange(len(view))
     example, class__j, size = classes(alike__j)
     first, second = _partners(view.num_gpu[example], size) if pairs else (np.zeros(0, np.int64),) * 2

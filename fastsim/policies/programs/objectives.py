@@ -1,4 +1,4 @@
-"""Largest smallest: the program that raises the level under every job at once."""
+"""Objectives of share programs: largest smallest rate, largest sum of rates, shortest total duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_S, LAST_S, CLOSE = 100.0, 1e6, 1.05
 
 
 class Stateless:
-    """An allocator that remembers nothing between calls; it holds the solver, which may be kept."""
+    """An allocator without state between calls; the solver it holds may be reused."""
 
     def __init__(self, mode: str, solution: str) -> None:
         self.mode, self.solver = mode, Solver(solution)
@@ -36,12 +36,12 @@ class Stateless:
         """The groups of the jobs, and the share of the time of each group on each GPU model."""
         raise NotImplementedError
 
-    def kept(self) -> dict[str, Any]:
-        """Nothing."""
+    def state(self) -> dict[str, Any]:
+        """No state."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """No state to restore."""
 
 
 class MaxMin(Stateless):
@@ -78,7 +78,7 @@ def level_program(shares: Shares, scale__c: Floats) -> Program:
 
 
 class MaxSum(Stateless):
-    """Maximises the sum of rates, each by the price of its GPU if asked, and keeps deadlines if that is possible."""
+    """Maximises the sum of rates, by price with ``per_cost``, and meets deadlines if that is possible."""
 
     def __init__(self, mode: str, solution: str, per_cost: bool, deadlines: bool) -> None:
         super().__init__(mode, solution)
@@ -119,7 +119,7 @@ def needed_rate(view: RoundView) -> Floats:
 
 
 def worth__rg(groups: Groups, price__g: Floats) -> Floats:
-    """What one unit of each variable adds to the sum."""
+    """Increase of the sum for one unit of each variable."""
     inner = groups.first__r == groups.second__r
     partner = np.where(inner[:, None], groups.rate__rg, groups.partner_rate__rg)
     worth: Floats = groups.mass__r[:, None] * (groups.rate__rg + partner) / price__g

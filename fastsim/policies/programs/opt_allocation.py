@@ -146,7 +146,7 @@ def _parts(jobs__sc: Floats, count__c: Sequence[int]) -> Spread:
 
 
 class PointChooser:
-    """Asks HiGHS for the best points."""
+    """Finds the best points with HiGHS, under the mechanism ``opt``."""
 
     def __init__(self) -> None:
         self.solver = Solver("vertex")
@@ -157,5 +157,5 @@ class PointChooser:
         return self.solver.spent_s
 
     def parts(self, demands: Demands, count__k: Sequence[int], servers: int) -> Sequence[Any]:
-        """What ``count__k[k]`` jobs of each kind get on so many equal servers; by kind, the fastest first."""
+        """Points of ``count__k[k]`` jobs of each kind on so many equal servers; by kind, the fastest first."""
         return best_points(demands, count__k, servers, self.solver)[1]

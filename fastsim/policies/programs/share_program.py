@@ -1,4 +1,4 @@
-"""The linear program that all these policies share: who may use how much of which GPU model.
+"""The linear program common to share policies: the time of each group of jobs on each GPU model.
 
 Variables: the share of the time of every group on every GPU model, and one level. Rows: for every class
 
@@ -26,7 +26,7 @@ MOST_CLASSES = 300
 
 
 class Shares:
-    """The program's structure for some groups; ``program`` fills in what a policy wants."""
+    """The program's structure for some groups; ``program`` fills in a policy's coefficients."""
 
     def __init__(self, view: RoundView, groups: Groups) -> None:
         self.groups, self.gpus__g = groups, view.setting.gpus__g.astype(np.float64)

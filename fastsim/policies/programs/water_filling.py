@@ -1,8 +1,8 @@
 """Water filling: raise the level under all jobs, hold those that cannot rise further, raise the others again.
 
-Who is held is read off the duals: a job whose row has a positive dual is at its level in every optimum, so it cannot
-rise while the others stand as high as they do. At least one job has one, so every program holds at least one class. The
-rates that are left in the end, largest smallest, then largest second smallest and so on, are unique.
+The jobs to hold follow from the duals: a job whose row has a positive dual is at its level in every optimum, so it
+cannot rise while the others stand as high as they do. At least one job has one, so every program holds at least one
+class. The rates that are left in the end, largest smallest, then largest second smallest and so on, are unique.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ little, because its rounding adds up from level to level."""
 
 Flags = npt.NDArray[np.bool_]
 Entities = Mapping[str, tuple[float, str]]
-"""Weight of each entity, and who in it comes first: ``fairness`` or ``fifo``."""
+"""Weight of each entity, and its inner policy: ``fairness`` or ``fifo``."""
 
 
 class WaterFilling(Stateless):
@@ -67,7 +67,7 @@ class WaterFilling(Stateless):
         return level__c
 
     def _raised(self, shares: Shares, scale__c: Floats, rise__c: Floats, level__c: Floats) -> Solution:
-        """The most by which the level rises while nobody falls."""
+        """The largest rise of the level at which no job falls."""
         for slack in SLACKS:
             floor__c = np.where(scale__c > 0, level__c * (1 - slack), NO_FLOOR)
             found = self.solver.attempt(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
@@ -80,11 +80,11 @@ class WaterFilling(Stateless):
         if not self.entities or not view.tenant:
             return np.zeros(len(view), np.int64), np.zeros(len(view), np.bool_), np.zeros(1)
         names = sorted(set(view.tenant))
-        told = [self.entities.get(name, (1.0, "fairness")) for name in names]
+        options = [self.entities.get(name, (1.0, "fairness")) for name in names]
         position = {name: index for index, name in enumerate(names)}
         entity__j = np.array([position[name] for name in view.tenant], np.int64)
-        fifo__e = np.array([inner == "fifo" for _, inner in told])
-        return entity__j, fifo__e[entity__j], np.array([weight for weight, _ in told])
+        fifo__e = np.array([inner == "fifo" for _, inner in options])
+        return entity__j, fifo__e[entity__j], np.array([weight for weight, _ in options])
 
 
 @dataclass(frozen=True, eq=False)

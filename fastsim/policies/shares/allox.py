@@ -48,7 +48,7 @@ class Allox(RoundRule):
             raise PolicyError(self.where("alpha"), repr(self.alpha), "a number from 0 to 1")
 
     def begin(self, setting: Setting) -> SharePlan:
-        """Rounds on the fastest models first; ``max_num_gpu`` says which jobs it can take."""
+        """Rounds on the fastest models first, for jobs of at most ``max_num_gpu`` GPUs."""
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.allox_queues import MatchedPlaces
 

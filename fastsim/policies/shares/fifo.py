@@ -29,11 +29,11 @@ class Fifo(RoundRule):
 
     mode: str = field(
         default="base",
-        metadata=about("what of the rates is known: none, of jobs alone, also of pairs", choices=FIFO_MODES),
+        metadata=about("rates that are known: none, of jobs alone, also of pairs", choices=FIFO_MODES),
     )
     fifo_compat: bool = field(
         default=False,
-        metadata=about("base only: the model is not the drawn one but the last with room for anybody, even if full"),
+        metadata=about("base only: the model is not the drawn one but the last with room for any job, even if full"),
     )
 
     def __post_init__(self) -> None:

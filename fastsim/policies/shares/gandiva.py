@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @policy("gandiva")
 @dataclass(frozen=True)
 class Gandiva(RoundRule):
-    """Equal parts for all; if the jobs ask for more GPUs than there are, let jobs drawn at random share theirs.
+    """Equal parts for all; if the jobs request more GPUs than there are, let jobs drawn at random share theirs.
 
     share[c, g] = N[g] / M / s[c], divided by max(1, sum over g), for each c of M single jobs and pairs. A pair stays
     while rate together / rate alone, summed over both jobs and all models, is at least 1 and no rate together is 0.

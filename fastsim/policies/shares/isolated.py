@@ -1,4 +1,4 @@
-"""An equal part of the cluster for everybody."""
+"""An equal part of the cluster for every job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Isolated(RoundRule):
     )
 
     def begin(self, setting: Setting) -> SharePlan:
-        """Rounds of drawn order: the shares say nothing of which model is the better one."""
+        """Rounds of drawn order, as the shares favour no GPU model."""
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import IsolatedShares
 

@@ -20,8 +20,8 @@ SUM_MODES = ("perf", "packed")
 class MaxSumThroughput(RoundRule):
     """Make the cluster do as many steps as it can, per second or per dollar.
 
-    maximise sum_i sum_g rate_ig * share_ig, by the price of g if asked; with deadlines also rate_i >= left_i / time to
-    the deadline_i, unless no allocation keeps them all.
+    maximise sum_i sum_g rate_ig * share_ig, divided by the price of g with ``per_cost``; with deadlines also
+    rate_i >= left_i / time to the deadline_i, unless no allocation keeps them all.
     """
 
     mode: str = field(

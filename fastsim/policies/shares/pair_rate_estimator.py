@@ -1,4 +1,4 @@
-"""What sharing GPUs costs, guessed from a few measurements."""
+"""Estimates of the rates of pairs that share GPUs, from a few measurements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimator(RoundRule):
-    """Measure a job with some of the reference jobs, complete its profile, and take it for the most alike reference.
+    """Measure a job with some of the reference jobs, complete its profile, and match it with the most alike reference.
 
     profile[i, g, k] = rate of i with k / rate of i alone, on model g. Missing entries come from matrix factorisation;
-    alike = smallest cosine distance of profiles. believed rate of a with b = profile[ref(a), g, ref(b)] * rate of a
-    alone; the true rate once the pair has run on the model. Not a policy: any policy for pairs may be told of it.
+    alike = smallest cosine distance of profiles. estimated rate of a with b = profile[ref(a), g, ref(b)] * rate of a
+    alone; the true rate once the pair has run on the model. Not a policy: any policy for pairs may use it.
     """
 
     policy_name: ClassVar[str] = "estimator"
@@ -43,7 +43,7 @@ class Estimator(RoundRule):
             raise PolicyError(self.where("references"), repr(self.references), "an integer of 0 or more")
 
     def begin(self, setting: Setting) -> Estimates:
-        """The estimates of a run in this setting, before any job has come."""
+        """The estimates of a run in this setting, before the first arrival."""
         from fastsim.policies.allocators.pair_rate_estimates import Estimates
 
         where, known = self.where("workloads"), {name for name, num_gpu in setting.oracle.kinds if num_gpu == 1}
@@ -53,5 +53,5 @@ class Estimator(RoundRule):
         names = self.workloads or tuple(dict.fromkeys(name for name, num_gpu in setting.oracle.kinds if num_gpu == 1))
         if self.references > len(names):
             raise PolicyError(self.where("references"), self.references, f"at most {len(names)}, as many as workloads")
-        chosen = self.references or len(names)
-        return Estimates(setting, names, chosen, float(self.profiled), self.estimator_column_bug)
+        references = self.references or len(names)
+        return Estimates(setting, names, references, float(self.profiled), self.estimator_column_bug)

@@ -22,7 +22,7 @@ class Proportional(RoundRule):
     """
 
     def begin(self, setting: Setting) -> SharePlan:
-        """Rounds of drawn order: the shares say nothing of which model is the better one."""
+        """Rounds of drawn order, as the shares favour no GPU model."""
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import ProportionalShares
 

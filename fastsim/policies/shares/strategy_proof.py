@@ -1,4 +1,4 @@
-"""Largest product of rates, at a price that leaves nothing to gain from lying."""
+"""Largest product of rates, at a price that makes true rates the best report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StrategyProof(RoundRule):
     """Make the product of all jobs' rates as large as it can be, and give each job what is left of its share.
 
     maximise product_i rate_i; share_i times product over k != i of rate_k / (rate_k if i were not there). A job that
-    takes much from the others pays with time, so telling other rates than its own does not help it.
+    takes much from the others pays with time, so reporting false rates does not help it.
     """
 
     mode: str = field(

@@ -47,7 +47,7 @@ class WaterFillingFairness(ShareRule):
 
 def entities_of(text: str) -> dict[str, tuple[float, str]]:
     """Weight and inner policy of each entity in ``"red:1, blue:2:fifo"``."""
-    found: dict[str, tuple[float, str]] = {}
+    entities: dict[str, tuple[float, str]] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
         name, _, rest = part.partition(":")
         weight, _, inner = rest.partition(":")
@@ -56,8 +56,8 @@ def entities_of(text: str) -> dict[str, tuple[float, str]]:
         except ValueError:
             value = 0.0
         inner = inner or INNER[0]
-        if not name or not 0 < value < float("inf") or inner not in INNER or name in found:
+        if not name or not 0 < value < float("inf") or inner not in INNER or name in entities:
             expected = "name:weight or name:weight:fifo, each name once and each weight above 0"
             raise PolicyError("policy max_min_fairness_water_filling, parameter entities", repr(part), expected)
-        found[name] = (value, inner)
-    return found
+        entities[name] = (value, inner)
+    return entities

@@ -1,5 +1,5 @@
 """Linear, integer and multiple-choice programs; they know no jobs.
 
-In come coefficients, out go values and the seconds that it took.
+A solver takes coefficients and returns values; it counts its CPU seconds.
 Open ``highs`` first.
 """

@@ -80,7 +80,7 @@ class CbcSolver:
         return found
 
     def _simplex_of(self, p: FreeProgram) -> Any:
-        """The program as CBC wants it."""
+        """The program in CBC's form."""
         simplex, free, by_column = self._simplex(), np.full(len(p.cost), INFINITE), True
         low, high = np.maximum(p.row_low, -INFINITE), np.minimum(p.row_high, INFINITE)
         matrix = self._matrix(by_column, p.row, p.column, p.value)

@@ -25,7 +25,7 @@ ALWAYS = {"output_flag": False, "threads": 1, "parallel": "off", "presolve": "of
 OPTIONS: dict[str, dict[str, Any]] = {
     # Interior point without crossover ends in the relative interior of the optimal face.
     "centered": {"solver": "ipx", "run_crossover": "off"},
-    # Levels are built on levels (water filling), so the corners are asked to be a hundred times closer than usual.
+    # Levels are built on levels (water filling), so corners are a hundred times more exact than by default.
     "vertex": {"solver": "simplex", "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
 }
 WHOLE: dict[str, Any] = {"presolve": "on", "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
@@ -77,7 +77,7 @@ class Program:
 class Solution:
     """An optimum: the columns, what one more unit of each row's bound would add to the objective, the objective.
 
-    The program's own way to the centre tells nothing about rows: ``row_dual`` is empty then.
+    ``row_dual`` is empty if the program's own way to the centre was taken.
     """
 
     x: Floats

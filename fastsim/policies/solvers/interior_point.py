@@ -51,10 +51,10 @@ class System(Protocol):
     """How many of the program's columns and rows each entry stands for."""
 
     def used(self, x: Floats, level: float) -> Floats:
-        """What columns and level use of each row."""
+        """Use of each row by columns and level."""
 
     def pull(self, z: Floats) -> tuple[Floats, float]:
-        """What the multipliers ask for each column, and for the level."""
+        """Price of each column, and of the level, at the multipliers."""
 
     def largest(self, column: Floats, level: float, row: Floats) -> tuple[Floats, float, Floats]:
         """Largest entry of each column, of the level and of each row if these are divided by that."""

@@ -10,7 +10,7 @@ from fastsim.errors import SolverError
 from fastsim.foundation import interrupts
 
 LARGE = 1000
-"""Columns from which on a linear program asks between two steps; one question costs some microseconds."""
+"""Columns from which on a linear program checks for Ctrl-C between two steps, which costs some microseconds."""
 
 
 def silent_highs(options: Mapping[str, Any]) -> Any:
@@ -47,10 +47,10 @@ def _silent_class() -> Any:
     base: Any = highspy.Highs
 
     class SilentHighs(base):  # type: ignore[misc]
-        """Says nothing on standard output, which belongs to results."""
+        """Prints nothing on standard output, which belongs to results."""
 
         watched = False
-        """Whether linear programs ask for a signal between two steps."""
+        """Whether linear programs check for Ctrl-C between two steps."""
 
         def enableCallbacks(self) -> Any:
             # From 1.16 on the constructor comes by here, and prints a banner unless the flag is off by then.

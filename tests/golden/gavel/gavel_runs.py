@@ -154,10 +154,10 @@ class Replay:
         share = rows.select(view.setting.gpu_models).to_numpy()
         return Allocation(rows["job0"].to_numpy().astype(np.int64), rows["job1"].to_numpy().astype(np.int64), share)
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Answers so far."""
         return {"calls": self.calls}
 
-    def restored(self, kept: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Go on from there."""
-        self.calls = kept["calls"]
+        self.calls = state["calls"]

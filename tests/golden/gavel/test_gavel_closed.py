@@ -52,14 +52,14 @@ class Noisy:
         noise = EQUALS * self.random.standard_normal(found.share__rg.shape)
         return dataclasses.replace(found, share__rg=found.share__rg * (1 + noise))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What the policy remembers."""
-        kept: dict[str, Any] = self.allocator.kept()
-        return kept
+        state: dict[str, Any] = self.allocator.state()
+        return state
 
-    def restored(self, kept: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Take that back."""
-        self.allocator.restored(kept)
+        self.allocator.restore(state)
 
 
 def solved() -> list[Recorded]:

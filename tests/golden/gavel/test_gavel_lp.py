@@ -50,7 +50,7 @@ def remember(allocator: Any, call: Call) -> None:
     past_s = call.jobs["cumulative_isolated_time"]
     if past_s.dtype != pl.Null:
         isolated_s = {str(job): past for job, past in zip(call.jobs["job_id"], past_s, strict=True)}
-        allocator.restored({"isolated_s": isolated_s, "last": {}})
+        allocator.restore({"isolated_s": isolated_s, "last": {}})
 
 
 def proportional(view: RoundView) -> Floats:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fastsim.policies.monitored.admission import OUTCOMES, Admission
-from fastsim.policies.monitored.knots import Charges, Pace, RequestQueue
+from fastsim.policies.monitored.knots import DeclaredMemory, RequestQueue, SchedulerLatency
 from fastsim.workload.generators.detectors import LARGEST_GB, LARGEST_MIB, declared, gaps_s, slots
 from tests.golden.k8s_gpu import kubernetes
 
@@ -123,14 +123,14 @@ def test_declared_memory_is_charged_and_given_back_one_at_a_time(experiment: int
     jobs = kubernetes.frame("jobs").filter(mechanism="CUSTSCHED", experiment=experiment)
     request = jobs["request_mib"].unique().item()
     states = kubernetes.frame("sched_state").filter(experiment=experiment).sort("t_s")
-    charges, released = Charges(one_release=True), 0
+    declared, released = DeclaredMemory(one_release=True), 0
     for available, running in states.select("avail_mib", "running").iter_rows():
-        released += len(charges.release(partial(missing, running)))
+        released += len(declared.release(partial(missing, running)))
         for pod in running:
-            if pod not in charges.running:
-                charges.place(pod, request)
-        assert (charges.running, charges.available_mib) == (running, available)
-    assert released == len(jobs) and charges.running == []
+            if pod not in declared.running:
+                declared.place(pod, request)
+        assert (declared.running, declared.available_mib) == (running, available)
+    assert released == len(jobs) and declared.running == []
 
 
 def missing(running: list[int], pod: object) -> bool:
@@ -142,19 +142,19 @@ def missing(running: list[int], pod: object) -> bool:
 def test_a_pass_takes_as_long_as_there(experiment: int) -> None:
     states = kubernetes.frame("sched_state").filter(experiment=experiment).sort("t_s")
     timed = states.select(running=pl.col("running").list.len(), length_s=pl.col("t_s").diff().shift(-1))
-    pace = Pace(api_pace=True)
+    latency = SchedulerLatency(api_pace=True)
     for running, length_s, count in timed.group_by("running").agg(
         pl.median("length_s"), pl.len().alias("count")).rows():  # fmt: skip
         # The questions of a pass and its log lines take some milliseconds each.
-        assert count < 20 or abs(length_s - pace.pass_length_s(running)) < 0.025, (running, length_s)
+        assert count < 20 or abs(length_s - latency.pass_length_s(running)) < 0.025, (running, length_s)
 
 
 @pytest.mark.parametrize("experiment", kubernetes.experiments("sched_events"))
 def test_one_binding_fails_as_there(experiment: int) -> None:
     events = kubernetes.frame("sched_events").filter(experiment=experiment).sort("t_s")
     bound = [event == "placed" for event in events["event"].to_list() if event != "found"]
-    pace = Pace(zero_draw=True)
-    assert bound == [pace.binds(attempt) for attempt in range(1, len(bound) + 1)]
+    latency = SchedulerLatency(zero_draw=True)
+    assert bound == [latency.binds(attempt) for attempt in range(1, len(bound) + 1)]
 
 
 def test_arrivals_and_declared_memory_are_those_of_the_experiments() -> None:

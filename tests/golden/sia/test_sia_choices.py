@@ -52,9 +52,12 @@ class Follower:
         told = {row["job"]: row for row in rows}
         assert [*told] == [self.run.names[job.id] for job in view.jobs]
         kinds = [[job for job in view.jobs if (job.job.mode == "rigid") == rigid] for rigid in (True, False)]
-        wishes = [wish(jobs) for jobs, wish in zip(kinds, (self.sia._rigid_wishes, self.sia._wishes), strict=True)]
+        instances = [
+            instance_of(jobs)
+            for jobs, instance_of in zip(kinds, (self.sia._rigid_instance, self.sia._adaptive_instance), strict=True)
+        ]
         chosen = [[self.column(job, told) for job in jobs] for jobs in kinds]
-        self.compare(wishes, chosen)
+        self.compare(instances, chosen)
         choices = [(job, column) for jobs, columns in zip(kinds, chosen, strict=True)
                    for job, column in zip(jobs, columns, strict=True) if column != NONE]  # fmt: skip
         self.sia.chosen = {job.id: column for job, column in choices}
@@ -74,19 +77,19 @@ class Follower:
             return group
         return int(np.flatnonzero((sizes.group__q == group) & (sizes.gpus__q == row["n_gpus"]))[0])
 
-    def compare(self, wishes: Sequence[SiaInstance], chosen: Sequence[list[int]]) -> None:
+    def compare(self, instances: Sequence[SiaInstance], chosen: Sequence[list[int]]) -> None:
         """The recorded choices are allowed, and no worse than the best."""
         room, without = self.sia.configurations.gpus__g, self.sia.unserved
         theirs = [np.array(columns, np.int64) for columns in chosen]
         used, worth = np.zeros(len(room), np.int64), 0.0
-        for wish, columns in zip(wishes, theirs, strict=True):
-            assert (columns[wish.forced__j] == wish.former__j[wish.forced__j]).all()
+        for instance, columns in zip(instances, theirs, strict=True):
+            assert (columns[instance.forced__j] == instance.former__j[instance.forced__j]).all()
             some = np.flatnonzero(columns != NONE)
-            gpus = np.broadcast_to(wish.gpus__jq, wish.value__jq.shape)[some, columns[some]]
-            np.add.at(used, wish.group__q[columns[some]], gpus)
-            worth += objective_of(wish, columns, without)
+            gpus = np.broadcast_to(instance.gpus__jq, instance.value__jq.shape)[some, columns[some]]
+            np.add.at(used, instance.group__q[columns[some]], gpus)
+            worth += objective_of(instance, columns, without)
         assert (used <= room).all()
-        best = best_choices(wishes, room, without, self.sia.solver, staying=STAYING)
+        best = best_choices(instances, room, without, self.sia.solver, staying=STAYING)
         jobs = sum(map(len, theirs))
         assert worth - best.objective <= SOLVER_GAP * abs(best.objective) + 2 * STAYING * jobs
         self.others += any((a != b).any() for a, b in zip(theirs, best.chosen, strict=True))

@@ -63,9 +63,9 @@ def test_values_are_exact(shared: Callable[[str], Path]) -> None:
 def test_choices_are_as_good_and_the_same_unless_tied(shared: Callable[[str], Path]) -> None:
     solver, calls, same = ChoiceSolver(), 0, 0
     for call in lines(shared("golden/sia/functions") / "sia_ilp_snapshots.jsonl"):
-        wishes, without = (rigid(call), adaptive(call)), call["lambda_no_alloc"]
+        instances, without = (rigid(call), adaptive(call)), call["lambda_no_alloc"]
         capacity = np.array(call["total_gpus"], np.int64)
-        found = best_choices(wishes, capacity, without, solver)
+        found = best_choices(instances, capacity, without, solver)
         theirs = (
             recorded_choice(call, "rigid_jobs", "chosen_type"),
             recorded_choice(call, "jobs", "chosen_config"),
@@ -75,14 +75,16 @@ def test_choices_are_as_good_and_the_same_unless_tied(shared: Callable[[str], Pa
         assert call["objective"] - found.objective <= SOLVER_GAP * abs(call["objective"])
         equal = all(np.array_equal(ours, their) for ours, their in zip(found.chosen, theirs, strict=True))
         if not equal:
-            tied = sum(objective_of(wish, their, without) for wish, their in zip(wishes, theirs, strict=True))
+            tied = sum(
+                objective_of(instance, their, without) for instance, their in zip(instances, theirs, strict=True)
+            )
             assert tied == pytest.approx(found.objective, abs=1e-6)
         used = np.zeros(len(capacity), np.int64)
-        for wish, chosen in zip(wishes, found.chosen, strict=True):
+        for instance, chosen in zip(instances, found.chosen, strict=True):
             some = np.flatnonzero(chosen != NONE)
-            gpus = np.broadcast_to(wish.gpus__jq, wish.value__jq.shape)[some, chosen[some]]
-            np.add.at(used, wish.group__q[chosen[some]], gpus)
-            assert (chosen[wish.forced__j] == wish.former__j[wish.forced__j]).all()
+            gpus = np.broadcast_to(instance.gpus__jq, instance.value__jq.shape)[some, chosen[some]]
+            np.add.at(used, instance.group__q[chosen[some]], gpus)
+            assert (chosen[instance.forced__j] == instance.former__j[instance.forced__j]).all()
         assert (used <= capacity).all()
         calls, same = calls + 1, same + equal
     assert calls > 0 and same > calls / 2  # ties are common: new jobs, and values rounded to two decimals

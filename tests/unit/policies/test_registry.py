@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -173,6 +175,7 @@ def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.Mo
         "lab.gone": EntryPoint("lab.gone", "no_such_module:Gone", registry.ENTRY_POINT_GROUP),
     }
     monkeypatch.syspath_prepend(tmp_path)
+    assert list(registry.classes())  # loaded now, so that they register themselves in the true table
     monkeypatch.setattr(registry, "_entry_points", lambda: points)
     monkeypatch.setattr(registry, "_classes", dict(registry._classes))
     assert {"lab.mine", "lab.gone"} <= set(registry.names())
@@ -182,14 +185,31 @@ def test_other_packages_add_policies_through_entry_points(monkeypatch: pytest.Mo
         registry.parse("lab.gone")
 
 
-def test_who_needs_one_policy_loads_no_other_family() -> None:
+@pytest.mark.parametrize(
+    ("text", "modules"),
+    [
+        ("0.9*fgd + 0.1*pwr", ["online.fgd", "online.pwr"]),
+        ("las", ["orders"]),
+        ("least_utilised", ["online.by_readings"]),
+        ("max_min_fairness_water_filling", ["shares.water_filling"]),
+    ],
+)
+def test_naming_a_policy_loads_its_module_alone(text: str, modules: list[str]) -> None:
     code = (
         "import sys\nfrom fastsim.policies import registry\n"
-        "print(registry.parse('0.9*fgd + 0.1*pwr'), 'fastsim.policies.shares.gandiva' in sys.modules)\n"
-        "print(registry.parse('las'), 'fastsim.policies.shares.gandiva' in sys.modules)\n"
+        f"registry.parse({text!r})\n"
+        "print(*sorted(home for home in set(registry.MODULES.values()) if f'fastsim.policies.{home}' in sys.modules))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["9*fgd + pwr False", "las True"]
+    assert done.stdout.split() == modules
+
+
+def test_the_table_lists_every_policy_with_its_module() -> None:
+    prefix = "fastsim.policies."
+    for module in pkgutil.walk_packages(fastsim.policies.__path__, prefix):
+        importlib.import_module(module.name)
+    loaded = {cls.policy_name: cls.__module__ for cls in registry.classes() if cls.__module__.startswith(prefix)}
+    assert {name: module.removeprefix(prefix) for name, module in loaded.items()} == registry.MODULES
 
 
 def test_a_policy_of_ones_own_cannot_take_a_name_that_is_not_loaded_yet() -> None:

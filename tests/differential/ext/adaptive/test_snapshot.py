@@ -115,7 +115,7 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_decider_without_a_memory_is_refused(tmp_path: Path) -> None:
     plan = AdaptivePlan(Whims(SETTING, random.Random(1)))
-    with pytest.raises(PolicyError, match="Whims, whose memory nobody can write down"):
+    with pytest.raises(PolicyError, match="Whims, whose state cannot be saved"):
         run_adaptive(told_of(SETTING), SETTING, plan, [], checkpoint=CheckpointSchedule(tmp_path / "state.npz"))
 
 

@@ -69,13 +69,13 @@ class Fancy:
         self.log.append((sorted(pair for pair in self.seen if not self.gone & set(pair[:2])), sorted(self.gone)))
         return np.zeros((0, 0)), np.zeros((0, 0))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """All but the log."""
         return {"seen": sorted(self.seen), "gone": sorted(self.gone)}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Take it back."""
-        self.seen, self.gone = {tuple(pair) for pair in kept["seen"]}, set(kept["gone"])
+        self.seen, self.gone = {tuple(pair) for pair in state["seen"]}, set(state["gone"])
 
 
 @dataclasses.dataclass
@@ -103,13 +103,13 @@ class Whim:
         share = draw.random((len(first), width)) * (draw.random((len(first), width)) < 0.4)
         return Allocation(np.array(first, np.int64), np.array(second, np.int64), share)
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """How often it was asked."""
         return {"calls": self.calls}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on counting."""
-        self.calls = kept["calls"]
+        self.calls = state["calls"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,13 +49,13 @@ class Even:
         self.calls += 1
         return Allocation.of_singles(view.job_id, np.full((len(view), 2), 1 / 3))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The count."""
         return {"calls": self.calls}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on counting."""
-        self.calls = kept["calls"]
+        self.calls = state["calls"]
 
 
 class Other(Even):

@@ -36,11 +36,11 @@ class Together:
         first, second = np.append(view.job_id, view.job_id[0]), np.array([ALONE, ALONE, view.job_id[1]])
         return Allocation(first, second, np.array([[0.0], [0.0], [1.0]]))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 
-    def restored(self, kept: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Nothing."""
 
 

@@ -39,11 +39,11 @@ class Says:
         self.asked_s.append(view.now_s)
         return self.said(view)
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing that matters."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Nothing to take back."""
 
 

@@ -66,11 +66,11 @@ class Fixed:
         """It."""
         return self.said
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 
-    def restored(self, kept: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Nothing."""
 
 

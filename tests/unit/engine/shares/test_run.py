@@ -140,11 +140,11 @@ class Hopeful:
         """Nobody asks."""
         raise NotImplementedError
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing to resume."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Nothing to resume."""
 
 

@@ -124,9 +124,9 @@ def test_resumed_estimates_are_the_same(kinds: list[int], cut: int, profiled: fl
     whole, broken = (estimator.begin(where(seed)) for _ in range(2))
     for job, kind in enumerate(kinds):
         if job == cut:
-            memory = json.loads(json.dumps(broken.kept()))
+            memory = json.loads(json.dumps(broken.state()))
             broken = estimator.begin(where(seed))
-            broken.restored(memory)
+            broken.restore(memory)
         for estimates in (whole, broken):
             estimates.arrive(job, kind)
             estimates.observe(0, job, job % 2)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import RoundView
-from fastsim.policies.allocators.partners import DrawnPartners, kept_draws, normalised_rate, restored_draws
+from fastsim.policies.allocators.partners import DrawnPartners, draw_state, draws_from, normalised_rate
 from tests.views import assert_resumes, assert_well_formed, gpus_used, histories, setting, shares, view
 
 
@@ -74,6 +74,6 @@ def test_shares_fit_in_the_cluster_and_survive_a_resume(views: list[RoundView], 
 def test_the_next_draws_are_the_same() -> None:
     stream = Random(5)
     stream.gauss(0, 1)  # leaves a spare number behind
-    again = restored_draws(json.loads(json.dumps(kept_draws(stream))))
+    again = draws_from(json.loads(json.dumps(draw_state(stream))))
     assert [again.random(), again.gauss(0, 1)] == [stream.random(), stream.gauss(0, 1)]
     assert again.sample(range(100), 2) == stream.sample(range(100), 2)

@@ -56,7 +56,7 @@ def test_a_job_is_split_where_no_node_is_free() -> None:
 def test_every_job_gets_its_gpus_and_no_gpu_is_given_twice(sizes: list[int], nodes: int, per_node: int) -> None:
     free = [per_node] * nodes
     if sum(sizes) > sum(free):
-        with pytest.raises(PolicyError, match="GPUs asked for"):
+        with pytest.raises(PolicyError, match="GPUs requested"):
             placed(sizes, free)
         return
     found = placed(sizes, free)

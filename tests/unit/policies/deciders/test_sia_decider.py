@@ -72,7 +72,9 @@ def test_a_job_of_fixed_batch_size_never_gets_more_than_it_asks_for() -> None:
 def test_without_projection_other_models_are_worth_one_gpu() -> None:
     known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": {0: Belief(PERF, 1)}}
     guessing, plain = decider(), decider(project=False)
-    assert (guessing.offers.rows([job(0, **known)]) > 0.5).sum() > (plain.offers.rows([job(0, **known)]) > 0.5).sum()
+    assert (guessing.goodputs.rows([job(0, **known)]) > 0.5).sum() > (
+        plain.goodputs.rows([job(0, **known)]) > 0.5
+    ).sum()
 
 
 def test_the_same_program_is_solved_once() -> None:

@@ -18,7 +18,7 @@ from fastsim.errors import PolicyError
 from fastsim.performance.goodput import Goodput, Limits, Noise
 from fastsim.policies import registry
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.policies.deciders.goodput_table import KnownGoodput, asked_row
+from fastsim.policies.deciders.goodput_table import KnownGoodput, requested_row
 from fastsim.policies.deciders.pollux_decider import limits_of
 from fastsim.policies.deciders.sia_decider import node_groups
 from fastsim.policies.deciders.sia_variants import RigidSiaDecider, TypeBlindSiaDecider
@@ -117,7 +117,7 @@ def test_who_stays_as_large_stays_where_it_is() -> None:
     sia, one, other = decider(), job(0), job(1)
     first = sia.decide(AdaptiveView(60.0, [one, other]))
     assert sia.decide(AdaptiveView(120.0, [other._replace(place=first[1])])) == {1: first[1]}
-    assert len(sia.given) == 1
+    assert len(sia.held) == 1
 
 
 def test_gpus_of_a_second_model_are_dropped() -> None:
@@ -126,12 +126,12 @@ def test_gpus_of_a_second_model_are_dropped() -> None:
     sia.chosen = {0: 0}
     row = np.zeros(len(sia.nodes), np.int8)
     row[:2] = 1, 1
-    sia.given, sia.chosen = {0: row}, {0: int(np.flatnonzero(sia.configurations.gpus__q == 2)[0])}
+    sia.held, sia.chosen = {0: row}, {0: int(np.flatnonzero(sia.configurations.gpus__q == 2)[0])}
     (place,) = sia._placed_on([job(0)]).values()
     assert place == Place(1, (0,))  # as many on T4 and A100: the better one stays
-    assert sia.given == {}
+    assert sia.held == {}
     (whole,) = sia._placed_on([job(0)]).values()
-    assert whole == Place(0, (0, 0)) and sia.given[0].sum() == 2  # it had lost one, so it goes where there are two
+    assert whole == Place(0, (0, 0)) and sia.held[0].sum() == 2  # it had lost one, so it goes where there are two
 
 
 @pytest.mark.parametrize("setting", [adaptive_setting(), adaptive_setting(4, 0, 0)])
@@ -235,12 +235,12 @@ def test_more_than_the_scarcest_model_has_is_cut_to_it() -> None:
 def test_what_is_unknown_counts_as_many_as_the_gpus_and_the_worst_known_1() -> None:
     groups, limits = node_groups(SETTING_SIA_RIGID), Limits(1024, 1, 1024, tuned=False)
     seen, unseen = KnownGoodput(Goodput(PERF, NOISE), limits, 4), KnownGoodput(None, limits, 4)
-    assert asked_row([unseen, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
-    assert asked_row([unseen, seen, unseen], {}, groups, 4).tolist() == [4.0, 1.0, 4.0]
-    assert asked_row([unseen, seen, unseen], {(0, 1): 0.5, (2, 1): 2.0}, groups, 4).tolist() == [1.0, 2.0, 4.0]
+    assert requested_row([unseen, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
+    assert requested_row([unseen, seen, unseen], {}, groups, 4).tolist() == [4.0, 1.0, 4.0]
+    assert requested_row([unseen, seen, unseen], {(0, 1): 0.5, (2, 1): 2.0}, groups, 4).tolist() == [1.0, 2.0, 4.0]
     too_large = KnownGoodput(Goodput(PERF, NOISE), limits._replace(low=1000), 4)
-    assert asked_row([too_large, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
-    assert asked_row([seen, seen, seen], {}, groups, 9).tolist() == [0.0, 0.0, 0.0]
+    assert requested_row([too_large, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
+    assert requested_row([seen, seen, seen], {}, groups, 9).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_moves_cost_more_than_restarts_and_waiting_jobs_pay_nothing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fastsim.errors import PolicyError
 from fastsim.policies.monitored.admission import (
     Admission,
-    Admitted,
+    AdmissionOutcome,
     autocorrelation,
     lagged_line,
     quotient,
@@ -26,7 +26,7 @@ READINGS = st.lists(st.integers(0, 32_510).map(float), min_size=21, max_size=60)
 
 
 def test_what_nobody_declared_is_given_without_asking() -> None:
-    assert RULE(7_000, 7_000) == Admitted("direct") and RULE(7_000, 7_000)
+    assert RULE(7_000, 7_000) == AdmissionOutcome("direct") and RULE(7_000, 7_000)
 
 
 def test_too_few_readings_say_nothing() -> None:
@@ -36,7 +36,7 @@ def test_too_few_readings_say_nothing() -> None:
 
 def test_steady_readings_lend_what_most_of_them_leave_over() -> None:
     used = [20_000.5] * 24 + [25_000.9] * 6  # the percentile is the first of the largest six
-    assert RULE(7_510, 0, STEADY, used) == Admitted("correlation", 0.0, 24, 25_000.9, 7_510)
+    assert RULE(7_510, 0, STEADY, used) == AdmissionOutcome("correlation", 0.0, 24, 25_000.9, 7_510)
     refused = RULE(7_511, 0, STEADY, used)
     assert refused.outcome == "reject" and refused.autocorrelation is not None and math.isnan(refused.autocorrelation)
 

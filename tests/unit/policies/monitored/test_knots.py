@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from fastsim.engine.monitored.plan import Binding
 from fastsim.errors import PolicyError
-from fastsim.policies.monitored.knots import Charges, Knots, KnotsScheduler, Pace, RequestQueue
+from fastsim.policies.monitored.knots import DeclaredMemory, Knots, KnotsScheduler, RequestQueue, SchedulerLatency
 from fastsim.policies.registry import describe, parse
 
 
 class Readings:
-    """GPUs that use the same memory all the time, and pods that are done when somebody says so."""
+    """GPUs whose use of memory is constant; pods that have ended are listed by hand."""
 
     def __init__(self, *used_mib: float, capacity_mib: int = 1000) -> None:
         self.used_mib, self.capacity_mib = used_mib, [capacity_mib] * len(used_mib)
@@ -29,11 +29,11 @@ class Readings:
         return [self.capacity_mib[gpu] - self.used_mib[gpu]] * count, [self.used_mib[gpu]] * count
 
     def over(self, pod: int) -> bool:
-        """Whether somebody said so."""
+        """Whether the pod is listed."""
         return pod in self.done
 
     def next_s(self) -> float:
-        """Whatever somebody said."""
+        """The time set by hand."""
         return self.later_s
 
 
@@ -43,12 +43,12 @@ def scheduler(view: Readings, **parameters: object) -> KnotsScheduler:
 
 def test_the_largest_is_first_and_goes_where_most_is_left() -> None:
     view = Readings(0, 0)
-    asked = scheduler(view)
+    knots = scheduler(view)
     for pod, request in enumerate((300, 700, 600)):
-        asked.arrive(pod, request)
-    turns = [asked.step(0.0, view)]
+        knots.arrive(pod, request)
+    turns = [knots.step(0.0, view)]
     while turns[-1].bindings:
-        turns.append(asked.step(turns[-1].next_s, view))
+        turns.append(knots.step(turns[-1].next_s, view))
     placed = [(one.pod, one.gpu, one.stage) for turn in turns for one in turn.bindings]
     assert placed == [(1, 0, "direct"), (2, 1, "direct"), (0, 1, "direct")]
     assert [turn.next_s for turn in turns[:3]] == [5.5, 11.0, 16.5] and turns[-1].next_s == math.inf
@@ -56,63 +56,63 @@ def test_the_largest_is_first_and_goes_where_most_is_left() -> None:
 
 def test_memory_that_is_declared_but_not_used_is_lent() -> None:
     view = Readings(600, 200)
-    asked = scheduler(view)
+    knots = scheduler(view)
     for pod in range(3):
-        asked.arrive(pod, 900)
-    first, second = asked.step(0.0, view), asked.step(5.5, view)
+        knots.arrive(pod, 900)
+    first, second = knots.step(0.0, view), knots.step(5.5, view)
     assert {*first.bindings, *second.bindings} == {Binding(0, 0, 0.5, "direct"), Binding(1, 1, 6.0, "direct")}
-    assert not asked.step(40.0, view).bindings
+    assert not knots.step(40.0, view).bindings
     view.used_mib = (600, 50)
-    assert asked.step(41.0, view).bindings == (Binding(2, 1, 41.5, "correlation"),)
+    assert knots.step(41.0, view).bindings == (Binding(2, 1, 41.5, "correlation"),)
 
 
 def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
     view = Readings(0)
-    asked = scheduler(view, api_pace=True)
+    knots = scheduler(view, api_pace=True)
     for pod in range(5):
-        asked.arrive(pod, 100)
+        knots.arrive(pod, 100)
     time, begins = 0.0, list[float]()
     while len(begins) < 5:
-        turn = asked.step(time, view)
+        turn = knots.step(time, view)
         begins += [placed.at_s for placed in turn.bindings]
         time = turn.next_s
     # Half a second, five of rest; the fourth pod's pass looks three up in 0.6 s, the fifth's four in 0.8 s.
     assert [b - a for a, b in pairwise(begins)] == pytest.approx([5.5, 5.5, 5.6, 5.8])
 
 
-def test_one_pod_is_let_go_at_a_time() -> None:
+def test_one_pod_is_released_at_a_time() -> None:
     for one_release, left in ((True, 1), (False, 0)):
         view = Readings(0)
-        asked = scheduler(view, one_release=one_release)
+        knots = scheduler(view, one_release=one_release)
         for pod in range(2):
-            asked.arrive(pod, 100)
-        asked.step(0.0, view)
-        asked.step(5.5, view)
+            knots.arrive(pod, 100)
+        knots.step(0.0, view)
+        knots.step(5.5, view)
         view.done = {0, 1}
-        asked.step(11.0, view)
-        assert len(asked.charges[0].running) == left
+        knots.step(11.0, view)
+        assert len(knots.declared[0].running) == left
 
 
 def test_a_binding_that_fails_is_tried_again() -> None:
     view = Readings(0)
-    asked = scheduler(view, zero_draw=True)
+    knots = scheduler(view, zero_draw=True)
     for pod in range(9):
-        asked.arrive(pod, 10)
-    time, found = 0.0, list[int]()
+        knots.arrive(pod, 10)
+    time, counts = 0.0, list[int]()
     for _ in range(10):
-        turn = asked.step(time, view)
-        found.append(len(turn.bindings))
+        turn = knots.step(time, view)
+        counts.append(len(turn.bindings))
         assert turn.next_s - time == (5.5 if turn.bindings else 0.5)
         time = turn.next_s
-    assert found == [1] * 7 + [0, 1, 1]
+    assert counts == [1] * 7 + [0, 1, 1]
 
 
-def test_nobody_is_asked_while_nothing_happens() -> None:
+def test_no_turn_before_the_next_event() -> None:
     view = Readings(0)
-    asked = scheduler(view)
-    assert asked.step(0.0, view).next_s == math.inf
+    knots = scheduler(view)
+    assert knots.step(0.0, view).next_s == math.inf
     view.later_s = 7.3
-    assert asked.step(0.0, view).next_s == 7.5
+    assert knots.step(0.0, view).next_s == 7.5
 
 
 def test_as_a_policy() -> None:
@@ -123,31 +123,31 @@ def test_as_a_policy() -> None:
 
 
 @pytest.mark.parametrize(("one_release", "first"), [(False, ["a", "c"]), (True, ["a"])])
-def test_pods_are_charged_and_let_go(one_release: bool, first: list[str]) -> None:
-    charges = Charges(100, one_release)
+def test_declared_memory_is_counted_and_released(one_release: bool, first: list[str]) -> None:
+    declared = DeclaredMemory(100, one_release)
     for pod, request_mib in (("a", 60), ("b", 30), ("c", 50)):
-        charges.place(pod, request_mib)
-    assert (charges.available_mib, charges.running) == (-40, ["a", "b", "c"])
-    assert charges.release(lambda pod: pod != "b") == first
-    assert charges.release(lambda pod: pod != "b") == (["c"] if one_release else [])
-    assert (charges.available_mib, charges.running) == (70, ["b"])
-    assert charges.release(lambda pod: False) == []
+        declared.place(pod, request_mib)
+    assert (declared.available_mib, declared.running) == (-40, ["a", "b", "c"])
+    assert declared.release(lambda pod: pod != "b") == first
+    assert declared.release(lambda pod: pod != "b") == (["c"] if one_release else [])
+    assert (declared.available_mib, declared.running) == (70, ["b"])
+    assert declared.release(lambda pod: False) == []
 
 
 def test_passes_are_longer_where_every_pod_is_looked_up() -> None:
-    assert [Pace().pass_length_s(running) for running in (0, 8)] == [0.5, 0.5]
-    assert [Pace(api_pace=True).pass_length_s(running) for running in (0, 2, 3, 8)] == [0.5, 0.5, 0.6, 1.6]
+    assert [SchedulerLatency().pass_length_s(running) for running in (0, 8)] == [0.5, 0.5]
+    assert [SchedulerLatency(api_pace=True).pass_length_s(running) for running in (0, 2, 3, 8)] == [0.5, 0.5, 0.6, 1.6]
 
 
 def test_bindings_fail_only_if_asked_for() -> None:
-    assert all(Pace().binds(attempt) for attempt in range(1, 32))
-    assert sum(not Pace(zero_draw=True).binds(attempt) for attempt in range(1, 32)) == 1
+    assert all(SchedulerLatency().binds(attempt) for attempt in range(1, 32))
+    assert sum(not SchedulerLatency(zero_draw=True).binds(attempt) for attempt in range(1, 32)) == 1
 
 
 @pytest.mark.parametrize("options", [{"pass_s": -1.0}, {"placed_s": float("nan")}, {"requests_per_s": 0.0}])
 def test_bad_paces_are_named(options: dict[str, float]) -> None:
-    with pytest.raises(PolicyError, match=f"pace.{next(iter(options))}"):
-        Pace(**options)  # type: ignore[arg-type]
+    with pytest.raises(PolicyError, match=f"parameter {next(iter(options))}"):
+        SchedulerLatency(**options)  # type: ignore[arg-type]
 
 
 def order(sizes: list[int], heap_ties: bool) -> list[object]:

@@ -63,8 +63,8 @@ def test_without_jobs_there_is_nothing_to_say() -> None:
     seen = view(setting(oracle([[1.0]]), [1]), [])
     plan = MaxMinFairness().begin(seen.setting)
     assert plan.allocator.allocate(seen) is None
-    assert plan.allocator.kept() == {}
-    plan.allocator.restored({})
+    assert plan.allocator.state() == {}
+    plan.allocator.restore({})
 
 
 @pytest.mark.parametrize(

@@ -58,20 +58,20 @@ def test_past_progress_counts_as_it_would_have_taken_in_isolation() -> None:
     used.allocate(view(where, [0, 0], 0.0, steps_left=[100.0, 100.0]))
     # 30 and 10 steps at half a step a second each.
     used.allocate(view(where, [0, 0], 60.0, steps_left=[70.0, 90.0]))
-    assert used.kept()["isolated_s"] == {"0": 60.0, "1": 20.0}
-    assert used.kept()["last"] == {"0": [70.0, 0.5], "1": [90.0, 0.5]}
+    assert used.state()["isolated_s"] == {"0": 60.0, "1": 20.0}
+    assert used.state()["last"] == {"0": [70.0, 0.5], "1": [90.0, 0.5]}
     # A job alone would have the whole GPU: ten more steps now count half as long, but those of before do not.
     alone = replace(view(where, [0], 70.0, steps_left=[60.0]), job_id=np.array([1]))
     used.allocate(alone)
-    assert used.kept() == {"isolated_s": {"1": 20.0 + 60.0}, "last": {"1": [60.0, 1.0]}}
+    assert used.state() == {"isolated_s": {"1": 20.0 + 60.0}, "last": {"1": [60.0, 1.0]}}
 
 
 def test_no_jobs_end_what_was_last_seen_but_not_what_is_past() -> None:
     where = setting(oracle([[1.0]]), [1])
     used: Any = FinishTime("perf", "vertex")
-    used.restored({"isolated_s": {"0": 5.0}, "last": {"0": [9.0, 1.0]}})
+    used.restore({"isolated_s": {"0": 5.0}, "last": {"0": [9.0, 1.0]}})
     assert used.allocate(view(where, [])) is None
-    assert used.kept() == {"isolated_s": {"0": 5.0}, "last": {}}
+    assert used.state() == {"isolated_s": {"0": 5.0}, "last": {}}
 
 
 def test_a_job_that_runs_nowhere_is_not_asked() -> None:
@@ -86,11 +86,11 @@ def test_a_run_that_is_resumed_goes_on_as_it_would_have(seen: RoundView, mode: s
     later = replace(seen, now_s=seen.now_s + 400, steps_left=seen.steps_left * 0.75)
     for allocator in (whole, first):
         allocator.allocate(seen)
-    second.restored(json.loads(json.dumps(first.kept())))
+    second.restore(json.loads(json.dumps(first.state())))
     one, two = whole.allocate(later), second.allocate(later)
     assert one is not None and two is not None
     assert one.share__rg.tobytes() == two.share__rg.tobytes()
-    assert whole.kept() == second.kept()
+    assert whole.state() == second.state()
 
 
 @settings(max_examples=60)

@@ -50,7 +50,7 @@ def test_a_model_without_gpus_is_closed() -> None:
 
 def test_nothing_is_remembered_and_no_jobs_are_no_answer() -> None:
     used = Discounted("base")
-    used.restored(used.kept())
+    used.restore(used.state())
     assert used.allocate(view(setting(oracle([[1.0]]), [1]), [])) is None
     assert [StrategyProof(mode=mode).begin(setting(oracle([[1.0]]), [1])).visit for mode in ("base", "perf")] == [
         "shuffled", "fastest",

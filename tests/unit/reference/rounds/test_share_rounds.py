@@ -28,11 +28,11 @@ class Fixed:
         rows = [self.shares[job] if isinstance(self.shares, Mapping) else self.shares for job in view.job_id.tolist()]
         return Allocation.of_singles(view.job_id, np.array(rows, float).reshape(-1, len(view.price__g)))
 
-    def kept(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 
-    def restored(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Nothing."""
 
 
