@@ -177,8 +177,8 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     folder = out or Path("fastsim-demo")
     _check_folder(folder, force or out is None)
     with progress_bar("runs", showcase.runs()) as progress:
-        comparison = showcase.played(**options, progress=progress)
-    showcase.saved(comparison, folder)
+        comparison = showcase.policy_comparison(**options, progress=progress)
+    showcase.write_folder(comparison, folder)
     click.echo(
         text_tables.table_json(comparison.table) if as_json else text_tables.demo_text(comparison.table, folder),
         nl=as_json,
