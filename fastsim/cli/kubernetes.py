@@ -49,7 +49,7 @@ def serve_extender(
     service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
     if state.notices:
         click.echo(f"not honoured: {left_out(state.notices)}", err=True)
-    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.told}")
+    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.description}")
 
 
 def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda: False) -> None:
