@@ -34,7 +34,7 @@ from fastsim.experiments.reproduce.placement_figures import (
 
 
 def told(runs: Sequence[PlacementRun], wall_s: float, cpu_s: float, workers: int) -> None:
-    """What was done and what it cost; allocation when demand has reached the capacity, by policy."""
+    """Print runs and their cost, and by policy the allocation at which demand reaches the capacity."""
     pods, loop_s = sum(run.pods for run in runs), sum(run.loop_s for run in runs)
     click.echo(f"{len(runs):,} runs, {pods:,} placements decided")
     click.echo(f"{wall_s:.1f} s wall, {cpu_s:.1f} s CPU, {len(runs) / wall_s:.1f} runs/s, {pods / wall_s:,.0f} pods/s")
@@ -50,7 +50,7 @@ def told(runs: Sequence[PlacementRun], wall_s: float, cpu_s: float, workers: int
 
 
 def checked(runs: Sequence[PlacementRun], known: Published) -> bool:
-    """Whether every figure that was published is ours, after saying how far they are apart."""
+    """Print the largest deviations, and answer whether every published figure is reproduced."""
     worst, compared = deviations(runs, known)
     if not compared:
         click.echo("\nno published curve belongs to these runs")
@@ -71,7 +71,7 @@ def checked(runs: Sequence[PlacementRun], known: Published) -> bool:
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Seeds of every trace.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write all curves to this Parquet file.")
 def main(data: Path | None, workers: int, traces: str, seeds: int, out: Path | None) -> None:
-    """PlacementRun the evaluation, print what it cost and whether the published figures came out."""
+    """Run the evaluation, and print its cost and whether the published figures were reproduced."""
     names = trace_names(data)
     chosen = tuple(traces.split(",")) if traces else names
     strange = sorted(set(chosen) - set(names))

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "fastsim.cli.main"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

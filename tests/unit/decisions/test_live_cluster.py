@@ -19,7 +19,7 @@ from tests.unit.telemetry.test_exporter import Clock
 
 
 class Api(ThreadingHTTPServer):
-    """Tells nodes and pods as an API server does: typed lists whose items do not say what they are."""
+    """Serves nodes and pods as an API server does: typed lists whose items have no kind."""
 
     objects: list[dict[str, Any]]
     asked = 0

@@ -17,7 +17,7 @@ from tests.unit.ext.state.test_node_table import t4
 
 
 def pods(*rows: dict[str, Any]) -> Workload:
-    """Pods that arrive every second and ask for a whole GPU for ever, unless told otherwise."""
+    """Pods that arrive every second and hold a whole GPU for ever, unless fields are given."""
     usual = {"cpu_milli": 0, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 1000, "duration_s": None}
     table = [{"pod_id": 10 + i, "submit_s": float(i), **usual, **row} for i, row in enumerate(rows)]
     types = {"duration_s": pa.float64(), "native_id": pa.string()}

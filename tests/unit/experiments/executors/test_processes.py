@@ -25,7 +25,7 @@ FOR_EVER_S = 1e6
 
 
 def slow_square(number: int) -> tuple[int, int]:
-    """The square, later for smaller numbers, and who computed it."""
+    """The square, later for smaller numbers, and the process that computed it."""
     time.sleep(0.05 if number == 0 else 0.0)
     return number * number, os.getpid()
 

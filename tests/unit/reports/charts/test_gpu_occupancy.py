@@ -1,4 +1,4 @@
-"""Who holds which GPU when: seconds of spans, rows of nodes, bars of a window, shares."""
+"""Occupancy of GPUs: seconds of spans, rows of nodes, bars of a window, shares."""
 
 from __future__ import annotations
 
