@@ -64,7 +64,7 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
     assert len(view.jobs) >= busy * times
 
     def decide() -> Any:
-        if isinstance(decider, SiaDecider):  # what it remembers of the last call would answer at once
+        if isinstance(decider, SiaDecider):  # its cache of the last call would answer at once
             decider.offers.known.clear()
             decider.solver.known.clear()
         return decider.decide(view)

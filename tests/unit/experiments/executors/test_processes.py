@@ -21,7 +21,7 @@ from fastsim.simulation.run_warnings import PodTooLarge
 from tests.unit.experiments.executors.test_executor import fail_at_two
 
 FOR_EVER_S = 1e6
-"""Whoever waits for the end of this does not end."""
+"""Seconds of a task that never ends."""
 
 
 def slow_square(number: int) -> tuple[int, int]:

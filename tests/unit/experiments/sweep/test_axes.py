@@ -13,7 +13,7 @@ KEYS = ("cluster", "policy", "jobs", "seed")
 
 
 def listed(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each combination chooses."""
+    """Values of each combination."""
     mistakes = Mistakes()
     axes, _ = axes_of(values, KEYS, "x", mistakes)
     mistakes.check("x")
