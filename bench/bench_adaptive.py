@@ -34,7 +34,7 @@ def scene(round_s: float) -> AdaptiveSetting:
     ("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Pollux(), 60.0, 3000.0), (Rotation(), 360.0, 20.0)]
 )
 def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
-    """160 jobs to their end; fits are forgotten before."""
+    """160 jobs to their end, with an empty cache of fits."""
     setting, jobs = scene(round_s), jobs_of(workload_from(JOBS).workload)
 
     def run() -> Any:
@@ -50,7 +50,7 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
     [(Sia(), 1, 8, 0.2), (Sia(), 32, 8, 2.0), (Sia(), 32, 16, 4.0), (Pollux(), 1, 8, 2.0), (Pollux(), 1, 24, 6.0)],
 )
 def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Timed) -> None:
-    """One decision at 64 GPUs with 8 jobs or 24, and of Sia at 2,048 with 256 or 512 that are alike at first."""
+    """One decision at 64 GPUs with 8 or 24 jobs, and of Sia at 2,048 GPUs with 256 or 512 initially equal jobs."""
     setting = AdaptiveSetting(
         groups_of(sia_cluster(f"{6 * times}:{2 * times}:{3 * times}")), Applications.default(), 60
     )
@@ -64,7 +64,7 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
     assert len(view.jobs) >= busy * times
 
     def decide() -> Any:
-        if isinstance(decider, SiaDecider):  # what it remembers of the last call would answer at once
+        if isinstance(decider, SiaDecider):  # its cache of the last call would answer at once
             decider.goodputs.known.clear()
             decider.solver.known.clear()
         return decider.decide(view)
@@ -73,7 +73,7 @@ def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Tim
 
 
 def bench_loop(timed: Timed) -> None:
-    """The loop alone: 40 jobs that are moved at random, 100 rounds; everything was fitted before."""
+    """The loop alone: 40 jobs that move at random, 100 rounds, with all fits in the cache."""
     setting, jobs = scene(60.0), jobs_of(workload_from(JOBS).workload)[:40]
 
     def play() -> int:

@@ -36,7 +36,7 @@ def full_queue(servers: int) -> tuple[Demands, list[int]]:
 
 @pytest.mark.parametrize(("servers", "budget"), CASES, ids=[f"{8 * servers}-gpus" for servers, _ in CASES])
 def bench_points(servers: int, budget: float, timed: Timed) -> None:
-    """The program in whole numbers, the solver already at work."""
+    """The integer program, with the solver warmed up."""
     demands, counts = full_queue(servers)
     solver = Solver("vertex")
     objective, _ = best_points(demands, counts, servers, solver)

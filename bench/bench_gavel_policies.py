@@ -62,7 +62,7 @@ def drawn_view(jobs: int) -> RoundView:
 
 @pytest.mark.parametrize(("policy", "jobs", "budget"), CASES, ids=[f"{policy}-{jobs}" for policy, jobs, _ in CASES])
 def bench_call(policy: str, jobs: int, budget: float, timed: Timed) -> None:
-    """One call, the solver already at work in this run."""
+    """One call, with the solver warmed up."""
     view = drawn_view(jobs)
     rule: Any = parse(policy)
     allocator = rule.begin(view.setting).allocator

@@ -24,7 +24,7 @@ USUAL = 0.025
 
 @pytest.fixture(scope="module")
 def tables(cluster: fs.Cluster, pods: fs.Workload) -> tuple[NodeTable, Selector]:
-    """Every node half used, at random, and one class: a pod that asks for half a GPU."""
+    """Nodes used by half at random, and one class: a pod that requests half a GPU."""
     ids = ModelIds(cluster.nodes["gpu_model"].to_pylist())
     typical = fs.TypicalPods.of(pods)
     nodes = NodeTable(node_columns(cluster, ids), TypicalTable(typical_columns(typical, ids)))

@@ -1,4 +1,4 @@
-"""Readings and those who decide by them: samples a second, lines of text out and in, decisions of the scheduler."""
+"""Readings and decisions by readings: samples a second, lines of text out and in, decisions of the scheduler."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ RUNS = [("fifo(mode=perf)", 1.2), ("allox", 1.4), ("gandiva", 1.5), ("max_min_fa
 
 
 class Held:
-    """Shares that are worked out once; what is timed is the loop, not the policy."""
+    """Shares computed once, so that the loop is timed and not the policy."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """Equal shares of every model."""

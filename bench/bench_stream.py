@@ -1,4 +1,4 @@
-"""What a streamed run costs apart from the engine: pods in, their classes, their checksum, rows out, waits."""
+"""Costs of a streamed run outside of the engine: reading pods, their classes and checksum, writing rows, waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHUNK = 50_000
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> fs.Workload:
-    """A Parquet file of pods, of which about one in fourteen asks for something no other asks for."""
+    """A Parquet file of pods, of which about one in fourteen has a request of its own."""
     path = tmp_path_factory.mktemp("trace") / "pods.parquet"
     fs.Workload.synth("openb", pods=ROWS, seed=7, gpu_spec_share=0.3).write(path)
     return fs.Workload.scan(path)

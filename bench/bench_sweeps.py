@@ -50,7 +50,7 @@ def sweep(pods: int, runs: int) -> Sweep:
 
 
 def spent(runs: Sweep, on: str, workers: int) -> Spent:
-    """What a sweep takes, in a folder of its own."""
+    """Wall and CPU seconds of a sweep in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         began_s, before_s = time.perf_counter(), _cpu_s()
         runs.run(Path(folder) / "runs", workers=workers, on=on)

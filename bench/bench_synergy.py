@@ -37,7 +37,7 @@ def crowd(servers: int, jobs: int) -> tuple[PreparedRounds, JobBatch]:
 
 
 def tables(made: PreparedRounds) -> tuple[Setting, OrderPlan, ServerDemands]:
-    """What the loop is told."""
+    """Arguments of the loop."""
     assert isinstance(made.plan, OrderPlan) and made.needs is not None
     return made.setting, made.plan, made.needs
 

@@ -22,19 +22,19 @@ from fastsim.experiments.reproduce.fgd_protocol import trace_names
 from fastsim.experiments.reproduce.placement_figures import (
     LIMITS,
     POLICIES,
+    PlacementRun,
     Published,
-    Run,
     curve_table,
     deviations,
-    played,
     published,
     random_deviation,
+    task_runs,
     tasks,
 )
 
 
-def told(runs: Sequence[Run], wall_s: float, cpu_s: float, workers: int) -> None:
-    """What was done and what it cost; allocation when demand has reached the capacity, by policy."""
+def told(runs: Sequence[PlacementRun], wall_s: float, cpu_s: float, workers: int) -> None:
+    """Print runs and their cost, and by policy the allocation at which demand reaches the capacity."""
     pods, loop_s = sum(run.pods for run in runs), sum(run.loop_s for run in runs)
     click.echo(f"{len(runs):,} runs, {pods:,} placements decided")
     click.echo(f"{wall_s:.1f} s wall, {cpu_s:.1f} s CPU, {len(runs) / wall_s:.1f} runs/s, {pods / wall_s:,.0f} pods/s")
@@ -49,8 +49,8 @@ def told(runs: Sequence[Run], wall_s: float, cpu_s: float, workers: int) -> None
         click.echo(f"{name:16} {cpu_ms:12.1f} {loop_ms:8.1f} {alloc:15.2f} {frag:14.2f}")
 
 
-def checked(runs: Sequence[Run], known: Published) -> bool:
-    """Whether every figure that was published is ours, after saying how far they are apart."""
+def checked(runs: Sequence[PlacementRun], known: Published) -> bool:
+    """Print the largest deviations, and answer whether every published figure is reproduced."""
     worst, compared = deviations(runs, known)
     if not compared:
         click.echo("\nno published curve belongs to these runs")
@@ -71,7 +71,7 @@ def checked(runs: Sequence[Run], known: Published) -> bool:
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Seeds of every trace.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write all curves to this Parquet file.")
 def main(data: Path | None, workers: int, traces: str, seeds: int, out: Path | None) -> None:
-    """Run the evaluation, print what it cost and whether the published figures came out."""
+    """Run the evaluation, and print its cost and whether the published figures were reproduced."""
     names = trace_names(data)
     chosen = tuple(traces.split(",")) if traces else names
     strange = sorted(set(chosen) - set(names))
@@ -82,7 +82,7 @@ def main(data: Path | None, workers: int, traces: str, seeds: int, out: Path | N
     began, runs = time.perf_counter(), []
     listed = tasks(data, chosen, seeds)
     with executor(workers, len(listed)) as spread:
-        for some in spread.map(played, listed):
+        for some in spread.map(task_runs, listed):
             runs += some
     wall_s = time.perf_counter() - began
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -23,7 +23,7 @@ from bench.revision import RevisionError, measured
 
 ROOT = Path(__file__).resolve().parent.parent
 STORAGE = ROOT / ".benchmarks"
-"""Where pytest-benchmark keeps its runs, a folder for each kind of machine."""
+"""Folder of pytest-benchmark's saved runs, with a folder for each kind of machine."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def compared(before: Run, now: Run) -> list[Change]:
 
 
 def failures(changes: Sequence[Change], fail_above: float) -> list[Change]:
-    """Our own benchmarks that became slower by more than a factor; programs of others may do as they like."""
+    """Our own benchmarks that became slower by more than a factor, without those of other programs."""
     return [change for change in changes if change.now.ours and change.times > fail_above]
 
 
@@ -132,7 +132,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 
 def changes_table(changes: Sequence[Change], before: Run, now: Run) -> Table:
-    """Two runs side by side; what lies within the noise of the rounds stays pale."""
+    """Two runs side by side; differences within the noise of the rounds are dimmed."""
     table = Table(title=f"{before.label} ({before.commit}) -> {now.label} ({now.commit}), in calibration loops")
     for title in ("benchmark", "before", "now", "now / before", "noise"):
         table.add_column(title, justify="left" if title == "benchmark" else "right")

@@ -47,7 +47,7 @@ def worktree(revision: str, root: Path) -> Iterator[Path]:
 
 
 def _called(command: list[str], folder: Path, codes: Sequence[int] = (0,)) -> str:
-    """What a command printed; the checkout comes before any installed fastsim."""
+    """Output of a command; the checkout precedes any installed fastsim."""
     # Under pytest-xdist its variables would tell the inner run that it is a worker, where nothing is timed.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment["PYTHONPATH"] = str(folder)

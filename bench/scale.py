@@ -73,7 +73,7 @@ def shortest_calibration_s() -> float:
 
 
 def main() -> None:
-    """Run the workloads asked for and print one row each; ``--json`` is how a run answers its parent."""
+    """Run the chosen workloads and print one row each; with ``--json``, a child's answer to its parent."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("workloads", nargs="*", default=list(NODES), metavar="WORKLOAD", help=", ".join(NODES))
     parser.add_argument("--pods", type=int, help="pods of each workload instead of its own number")
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def in_own_process(name: str, pods: int, policy: str, folder: Path) -> str:
-    """What a fresh process measures, so that no run's memory counts for another."""
+    """Measurements of one run in a fresh process, so that its peak memory is its own."""
     command = [sys.executable, "-m", "bench.scale", name, "--pods", str(pods), "--policy", policy, "--json"]
     return subprocess.run([*command, "--folder", str(folder)], check=True, capture_output=True, text=True).stdout
 

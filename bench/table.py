@@ -9,7 +9,7 @@ from typing import Any
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """Where it ran, then one row for each benchmark."""
+    """The machine, then one row for each benchmark."""
     machine = report["machine_info"]
     where = f"{machine['cpu'].get('brand_raw', 'unknown CPU')}, {machine['cpu'].get('count', '?')} cores"
     rows = [
@@ -28,7 +28,7 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def peers(report: dict[str, Any]) -> list[str]:
-    """How many times as fast we are as the programs of others that did the same work in the same process."""
+    """Speed relative to other programs at the same work in the same process."""
     found = [(b["param"] or b["name"], b["extra_info"].get("ours_is_times_as_fast")) for b in report["benchmarks"]]
     told = [f"- {times:,g} times as fast as {name}" for name, times in found if times is not None]
     return ["", *told] if told else []

@@ -62,7 +62,7 @@ _HOMES = {
     "engine.result": ("Result",),
     "simulation.resume": ("fork", "resume"),
     "performance.sensitivity": ("Sensitivity",),
-    # A scenario finds all its mistakes only where the packages above have told it what texts mean.
+    # Scenario by way of simulate: that module registers the meaning of texts, without which validation is incomplete.
     "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate"),
     "experiments.many_runs": ("simulate_many",),
     "engine.online.closing_stages": ("Deschedule",),

@@ -1,7 +1,7 @@
-"""The command ``fastsim``, also as ``python -m fastsim``: the door in front of the command line.
+"""The command ``fastsim``, also as ``python -m fastsim``: the entry point.
 
-Ctrl-C while the modules of the command line are still being loaded ends the process as it ends any other program;
-Python's own answer to it there would be a traceback.
+Ctrl-C while the modules of the command line are still being loaded ends the process without a traceback, as it ends
+other programs.
 """
 
 from __future__ import annotations

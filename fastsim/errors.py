@@ -1,6 +1,6 @@
-"""Every error fastsim raises on purpose, and the exit code the command line ends with.
+"""Every error that fastsim raises on purpose, with its exit code on the command line.
 
-A message always says where, what was found, what was expected and, where it helps, what to do.
+A message names the place, the value found, the value expected and, where it helps, a remedy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class FastsimError(Exception):
 
 
 class Interrupted(FastsimError):
-    """Ctrl-C or SIGTERM ended the work; the message says what there is to go on from."""
+    """Ctrl-C or SIGTERM ended the work; the message names the files from which it can go on."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class Interrupted(FastsimError):
 
 
 class _BadInput(FastsimError):
-    """Something the user gave is wrong (exit code 2)."""
+    """An input of the user is wrong (exit code 2)."""
 
     exit_code = 2
 
@@ -52,7 +52,7 @@ class ScenarioError(_BadInput):
 
 
 class PolicyError(_BadInput):
-    """A policy name, a parameter of one, or what a policy returned is wrong."""
+    """The name, a parameter or the answer of a policy is wrong."""
 
 
 class SolverError(FastsimError):

@@ -1,4 +1,4 @@
-"""Verbs that make tables: import and synth of pods and nodes, profile of what jobs need."""
+"""Verbs that write tables: import and synth of pods, jobs and nodes, profile of the resources of jobs."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def import_() -> None:
 @click.option("--time-scale", type=float, help="Factor on all times.  [default: 1]")
 def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> None:
     """Pods or nodes of the openb traces (CSV, CSV.gz or Parquet)."""
-    given = {name: value for name, value in options.items() if value not in (None, ())}
+    chosen = {name: value for name, value in options.items() if value not in (None, ())}
     if as_nodes:
         from fastsim.cluster.cluster import Cluster
 
-        _refuse(given, "--nodes")
+        _refuse(chosen, "--nodes")
         cluster = Cluster.from_openb(source)
         cluster.to_parquet(output)
         click.echo(f"{output}: {len(cluster):,} nodes")
         return
     from fastsim.workload import Workload
 
-    click.echo(f"{output}: {Workload.from_openb(source, **given).write(output):,} pods")
+    click.echo(f"{output}: {Workload.from_openb(source, **chosen).write(output):,} pods")
 
 
 @import_.command("gavel")
@@ -86,8 +86,8 @@ def _import_adaptive(source: Path, output: Path, importer: str) -> None:
     if source.is_dir():
         from fastsim.performance.applications import sia_folders
 
-        found = getattr(sia_folders, importer)(source)
-        click.echo(f"{output}: {found.to_parquet(output):,} applications")
+        applications = getattr(sia_folders, importer)(source)
+        click.echo(f"{output}: {applications.to_parquet(output):,} applications")
         return
     from fastsim.workload import Workload
 
@@ -139,7 +139,7 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
 )
 @click.option(
     "--as", "read_as", default="now", show_default=True, metavar="now|trace",
-    help="Pods as they stand now, or at the times they tell, those that are over among them.",
+    help="Pods as they stand now, or at their recorded times, finished ones included.",
 )  # fmt: skip
 @strict_option
 def import_kubernetes(
@@ -147,7 +147,8 @@ def import_kubernetes(
 ) -> None:
     """Pods or nodes of Kubernetes objects: YAML, JSON, folders, KAI snapshots.
 
-    What pods may not do depends on the nodes, so give both together. Anything that is not honoured is listed.
+    Constraints of pods depend on labels and taints of nodes, so give both together. Anything that is not honoured is
+    listed.
     """
     from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.importers import cluster_of
@@ -155,16 +156,16 @@ def import_kubernetes(
     from fastsim.workload.importers.kubernetes import workload_of
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
-    made = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as)
-    listed = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
+    table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as)
+    notices = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
     if strict:
-        refuse_not_honoured(listed)
-    if isinstance(made, Cluster):
-        made.to_parquet(output)
-        click.echo(f"{output}: {len(made):,} nodes")
+        refuse_not_honoured(notices)
+    if isinstance(table, Cluster):
+        table.to_parquet(output)
+        click.echo(f"{output}: {len(table):,} nodes")
     else:
-        click.echo(f"{output}: {made.write(output):,} pods")
-    for text in listed:
+        click.echo(f"{output}: {table.write(output):,} pods")
+    for text in notices:
         click.echo(f"not honoured: {text}", err=True)
 
 
@@ -251,7 +252,7 @@ def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[st
 def synth_synergy(
     output: Path, jobs: int, rate_per_hour: float, split: str, seed: int, settings: tuple[str, ...]
 ) -> None:
-    """Training jobs made as Synergy's simulator makes them."""
+    """Training jobs drawn as Synergy's simulator draws them."""
     from fastsim.workload import texts as sources
 
     words = [f"synth:synergy?jobs={jobs}&rate_per_hour={rate_per_hour}&split={split}&seed={seed}", *settings]
@@ -264,14 +265,14 @@ def synth_synergy(
         click.echo(f"{output}: {workload.write(output):,} jobs")
 
 
-def _refuse(given: dict[str, Any], flag: str) -> None:
-    if given:
-        raise click.UsageError(f"--{next(iter(given)).replace('_', '-')} makes no sense with {flag}")
+def _refuse(options: dict[str, Any], flag: str) -> None:
+    if options:
+        raise click.UsageError(f"--{next(iter(options)).replace('_', '-')} makes no sense with {flag}")
 
 
 @click.group()
 def profile() -> None:
-    """Turn measurements of a job into what the simulator asks for."""
+    """Turn measurements of a job into a table that the simulator reads."""
 
 
 @profile.command("synergy")
@@ -280,7 +281,7 @@ def profile() -> None:
     "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Table of sensitivities: Parquet, or .csv.",
 )  # fmt: skip
-@click.option("--workload", required=True, help="Name of what was measured.")
+@click.option("--workload", required=True, help="Name of the measured workload.")
 @click.option("--task", default="", help="Family of workloads it belongs to.  [default: its own]")
 @click.option("--dataset-gb", type=float, required=True, help="Size of the data set, GB.")
 @click.option("--disk-mb-s", type=float, required=True, help="Bandwidth of the storage, MB/s.")
@@ -310,11 +311,11 @@ def profile_synergy(
         source, dataset_gb=dataset_gb, disk_mb_s=disk_mb_s, samples=samples, batch_size=batch_size, num_gpu=gpus
     )
     shape = _server(server)
-    found = modelled_profile(measured, shape, workload, task, slack)
-    rows = Sensitivity((found,)).write(output, shape.fair.cpus)
-    asked = f"{found.cpu:g} CPUs, {found.memory_gb:g} GB and {found.storage_mb_s:.1f} MB/s"
-    gain = f"{found.speedup:.2f} times as fast as at its fair share"
-    click.echo(f"{output}: {rows} rows; a GPU asks for {asked} and is {gain}")
+    fitted = modelled_profile(measured, shape, workload, task, slack)
+    rows = Sensitivity((fitted,)).write(output, shape.fair.cpus)
+    demand = f"{fitted.cpu:g} CPUs, {fitted.memory_gb:g} GB and {fitted.storage_mb_s:.1f} MB/s"
+    gain = f"{fitted.speedup:.2f} times as fast as at its fair share"
+    click.echo(f"{output}: {rows} rows; a GPU asks for {demand} and is {gain}")
     if as_json is not None:
         write_profile(measured, as_json)
         click.echo(f"{as_json}: {len(measured.cpus__c)} numbers of CPUs")

@@ -1,4 +1,4 @@
-"""Verbs that play many runs: sweep with its statistics, plan (how much to buy), reproduce (figures of papers)."""
+"""Verbs of many runs: sweep with its statistics, plan (nodes to add), reproduce (figures of papers)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastsim.foundation import interrupts
 if TYPE_CHECKING:
     from fastsim.experiments.sweep.sweep import Run
 
-# Written out, because importing their homes would cost every command the time to load the engine's floor.
+# A copy: importing the executors would load the engine for every command.
 PLACES = ("processes", "threads", "serial", "ray", "dask")
 
 
@@ -85,8 +85,8 @@ def run(
         done = sum(store.record(run.name) is not None for run in runs)
         if not done:
             raise
-        told = f"interrupted; {done} of {len(runs)} runs are complete; the same command goes on"
-        raise Interrupted(told, interrupts.exit_code(stopped)) from None
+        message = f"interrupted; {done} of {len(runs)} runs are complete; the same command goes on"
+        raise Interrupted(message, interrupts.exit_code(stopped)) from None
     if as_json:
         click.echo(text_tables.table_json(table), nl=False)
         return
@@ -130,9 +130,9 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
 def stats(
     folder: str, metric: str, over: str, pairs: str, higher: bool, level: float, bootstrap: bool, as_json: bool
 ) -> None:
-    """Means with confidence intervals, and who wins: DIR is the folder of a sweep.
+    """Means with confidence intervals, and the winner of each case: DIR is the folder of a sweep.
 
-    Each candidate is compared with the best one, pair by pair; a difference counts if it is significant after
+    The test compares each candidate with the best one, pair by pair; a difference counts if it is significant after
     correction for the number of comparisons (Holm).
     """
     from fastsim.experiments.statistics import winners
@@ -140,10 +140,10 @@ def stats(
     from fastsim.reports import text_tables
 
     rows, axes = sweep_table(folder)
-    method, drawn = "bootstrap" if bootstrap else "t", pairs.split(",")
-    by = [name for name in axes if name not in (over, *drawn) and rows[name].n_unique() > 1]
-    found = winners(rows, metric, over=over, pairs=drawn, by=by, higher=higher, level=level, method=method)
-    click.echo(text_tables.table_json(found) if as_json else winners_text(found, metric, [*by, over]), nl=as_json)
+    method, repeated = "bootstrap" if bootstrap else "t", pairs.split(",")
+    by = [name for name in axes if name not in (over, *repeated) and rows[name].n_unique() > 1]
+    ranking = winners(rows, metric, over=over, pairs=repeated, by=by, higher=higher, level=level, method=method)
+    click.echo(text_tables.table_json(ranking) if as_json else winners_text(ranking, metric, [*by, over]), nl=as_json)
 
 
 @sweep.command()
@@ -160,8 +160,8 @@ def knee(
 ) -> None:
     """The largest stable load of every policy in a sweep file, by halving the interval.
 
-    A load is too much if more than the part --growth of the arrivals stays: by so much the last third of them finds
-    more jobs in the system than the third before. Give it some hundreds of jobs.
+    A load is too high if more jobs stay in the system than the part --growth of the arrivals: the mean number of jobs
+    that the last third of arrivals meets, less that of the third before. Use some hundreds of jobs.
     """
     import tomllib
 
@@ -173,8 +173,8 @@ def knee(
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(file), str(error), "a readable TOML file") from None
-    found = knees(values, low, high, key=key, tolerance=tolerance, growth=growth, workers=workers, where=str(file))
-    click.echo(text_tables.table_json(found) if as_json else knees_text(found, key), nl=as_json)
+    limits = knees(values, low, high, key=key, tolerance=tolerance, growth=growth, workers=workers, where=str(file))
+    click.echo(text_tables.table_json(limits) if as_json else knees_text(limits, key), nl=as_json)
 
 
 @click.command(
@@ -210,8 +210,8 @@ def plan(
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
 
-    given = {name: value for name, value in options.items() if value is not None}
-    base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    chosen = {name: value for name, value in options.items() if value is not None}
+    base = Scenario.from_toml(scenario).with_(**chosen) if scenario else Scenario.from_dict(chosen)
     if strict:
         refuse_scenario(base)
     with progress_bar("runs") as progress:
@@ -236,9 +236,10 @@ def reproduce(
     paper: str, data: Path | None, quick: bool, policies: tuple[str, ...], workers: int, out: Path | None,
     strict: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Make the figures of a paper again, ours beside the published ones: a page and Parquet tables.
+    """Reproduce the figures of a paper beside the published ones: a page and Parquet tables.
 
-    With --data they are of the original lists and recorded runs there, without it of generated ones (the page says so).
+    With --data, inputs are the original lists and recorded runs in that folder; without it they are generated, which
+    the page notes.
     """
     from fastsim.experiments.reproduce import papers
     from fastsim.foundation.folder_lock import held
@@ -248,16 +249,20 @@ def reproduce(
     folder = out or Path(f"reproduced-{paper}")
     count = papers.run_count(paper, data, quick, policies)
     with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
-        made = papers.reproduce(paper, data, quick=quick, workers=workers, policies=policies, progress=progress)
-        made.write(folder)
+        reproduction = papers.reproduce(paper, data, quick=quick, workers=workers, policies=policies, progress=progress)
+        reproduction.write(folder)
     if as_json:
-        click.echo(text_tables.table_json(made.cells))
+        click.echo(text_tables.table_json(reproduction.cells))
     else:
-        told = made.cells if policies else made.cells.filter(made.cells["verdict"] != "no reference")
-        click.echo(text_tables.reproduction_text(told), nl=False)
-        click.echo(f"{made.source}\n{made.verdict}; {made.effort}")
+        cells = (
+            reproduction.cells
+            if policies
+            else reproduction.cells.filter(reproduction.cells["verdict"] != "no reference")
+        )
+        click.echo(text_tables.reproduction_text(cells), nl=False)
+        click.echo(f"{reproduction.source}\n{reproduction.verdict}; {reproduction.effort}")
         click.echo(f"page: {folder / 'index.html'}")
-    if strict and made.count("outside"):
+    if strict and reproduction.count("outside"):
         sys.exit(1)
 
 
@@ -268,13 +273,13 @@ def _joined(out: str, name: str) -> str:
 def _options(words: tuple[str, ...]) -> dict[str, str]:
     from fastsim.errors import ScenarioError
 
-    found = {}
+    options = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise ScenarioError("--storage-option", repr(word), "NAME=VALUE")
-        found[name] = value
-    return found
+        options[name] = value
+    return options
 
 
 def _complete(runs: list[Run], store: Any) -> list[bool]:

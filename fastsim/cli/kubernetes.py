@@ -1,4 +1,4 @@
-"""Verbs for a real cluster: serve-extender lends it a policy, export hands it placements."""
+"""Verbs for a real cluster: serve-extender (a policy for kube-scheduler), export (placements as objects)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def serve_extender(
 ) -> None:  # fmt: skip
     """Answer kube-scheduler's filter and prioritize with a policy, on a live snapshot of the cluster.
 
-    With an address as snapshot, `kubectl proxy` is asked for nodes and pods. Ctrl-C or SIGTERM ends it.
+    With an address as snapshot, nodes and pods are read through `kubectl proxy`. Ctrl-C or SIGTERM ends the service.
     """
     from fastsim.decisions.kube_extender import Extender
     from fastsim.decisions.live_cluster import LiveSnapshot, left_out
@@ -49,12 +49,12 @@ def serve_extender(
     service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
     if state.notices:
         click.echo(f"not honoured: {left_out(state.notices)}", err=True)
-    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.told}")
+    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.description}")
 
 
-def until_ended(service: Service, what: str, over: Callable[[], bool] = lambda: False) -> None:
-    """Say what it does and answer until it is over, Ctrl-C or SIGTERM, after which what was asked is answered."""
-    click.echo(f"{what}; Ctrl-C ends it")
+def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda: False) -> None:
+    """Print the title and serve until ``over()``, Ctrl-C or SIGTERM; requests that have arrived are still answered."""
+    click.echo(f"{title}; Ctrl-C ends it")
     try:
         service.run(over)
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def until_ended(service: Service, what: str, over: Callable[[], bool] = lambda: 
 def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: bool) -> None:
     """Write the placements of a saved run as Kubernetes objects: pods bound to nodes.
 
-    Objects that the run was made of are written as they were; pods get their nodes and numbers of devices.
+    Objects that the run was read from are written unchanged, except that pods get their nodes and numbers of devices.
     """
     from fastsim.errors import ScenarioError
     from fastsim.reports.kubernetes_export import bound_pods, node_objects, saved_run, write_objects
@@ -83,7 +83,7 @@ def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: b
     if every and at_s is not None:
         raise ScenarioError("--every", "both --every and --at", "one of them")
     result, cluster, workload = saved_run(folder)
-    kept = originals_of(result)
-    pods = bound_pods(result, workload, at_s=at_s, every=every, originals=kept.pods)
-    count = write_objects(chain(node_objects(cluster, kept.nodes) if nodes else (), pods), output)
+    originals = originals_of(result)
+    pods = bound_pods(result, workload, at_s=at_s, every=every, originals=originals.pods)
+    count = write_objects(chain(node_objects(cluster, originals.nodes) if nodes else (), pods), output)
     click.echo(f"{output}: {count:,} objects")

@@ -1,4 +1,4 @@
-"""Verbs that tell what there is, or begin something new: list, describe, new-policy."""
+"""Verbs about names: list and describe the known ones, new-policy adds one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ IMPORTERS = {
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_(kind: str, as_json: bool) -> None:
     """Names that the other verbs understand."""
-    found = _listed(kind)
+    texts = _known_names(kind)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(texts, indent=2))
         return
-    width = max(map(len, found))
-    for name, text in found.items():
+    width = max(map(len, texts))
+    for name, text in texts.items():
         click.echo(f"{name:<{width}}  {text}")
 
 
@@ -39,9 +39,9 @@ def list_(kind: str, as_json: bool) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Where to.")
 def new_policy(name: str, out: Path) -> None:
     """Write a working policy of your own, its test, and the project that makes it a plugin."""
-    from fastsim.policies.template import new_policy as written
+    from fastsim.policies.template import new_policy as write_policy
 
-    files = written(name, out)
+    files = write_policy(name, out)
     click.echo("".join(f"{path}\n" for path in files), nl=False)
     click.echo(f"next: cd {out} && pip install -e . && python -m pytest {files[1].name} && fastsim describe {name}")
 
@@ -52,10 +52,10 @@ def new_policy(name: str, out: Path) -> None:
 @click.option("--table", metavar="T", help="Metrics of this table only: summary, jobs, placements, timeline, charts.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bool) -> None:
-    """Idea, formula, parameters and citation of a policy; what figures mean; what becomes of fields of Kubernetes.
+    """Idea, formula, parameters and citation of a policy; definitions of metrics; support of Kubernetes fields.
 
     After the word metrics, each NAME is a column of a result table or a chart, after the word kubernetes a part of a
-    field's, resource's or object's name; without names, all are told.
+    field's, resource's or object's name; without names, all are printed.
     """
     if policy == METRICS:
         _describe_metrics(names, table or "", as_json)
@@ -73,50 +73,52 @@ def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None
 
     if table and table not in FIGURE_TABLES:
         raise ScenarioError("table", repr(table), f"one of {', '.join(FIGURE_TABLES)}")
-    told = chosen(names, table)
+    definitions = chosen(names, table)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in told], indent=2))
+        click.echo(json.dumps([dataclasses.asdict(one) for one in definitions], indent=2))
         return
-    click.echo("\n".join(definition_text(one) for one in told))
+    click.echo("\n".join(definition_text(one) for one in definitions))
 
 
 def _describe_fields(words: tuple[str, ...], as_json: bool) -> None:
     from fastsim.kubernetes.fields import chosen, fields_text
 
-    found = chosen(words)
-    click.echo(json.dumps([one._asdict() for one in found], indent=2) if as_json else fields_text(found))
+    fields = chosen(words)
+    click.echo(json.dumps([one._asdict() for one in fields], indent=2) if as_json else fields_text(fields))
 
 
 def _describe_policy(policy: str, as_json: bool) -> None:
     from fastsim.policies import registry
 
-    told = registry.describe(policy)
+    description = registry.describe(policy)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(told), indent=2, default=str))
+        click.echo(json.dumps(dataclasses.asdict(description), indent=2, default=str))
         return
-    click.echo(f"{told.name} [{told.socket}]\n\n{told.text}\n\nparameters")
-    for parameter in told.parameters:
+    click.echo(f"{description.name} [{description.socket}]\n\n{description.text}\n\nparameters")
+    for parameter in description.parameters:
         unit = f" [{parameter.unit}]" if parameter.unit else ""
         choices = f" ({', '.join(parameter.choices)})" if parameter.choices else ""
         click.echo(f"  {parameter.name}={parameter.default}{unit}: {parameter.text}{choices}")
-    if told.citation:
-        click.echo(f"\n{told.citation}")
+    if description.citation:
+        click.echo(f"\n{description.citation}")
 
 
-def _listed(kind: str) -> dict[str, str]:
+def _known_names(kind: str) -> dict[str, str]:
     if kind == "importers":
         return IMPORTERS
     if kind == "mig":
         from fastsim.hardware.mig import profiles
 
         return {
-            f"{model} {name}": profile.text for model, known in profiles().items() for name, profile in known.items()
+            f"{model} {name}": profile.text
+            for model, model_profiles in profiles().items()
+            for name, profile in model_profiles.items()
         }
     if kind == "policies":
         from fastsim.policies import registry
 
-        told = [registry.describe(name) for name in registry.names()]
-        return {policy.name: f"[{policy.socket}] {policy.title}" for policy in told}
+        descriptions = [registry.describe(name) for name in registry.names()]
+        return {policy.name: f"[{policy.socket}] {policy.title}" for policy in descriptions}
     from fastsim.workload import texts
 
     return texts.PRESETS if kind == "clusters" else texts.SYNTHETIC

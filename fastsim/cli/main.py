@@ -1,4 +1,4 @@
-"""The command line. Every verb is a thin call of a public function; failures end here, in one line."""
+"""The command line: the list of verbs, and errors and signals as exit codes with one line each."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def exit_code(arguments: Sequence[str]) -> int:
         _drop_output()
         return BROKEN_PIPE
     except interrupts.STOPPED as stopped:
-        written = "; all was done" if done else ", nothing written"
-        return _fail(f"interrupted{written}", interrupts.exit_code(stopped))
+        state = "; all was done" if done else ", nothing written"
+        return _fail(f"interrupted{state}", interrupts.exit_code(stopped))
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except FastsimError as error:
@@ -81,8 +81,8 @@ def exit_code(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("FASTSIM_TRACEBACK"):
             raise
-        told = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
-        return _fail(told, 1)
+        message = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
+        return _fail(message, 1)
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -110,17 +110,17 @@ def _os_error(error: OSError) -> str:
 
 
 def _drop_output() -> None:
-    # Whatever is still buffered cannot be written either; without this, Python would say so at exit.
+    # The buffered rest cannot be written either; without this, Python would print an error at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shown_once() -> Callable[..., None]:
-    """Shows warnings, each text once: several runs, or cluster and workload of one file, have the same to say."""
+    """Prints each warning once: several runs, or cluster and workload of one file, repeat the same text."""
     shown: dict[str, object] = {}
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         text, mine = " ".join(str(message).split()), object()
-        notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its home
+        notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its module
         if shown.setdefault(notice_key(message) if notice else text, mine) is mine:  # one step: threads warn too
             print(f"fastsim: warning: {text}", file=sys.stderr)
 

@@ -12,7 +12,7 @@ from fastsim.cli.kubernetes import until_ended
 if TYPE_CHECKING:
     from fastsim.telemetry.prometheus import Prometheus
 
-# Written out, because importing their homes would cost every command the time to load polars.
+# Copies: importing the modules that define these would load polars for every command.
 PROFILES = ("dcgm1", "dcgm2", "dcgm4.9")
 QUANTITIES = (
     "util_pct", "temperature_c", "copy_pct", "power_w", "memory_used_mib", "memory_free_mib", "memory_temperature_c",
@@ -46,7 +46,7 @@ def monitor() -> None:
 @_profile
 @_names
 def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, profile: str, names: Path | None) -> None:
-    """Play readings as a live exporter: http://HOST:PORT/metrics, for Prometheus to scrape.
+    """Serve readings as a live exporter does: http://HOST:PORT/metrics, for Prometheus to scrape.
 
     Only programs of this machine reach it unless --listen names another address. Ctrl-C or SIGTERM ends it.
     """
@@ -58,8 +58,8 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
     record = Record(scanned(sources, names), profile=profile, names=names)
     pace = Pace(record.length_s, speed, at_end)
     service = Service(routes(record, pace), host, port)
-    what = f"{record.series:,} series, {record.length_s:,.0f} s of readings at {speed:g} times their pace"
-    until_ended(service, f"{service.url}/metrics: {what}", lambda: pace.over)
+    content = f"{record.series:,} series, {record.length_s:,.0f} s of readings at {speed:g} times their pace"
+    until_ended(service, f"{service.url}/metrics: {content}", lambda: pace.over)
 
 
 @monitor.command()
@@ -85,12 +85,12 @@ def export(
     _refuse_existing(output)
     with _whole_folder(output) as folder:
         if form == "csv":
-            written = write_csv_files(table, folder)
+            paths = write_csv_files(table, folder)
         else:
-            written = write_files(table, folder, profile=profile, epoch_s=_epoch_s(table, epoch), slice_s=slice_s,
+            paths = write_files(table, folder, profile=profile, epoch_s=_epoch_s(table, epoch), slice_s=slice_s,
                                   names=names)  # fmt: skip
     count = looked(table.select(pl.len())).item()
-    click.echo(f"{output}: {count:,} readings in {len(written):,} files")
+    click.echo(f"{output}: {count:,} readings in {len(paths):,} files")
 
 
 @monitor.command("import")
@@ -120,7 +120,7 @@ def import_(
     if sources[0].startswith(("http://", "https://")):
         if len(sources) > 1:
             raise ScenarioError("SRC", f"{len(sources)} of them", "one server, or files")
-        table = _asked(Prometheus(sources[0], timeout_s), step, where, names, unknown, **window)
+        table = _fetched(Prometheus(sources[0], timeout_s), step, where, names, unknown, **window)
     elif where or step or any(value is not None for value in window.values()):
         raise ScenarioError("SRC", repr(sources[0]), "the address of a server, to which these options belong")
     else:
@@ -176,11 +176,11 @@ def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: P
     from fastsim.telemetry.files import readings_of
     from fastsim.telemetry.jobs_from_readings import jobs_of, write_profiles_csv
 
-    found = jobs_of(readings_of(sources, names))
-    click.echo(f"{output}: {found.pods.write(output):,} pods")
+    readings = jobs_of(readings_of(sources, names))
+    click.echo(f"{output}: {readings.pods.write(output):,} pods")
     if profiles is not None:
-        write_profiles_csv(found.profiles, profiles)
-        click.echo(f"{profiles}: {len(found.profiles):,} profiles")
+        write_profiles_csv(readings.profiles, profiles)
+        click.echo(f"{profiles}: {len(readings.profiles):,} profiles")
 
 
 @monitor.command()
@@ -191,11 +191,11 @@ def dashboard(output: Path | None, profile: str) -> None:
     from fastsim.reports.charts.chart_files import written_file
     from fastsim.telemetry.grafana import dashboard_json
 
-    told = dashboard_json(profile)
-    click.echo(told, nl=False) if output is None else click.echo(f"{written_file(output, told.encode())}: a dashboard")
+    text = dashboard_json(profile)
+    click.echo(text, nl=False) if output is None else click.echo(f"{written_file(output, text.encode())}: a dashboard")
 
 
-def _asked(
+def _fetched(
     server: Prometheus, step: int | None, where: str, names: Path | None, unknown: Any, *, start: str | None,
     end: str | None, last: float | None,
 ) -> Any:  # fmt: skip
@@ -217,16 +217,16 @@ def _asked(
 
 
 def _epoch_s(table: Any, epoch: str | None) -> int:
-    """Seconds that are added to all times; readings of a simulation, whose second 0 would be 1970, need some."""
+    """Seconds to add to all times; readings of a simulation, whose second 0 would be 1970, need ``--epoch``."""
     import polars as pl
 
     from fastsim.errors import ScenarioError
     from fastsim.kubernetes.pods import unix_s
     from fastsim.telemetry.readings_table import looked
 
-    found = unix_s(epoch, "--epoch")
-    if found is not None:
-        return int(found)
+    epoch_s = unix_s(epoch, "--epoch")
+    if epoch_s is not None:
+        return int(epoch_s)
     first = looked(table.select(pl.col("ts").min())).item()
     if first is not None and first.year > 1990:
         return 0

@@ -1,4 +1,4 @@
-"""Verbs that show saved runs: report as a page, plot as charts of jobs."""
+"""Verbs that show saved runs: report (a page of all charts), plot (one chart of jobs)."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def report(
     from fastsim.reports.report import table_markdown
 
     runs = reporting.loaded_runs(folders)
-    made = reporting.report(runs, names or None, window=_window(window), charts=charts)
+    page = reporting.report(runs, names or None, window=_window(window), charts=charts)
     pictures = [
         path for folder, suffix in ((png, ".png"), (svg, ".svg")) if folder is not None
-        for path in made.to_pictures(folder, suffix)
+        for path in page.to_pictures(folder, suffix)
     ]  # fmt: skip
     if pictures:
         click.echo(f"{len(pictures)} pictures in {' and '.join(str(folder) for folder in (png, svg) if folder)}")
     if markdown is not None:
-        click.echo(_with_size(made.to_markdown(markdown, pictures)))
+        click.echo(_with_size(page.to_markdown(markdown, pictures)))
     if html is not None:
-        click.echo(f"{_with_size(made.to_html(html))}: {len(runs)} runs, {len(made.figures)} charts")
+        click.echo(f"{_with_size(page.to_html(html))}: {len(runs)} runs, {len(page.figures)} charts")
     if trace is not None:
-        _trace(runs, trace, made.window)
+        _trace(runs, trace, page.window)
     if not (pictures or markdown or html or trace):
-        click.echo(table_markdown(made.table), nl=False)
+        click.echo(table_markdown(page.table), nl=False)
 
 
 @click.command()
@@ -78,8 +78,8 @@ def plot(
     from fastsim.reports.charts.job_charts import job_chart
 
     results = [Result.load(folder) for folder in folders]
-    drawn = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
-    click.echo(f"{written_chart(drawn, output)}: {chart} of {len(results)} runs")
+    figure = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
+    click.echo(f"{written_chart(figure, output)}: {chart} of {len(results)} runs")
 
 
 def _trace(runs: list[Result], path: Path, window: Window | None) -> None:
@@ -88,8 +88,8 @@ def _trace(runs: list[Result], path: Path, window: Window | None) -> None:
 
     if len(runs) != 1:
         raise ScenarioError("--trace", f"{len(runs)} runs", "the folder of one run")
-    written, kept, every = written_trace(runs[0], path, window)
-    click.echo(f"{_with_size(written)}: {kept:,} of {every:,} stays on GPUs; open it at ui.perfetto.dev")
+    file, shown, total = written_trace(runs[0], path, window)
+    click.echo(f"{_with_size(file)}: {shown:,} of {total:,} stays on GPUs; open it at ui.perfetto.dev")
 
 
 def _with_size(path: Path) -> str:

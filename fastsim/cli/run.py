@@ -12,12 +12,12 @@ import click
 from fastsim.cli.strict import refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
-# Written out, because importing their homes would cost every command the time to load the engine's floor.
+# Copies: importing the modules that define these would load the engine for every command.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 OURS = ("run.json", "report.html")
-"""Files that show that a folder was written by a run or by the demo."""
-ATTEMPTS = ("first", "placed", "all")  # written out, because importing their home would load the engine's floor
+"""A folder with one of these files was written by a run or by the demo."""
+ATTEMPTS = ("first", "placed", "all")
 
 
 @click.command()
@@ -73,18 +73,18 @@ def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
     strict: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Place pods on a cluster, or run jobs on it in rounds, and sum up what happened."""
+    """Place pods on a cluster, or run jobs on it in rounds, and print a summary."""
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation import simulate as simulation
 
-    keeping = _keeping(checkpoint, keep_checkpoint)
-    given = {name: value for name, value in options.items() if value is not None and value != ()}
-    base = Scenario.from_toml(scenario).with_(**given) if scenario else Scenario.from_dict(given)
+    keeping = _checkpoints(checkpoint, keep_checkpoint)
+    chosen = {name: value for name, value in options.items() if value is not None and value != ()}
+    base = Scenario.from_toml(scenario).with_(**chosen) if scenario else Scenario.from_dict(chosen)
     out = out or (Path(base.out) if base.out else None)
     _check_folder(out, force)
-    if "record" not in given and not scenario:
+    if "record" not in chosen and not scenario:
         base = base.with_(record="all" if out else "summary")
     if strict:
         refuse_scenario(base)
@@ -124,7 +124,7 @@ def resume(folder: Path, force: bool, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool, **options: Any) -> None:
-    """Play another future of a run that kept its checkpoint; RUN is its folder."""
+    """Go on from the checkpoint of a run with other options; RUN is its folder."""
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
     from fastsim.simulation import resume as resuming
@@ -177,8 +177,8 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
     folder = out or Path("fastsim-demo")
     _check_folder(folder, force or out is None)
     with progress_bar("runs", showcase.runs()) as progress:
-        comparison = showcase.played(**options, progress=progress)
-    showcase.saved(comparison, folder)
+        comparison = showcase.policy_comparison(**options, progress=progress)
+    showcase.write_folder(comparison, folder)
     click.echo(
         text_tables.table_json(comparison.table) if as_json else text_tables.demo_text(comparison.table, folder),
         nl=as_json,
@@ -199,10 +199,10 @@ def explain(
     folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Why pods of a saved run went where they went: every node's filter and points.
+    """Why pods of a saved run were placed on their nodes: filter and points of every node.
 
     RUN is the folder of a saved run, POD a pod_id or the pod's name in the source, whose namespace may be left out. The
-    run is played again up to the decision, so its inputs must still be what they were.
+    run is repeated up to the decision, so its inputs must be unchanged.
     """
     if bool(pods) == bool(sample):
         raise click.UsageError("give either pods or --sample N")
@@ -214,13 +214,15 @@ def explain(
     if strict:
         refuse_run(folder)
     with progress_bar("pods") as progress:
-        found = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress)
+        explanation = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress)
     if csv:
-        write_csv(found.frame(), csv)
-    click.echo(text_tables.table_json(found.frame()) if as_json else explanation_text(found, every), nl=as_json)
+        write_csv(explanation.frame(), csv)
+    click.echo(
+        text_tables.table_json(explanation.frame()) if as_json else explanation_text(explanation, every), nl=as_json
+    )
 
 
-def _keeping(text: str | None, keep: bool) -> Any:
+def _checkpoints(text: str | None, keep: bool) -> Any:
     """A number of pods, or seconds of work such as '60s'."""
     from fastsim.engine.checkpoint_folder import Checkpoints
     from fastsim.errors import ScenarioError
@@ -230,19 +232,19 @@ def _keeping(text: str | None, keep: bool) -> Any:
             raise ScenarioError("--keep-checkpoint", "no --checkpoint", "how often one is written, such as 60s")
         return None
     try:
-        found = (
+        checkpoints = (
             Checkpoints(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Checkpoints(int(text), keep=keep)
         )
-        found.check()
+        checkpoints.check()
     except (ValueError, ScenarioError):
         expected = "a number of pods such as 100000, or seconds such as 60s"
         raise ScenarioError("--checkpoint", repr(text), expected) from None
-    return found
+    return checkpoints
 
 
 @contextmanager
 def _resumable(out: Path | None) -> Iterator[None]:
-    """Says how to go on, if Ctrl-C comes after a checkpoint; or that it came too late."""
+    """Adds to an interruption how to go on from the last checkpoint, or that the result is complete."""
     from fastsim.engine.checkpoint_folder import STATE, working_folder
     from fastsim.errors import Interrupted
 
@@ -259,12 +261,12 @@ def _resumable(out: Path | None) -> Iterator[None]:
 
 
 def _identity(out: Path | None) -> tuple[int, int] | None:
-    """What tells the result in a folder from another one that takes its place."""
+    """Inode and time of the result in a folder; another result in its place has others."""
     try:
-        found = None if out is None else (out / OURS[0]).stat()
+        status = None if out is None else (out / OURS[0]).stat()
     except OSError:
         return None
-    return None if found is None else (found.st_ino, found.st_mtime_ns)
+    return None if status is None else (status.st_ino, status.st_mtime_ns)
 
 
 def _check_folder(out: Path | None, force: bool) -> None:

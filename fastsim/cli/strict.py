@@ -1,4 +1,4 @@
-"""The option --strict: commands refuse Kubernetes objects of which something is not honoured."""
+"""The option --strict: refuse Kubernetes objects with fields that are not honoured."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ strict_option = click.option(
 """The flag, the same for all verbs that have it."""
 
 
-def refuse_not_honoured(found: Iterable[str]) -> None:
-    """InputError that lists everything that is not honoured, if there is anything."""
+def refuse_not_honoured(notices: Iterable[str]) -> None:
+    """InputError that lists the notices, unless there are none."""
     from fastsim.errors import InputError
 
-    listed = "; ".join(dict.fromkeys(found))
-    if listed:
+    distinct = "; ".join(dict.fromkeys(notices))
+    if distinct:
         expected = "objects of which everything is honoured"
-        raise InputError("--strict", listed, expected, "leave --strict out to go on without")
+        raise InputError("--strict", distinct, expected, "leave --strict out to go on without")
 
 
 def refuse_scenario(scenario: Scenario) -> None:
-    """InputError if the objects behind the texts of a scenario ask for what is not honoured, before anything is run."""
+    """InputError if the Kubernetes objects of a scenario have fields that are not honoured; nothing is run."""
     from fastsim.workload import texts
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for text, opened in ((scenario.cluster, texts.cluster_from), (scenario.workload, texts.workload_from)):
+        for text, reader in ((scenario.cluster, texts.cluster_from), (scenario.workload, texts.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
-                opened(text)
+                reader(text)
     refuse_not_honoured(text for text in dict.fromkeys(map(_notice, caught)) if text)
 
 
 def refuse_run(folder: Path) -> None:
-    """As :func:`refuse_scenario`, of a saved run; one of objects in memory is left to the verb."""
+    """As :func:`refuse_scenario`, of a saved run; a run of objects in memory is left to the verb."""
     from collections.abc import Mapping
 
     from fastsim.engine.result import Result
     from fastsim.scenario.scenario import Scenario
 
-    written = Result.load(folder).provenance.get("scenario")
-    if isinstance(written, Mapping):
-        refuse_scenario(Scenario.from_dict(written, str(folder)))
+    fields = Result.load(folder).provenance.get("scenario")
+    if isinstance(fields, Mapping):
+        refuse_scenario(Scenario.from_dict(fields, str(folder)))
 
 
 def notice_key(message: Warning | str) -> str:
-    """What makes a notice of Kubernetes objects another one: nodes that are read with the pods are the same nodes."""
+    """The part of a notice that repeated notices share: nodes read with the pods are the same nodes."""
     text = str(message)
     return text.partition(": nodes: ")[2] or text
 

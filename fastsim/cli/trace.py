@@ -1,4 +1,4 @@
-"""The verbs that look at a trace before anything runs: trace lint, trace stats."""
+"""Verbs that check a trace before a run: trace lint, trace stats."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def trace() -> None:
 @CLUSTER
 @click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
 def lint(workload: str, cluster: str | None, as_json: bool) -> None:
-    """Name broken rules, suspicious units, contradicting times, pods that can never run, too much demand.
+    """List broken rules, suspicious units, contradicting times, pods that can never run, too much demand.
 
-    Exit code 0 if there is nothing to mend (notes may be), 1 if there are errors or warnings.
+    Exit code 1 if there are errors or warnings, 0 if there are none or notes only.
     """
     from fastsim.workload import lint as traces
     from fastsim.workload.texts import cluster_from, workload_from
 
     where = None if cluster is None else cluster_from(cluster)
-    found = traces.trace_findings(workload_from(workload, where).workload, where)
+    findings = traces.trace_findings(workload_from(workload, where).workload, where)
     if as_json:
-        click.echo(json.dumps([one._asdict() for one in found], indent=2))
+        click.echo(json.dumps([one._asdict() for one in findings], indent=2))
     else:
-        for one in found:
+        for one in findings:
             rows = "" if one.rows is None else f" ({one.rows:,} row{'s' if one.rows != 1 else ''})"
             at = f" row {one.row:,}" if one.row is not None else ""
             click.echo(f"{one.level:<7} {one.column}{at}{rows}: {one.text}")
-        counts = {level: sum(one.level == level for one in found) for level in traces.LEVELS}
-        told = ", ".join(f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n)
-        click.echo(f"{workload}: {told or 'nothing to say against it'}")
-    if traces.worst(found) in ("error", "warning"):
+        counts = {level: sum(one.level == level for one in findings) for level in traces.LEVELS}
+        counted = ", ".join(f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n)
+        click.echo(f"{workload}: {counted or 'nothing to say against it'}")
+    if traces.worst(findings) in ("error", "warning"):
         sys.exit(1)
 
 
@@ -61,8 +61,8 @@ def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -
     lines = traces.trace_lines(frame, where)
     if as_json:
         curve = traces.load_curve(frame, where).to_dicts() if len(frame) else []
-        told = {"figures": [line._asdict() for line in lines], "offered_load": curve}
-        click.echo(json.dumps(told, indent=2))
+        document = {"figures": [line._asdict() for line in lines], "offered_load": curve}
+        click.echo(json.dumps(document, indent=2))
     else:
         width = max(len(line.what) for line in lines)
         for line in lines:

@@ -1,4 +1,4 @@
-"""Why pods went where they went: every node's filter and points at the moment of the decision, as one table."""
+"""Explanations of placements: filter and points of every node at the moment of the decision, as one table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fastsim.decisions.replay import (
     OVER_QUOTA,
     PREEMPTION,
     RESERVED,
-    AskedPod,
     Decision,
-    asked_pods,
+    SelectedPod,
     replayed,
     sampled_pods,
+    selected_pods,
 )
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.result import Result
@@ -39,7 +39,7 @@ CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
     "pod_limit", "reserved", "over_quota", "gang", "gang_too_large",
 )  # fmt: skip
-"""Why a node cannot host a pod, in the order the filter looks; the last four are rules about more than one node."""
+"""Checks that a node can fail, in the order of the filter; the last four are rules about more than one node."""
 NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
 """Checks by their numbers in a decision."""
 FOUND = {
@@ -48,14 +48,14 @@ FOUND = {
     "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}",
     "pod_limit": "{:,} pods of its group are there, at most {:,}",
 }  # fmt: skip
-"""What a node has and needs where a check fails."""
+"""Texts of failed checks with figures: the amount of the node and the amount needed."""
 WORDS = {
     "absent": "the node is not there",
     "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
     "gang": "another pod of its gang fits nowhere",
     "gang_too_large": "its gang is larger than the cluster",
 }  # fmt: skip
-"""Checks without figures."""
+"""Texts of failed checks without figures."""
 NEVER = {
     "too_large": "no empty node could host it",
     "no_match": "no node's labels, taints and name let it in",
@@ -63,31 +63,31 @@ NEVER = {
     "gang": "another pod of its gang can never start",
     "gang_too_large": "its gang is larger than the cluster",
 }
-"""Why a pod could not start on an empty cluster either; ``no_match`` if there are nodes that are large enough."""
+"""Texts for pods that cannot start on an empty cluster either; ``no_match`` if some node is large enough."""
 PLACED, NO_NODE = "placed", "no_node"
 
 Source = Result | Scenario | str | os.PathLike[str]
 
 
 class NeverTried(RunWarning):
-    """No decision was taken about a pod that somebody asks about."""
+    """No decision was taken about a pod that was to be explained."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Decisions about some pods, with the cluster and plan they were taken on."""
+    """Decisions about some pods, with the cluster and plan of the run."""
 
-    made: Prepared
+    inputs: Prepared
     decisions: list[Decision]
 
     @property
     def terms(self) -> list[str]:
-        """Names of the plan's terms; a kernel that comes again is numbered."""
-        seen: Counter[str] = Counter()
+        """Names of the plan's terms; repeated kernels are numbered."""
+        count: Counter[str] = Counter()
         names = []
-        for term in self.made.plan.terms:
-            seen[term.kernel] += 1
-            names.append(term.kernel + (f"_{seen[term.kernel]}" if seen[term.kernel] > 1 else ""))
+        for term in self.inputs.plan.terms:
+            count[term.kernel] += 1
+            names.append(term.kernel + (f"_{count[term.kernel]}" if count[term.kernel] > 1 else ""))
         return names
 
     def frame(self) -> pl.DataFrame:
@@ -120,11 +120,11 @@ class Explanation:
 
     def totals(self, decision: Decision, without: str = "") -> Any:
         """Weighted points of every node over the terms, leaving out those of one kernel."""
-        weights = [0 if term.kernel == without else term.weight for term in self.made.plan.terms]
+        weights = [0 if term.kernel == without else term.weight for term in self.inputs.plan.terms]
         return np.array(weights, np.int64) @ decision.points__tn
 
     def reason(self, decision: Decision) -> str:
-        """Why the node that was chosen won, or what became of a pod that fitted nowhere."""
+        """The reason for the chosen node, or for placing the pod nowhere."""
         host = decision.reason__n == 0
         if decision.how == GANG and decision.node >= 0:
             return "placed with its gang, one member after another"
@@ -139,27 +139,27 @@ class Explanation:
         return self._merit(decision, host)
 
     def _merit(self, decision: Decision, host: Any) -> str:
-        """What the checks and points say."""
+        """The reason by checks and points alone."""
         count = int(host.sum())
         if count == 0:
             return f"{outcome(decision)} is as far as any node got"
         if count == 1:
             return "only feasible node"
-        kept = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
-        if self._draws() and (kept[decision.node] < kept.max() or (kept == kept.max()).sum() > 1):
+        totals = np.where(host, self.totals(decision, without="random"), np.iinfo(np.int64).min)
+        if self._draws() and (totals[decision.node] < totals.max() or (totals == totals.max()).sum() > 1):
             return f"random draw among {count:,} feasible nodes"
         ties = int((self.totals(decision)[host] == self.totals(decision)[decision.node]).sum())
         return "highest total" if ties == 1 else f"smallest position of {ties:,} nodes with the highest total"
 
     def _draws(self) -> bool:
-        return any(term.kernel == "random" and term.weight for term in self.made.plan.terms)
+        return any(term.kernel == "random" and term.weight for term in self.inputs.plan.terms)
 
     def _names(self) -> pl.Series:
-        return pl.Series("node", self.made.cluster.nodes["name"].to_pylist(), pl.String)
+        return pl.Series("node", self.inputs.cluster.nodes["name"].to_pylist(), pl.String)
 
     def _points(self, decision: Decision) -> dict[str, Any]:
         columns = {}
-        for t, (name, term) in enumerate(zip(self.terms, self.made.plan.terms, strict=True)):
+        for t, (name, term) in enumerate(zip(self.terms, self.inputs.plan.terms, strict=True)):
             columns[f"{name}_raw"], columns[f"{name}_points"] = decision.raw__tn[t], decision.points__tn[t]
             columns[f"{name}_weighted"] = term.weight * decision.points__tn[t]
         return columns
@@ -176,34 +176,34 @@ class Explanation:
                 yield f"total {behind:,} below the winner's" if behind else "as many points, larger position"
 
     def summary(self, decision: Decision) -> str:
-        """Why no node can host the pod, as kube-scheduler sums it up."""
-        asked, counts = decision.request.conditions, Counter[str]()
+        """Why no node can host the pod, in the form of kube-scheduler's message."""
+        conditions, counts = decision.request.conditions, Counter[str]()
         for n, reason in enumerate(decision.reason__n.tolist()):
             figures = int(decision.found__n[n]), int(decision.needed__n[n])
-            counts[summed(NAMES[reason], asked, self._rows[n], *figures)] += 1
+            counts[summed(NAMES[reason], conditions, self._rows[n], *figures)] += 1
         return sentence(counts, len(decision.reason__n))
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        """The nodes as pods see them, with the models of partitioned devices, too."""
-        models = self.made.cluster.nodes["gpu_model"].to_pylist()
-        rows = self.made.cluster.offered.select(["name", "labels", "extra_resources"]).to_pylist()
+        """Name, labels and free resources of each node, and the model of its devices, partitioned ones included."""
+        models = self.inputs.cluster.nodes["gpu_model"].to_pylist()
+        rows = self.inputs.cluster.offered.select(["name", "labels", "extra_resources"]).to_pylist()
         return [{**row, "gpu_model": model} for row, model in zip(rows, models, strict=True)]
 
     def _blank(self) -> Decision:
-        nodes, terms = len(self.made.cluster), len(self.made.plan.terms)
+        nodes, terms = len(self.inputs.cluster), len(self.inputs.plan.terms)
         zeros, table = np.zeros(nodes, np.int64), np.zeros((terms, nodes), np.int64)
-        pod, request = AskedPod(0, 0, None), PodRequest(0, 0, 0, 0, ())
+        pod, request = SelectedPod(0, 0, None), PodRequest(0, 0, 0, 0, ())
         return Decision(pod, 0, 0.0, request, zeros, zeros, zeros, table, table, zeros.astype(np.uint64))
 
 
 def explain(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed"
 ) -> pl.DataFrame:
-    """Why these pods, or ``sample`` of them, went where they went: one row for every node of every decision.
+    """Why these pods, or ``sample`` of them, were placed on their nodes: one row for every node of every decision.
 
-    ``source`` is a result, a scenario or the folder of a saved run; it is played again up to the decisions. ``pods``
-    are ids (numbers) or names in the source (texts). ``attempt`` chooses the decisions about a pod that waited:
+    ``source`` is a result, a scenario or the folder of a saved run, which is repeated up to the decisions. ``pods``
+    are ids (numbers) or names in the source (texts). ``attempt`` selects the decisions about a pod that waited:
     the ``first``, the one that ``placed`` it (else its last), or ``all``.
 
     Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
@@ -217,25 +217,25 @@ def explained(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
     progress: Progress | None = None,
 ) -> Explanation:  # fmt: skip
-    """The decisions behind :func:`explain`; ``progress`` is told the pods so far."""
+    """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
     names = [pods] if isinstance(pods, int | str) else list(pods)
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
     scenario, saved = _origin(source)
     scenario.check()
-    made = prepared(scenario, progress=progress)
+    inputs = prepared(scenario, progress=progress)
     if saved is not None:
-        _refuse_other_inputs(scenario, made, saved.provenance)
-    asked = asked_pods(made.workload, names) if names else sampled_pods(made.workload, sample)
-    decisions = replayed(made, asked, attempt)
+        _refuse_other_inputs(scenario, inputs, saved.provenance)
+    selected = selected_pods(inputs.workload, names) if names else sampled_pods(inputs.workload, sample)
+    decisions = replayed(inputs, selected, attempt)
     if saved is not None:
-        _refuse_another_course(decisions, saved.scan("placements"))
-    _warn_of_silence(asked, decisions)
-    return Explanation(made, decisions)
+        _refuse_other_placements(decisions, saved.scan("placements"))
+    _warn_of_untried(selected, decisions)
+    return Explanation(inputs, decisions)
 
 
 def outcome(decision: Decision) -> str:
-    """``placed``, why it can never be, or the furthest check that any node failed."""
+    """``placed``, the reason why the pod can never start, or the furthest check that any node failed."""
     if decision.node >= 0 or decision.never:
         return decision.never or PLACED
     if decision.how in (OVER_QUOTA, GANG):
@@ -257,15 +257,15 @@ def ranks(total: Any, host: Any) -> Any:
 
 
 def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -> str:
-    """What node ``n`` lacks, in words; ``row`` has its name, labels, further resources and model of devices."""
-    check, asked = NAMES[reason], decision.request.conditions
+    """The failed check of node ``n`` in words; ``row`` has its name, labels, further resources and device model."""
+    check, conditions = NAMES[reason], decision.request.conditions
     found, needed = int(decision.found__n[n]), int(decision.needed__n[n])
     if check in WORDS:
         return WORDS[check]
     if check == "no_match":
-        return mismatch(asked, row)
+        return mismatch(conditions, row)
     if check == "no_extra":
-        return lack_text(asked, row, found, needed)
+        return lack_text(conditions, row, found, needed)
     if check == "no_gpu_model":
         model = row["gpu_model"] or "no GPU"
         return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
@@ -273,7 +273,7 @@ def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -
 
 
 def _failures(decision: Decision) -> dict[str, Any]:
-    """Columns failed, found and needed; the figures are null where no number says what is missing."""
+    """Columns failed, found and needed; the figures are null for checks without figures."""
     names = [None if r == 0 else NAMES[r] for r in decision.reason__n.tolist()]
     failed = pl.Series("failed", names, pl.Enum(CHECKS))
     counted = failed.is_in([*FOUND, "no_extra"]).fill_null(False)
@@ -284,33 +284,33 @@ def _failures(decision: Decision) -> dict[str, Any]:
 
 
 def _origin(source: Source) -> tuple[Scenario, Result | None]:
-    """The scenario to play again and, if there is one, the result it once had."""
+    """The scenario to repeat, and its saved result if there is one."""
     if isinstance(source, Scenario):
         return source, None
     result = source if isinstance(source, Result) else Result.load(source)
     where = "result" if isinstance(source, Result) else str(Path(source))
-    written = result.provenance.get("scenario")
-    if not isinstance(written, Mapping):
+    fields = result.provenance.get("scenario")
+    if not isinstance(fields, Mapping):
         found = "a run of objects in memory"
         expected = "one whose cluster, workload and policy are texts"
         raise InputError(where, found, expected, "explain the Scenario itself, or save its tables to files")
-    return Scenario.from_dict(written, where), result
+    return Scenario.from_dict(fields, where), result
 
 
-def _refuse_other_inputs(scenario: Scenario, made: Prepared, provenance: Mapping[str, Any]) -> None:
+def _refuse_other_inputs(scenario: Scenario, inputs: Prepared, provenance: Mapping[str, Any]) -> None:
     for field in ("cluster", "workload"):
-        now, then = getattr(made, field).checksum(), provenance[field]["sha256"]
+        now, then = getattr(inputs, field).checksum(), provenance[field]["sha256"]
         if now != then:
             found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
             raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
 
 
-def _refuse_another_course(decisions: list[Decision], placements: pl.LazyFrame) -> None:
-    """The saved placements, if there are any, are the measure: whatever else changed since then shows here."""
+def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame) -> None:
+    """ResultError if a decision differs from the saved placements, as anything but the inputs may have changed."""
     if placements.head(1).collect().is_empty():
         return
-    asked = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
-    spans = {(row["pod_id"], row["start_s"]): row for row in asked.iter_rows(named=True)}
+    saved_rows = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
+    spans = {(row["pod_id"], row["start_s"]): row for row in saved_rows.iter_rows(named=True)}
     for decision in decisions:
         if decision.node < 0:
             continue
@@ -323,9 +323,9 @@ def _refuse_another_course(decisions: list[Decision], placements: pl.LazyFrame) 
             raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
 
 
-def _warn_of_silence(asked: Mapping[int, AskedPod], decisions: list[Decision]) -> None:
-    silent = asked.keys() - {decision.pod.seq for decision in decisions}
+def _warn_of_untried(selected: Mapping[int, SelectedPod], decisions: list[Decision]) -> None:
+    silent = selected.keys() - {decision.pod.seq for decision in decisions}
     if silent:
-        names = ", ".join(str(asked[seq].pod_id) for seq in sorted(silent)[:5]) + (" …" if len(silent) > 5 else "")
+        names = ", ".join(str(selected[seq].pod_id) for seq in sorted(silent)[:5]) + (" …" if len(silent) > 5 else "")
         text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
         warnings.warn(text, NeverTried, stacklevel=3)

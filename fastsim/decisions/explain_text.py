@@ -1,4 +1,4 @@
-"""Decisions as text for terminals: what the pod asked for, where it went and why, and the nodes in question."""
+"""Decisions as text for terminals: request, chosen node and reason, and a table of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fastsim.engine.online.plan import PodRequest
 
 SHOWN = 10
-"""Nodes of a decision that are listed unless all are asked for."""
+"""Most nodes of a decision that are listed by default."""
 
 
 def explanation_text(explanation: Explanation, every: bool = False) -> str:
@@ -28,7 +28,7 @@ def explanation_text(explanation: Explanation, every: bool = False) -> str:
 
 
 def decision_text(explanation: Explanation, decision: Decision, every: bool = False) -> str:
-    """One decision: two lines, a table of nodes, and how many nodes failed which check, once more in other words."""
+    """One decision: two lines, a table of nodes, kube-scheduler's message, and the number of nodes by failed check."""
     nodes = explanation.nodes(decision)
     hosts, others = nodes.filter("feasible").sort("rank"), nearest(nodes)
     text = heading(explanation, decision, nodes)
@@ -43,16 +43,16 @@ def decision_text(explanation: Explanation, decision: Decision, every: bool = Fa
 
 
 def heading(explanation: Explanation, decision: Decision, nodes: pl.DataFrame) -> str:
-    """What the pod asked for and when, and where it went and why."""
+    """Request and time of the pod, its node and the reason."""
     pod = decision.pod
     name = f"pod {pod.pod_id}" + (f" ({pod.native_id})" if pod.native_id else "")
-    asked = f"{name}, attempt {decision.attempt} at {decision.t_s:,g} s, asks for {request_text(decision.request)}\n"
+    request = f"{name}, attempt {decision.attempt} at {decision.t_s:,g} s, asks for {request_text(decision.request)}\n"
     why = explanation.reason(decision)
     if decision.node < 0:
-        return f"{asked}-> nowhere: {why}\n"
+        return f"{request}-> nowhere: {why}\n"
     row = nodes.row(decision.node, named=True)
     gpus = f", GPU {' '.join(map(str, row['gpu_ids']))}" if row["gpu_ids"] else ""
-    return f"{asked}-> {row['node']}, position {row['position']}{gpus}: {why}\n"
+    return f"{request}-> {row['node']}, position {row['position']}{gpus}: {why}\n"
 
 
 def request_text(request: PodRequest) -> str:
@@ -61,11 +61,11 @@ def request_text(request: PodRequest) -> str:
     if request.num_gpu:
         text += f", {request.num_gpu} GPU of {request.gpu_milli:,} milli"
         text += f" ({' or '.join(dict.fromkeys(request.gpu_models))})" if request.gpu_models else ""
-    asked = request.conditions
-    text += "".join(f", {amount:,} {name}" for name, amount in asked.extra_resources)
-    text += f", on {asked.pinned_node}" if asked.pinned_node is not None else ""
-    told = [expression(item) for item in asked.constraints if not item.key.startswith(TAINT)]
-    return text + (f", where {' and '.join(told)}" if told else "")
+    conditions = request.conditions
+    text += "".join(f", {amount:,} {name}" for name, amount in conditions.extra_resources)
+    text += f", on {conditions.pinned_node}" if conditions.pinned_node is not None else ""
+    expressions = [expression(item) for item in conditions.constraints if not item.key.startswith(TAINT)]
+    return text + (f", where {' and '.join(expressions)}" if expressions else "")
 
 
 def nearest(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -77,18 +77,18 @@ def nearest(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def footer(nodes: pl.DataFrame) -> str:
-    """How many nodes failed which check."""
+    """Number of nodes by failed check."""
     counts = Counter(nodes["failed"].drop_nulls().to_list())
     if not counts:
         return f"all {len(nodes):,} nodes can host it\n"
-    told = ", ".join(f"{counts[name]:,} {name}" for name in CHECKS if name in counts)
-    return f"{sum(counts.values()):,} of {len(nodes):,} nodes cannot host it: {told}\n"
+    by_check = ", ".join(f"{counts[name]:,} {name}" for name in CHECKS if name in counts)
+    return f"{sum(counts.values()):,} of {len(nodes):,} nodes cannot host it: {by_check}\n"
 
 
 def _score_columns(explanation: Explanation, nodes: pl.DataFrame) -> dict[str, str]:
-    """Columns of feasible nodes and their headings; figures that repeat the one before are left out."""
+    """Columns of feasible nodes and their headings, without columns that repeat the one before."""
     columns = {"rank": "rank", "node": "node", "position": "position"}
-    for name, term in zip(explanation.terms, explanation.made.plan.terms, strict=True):
+    for name, term in zip(explanation.terms, explanation.inputs.plan.terms, strict=True):
         columns[f"{name}_raw"] = f"{name}\nraw"
         if term.normalise != "none":
             columns[f"{name}_points"] = f"{name}\npoints"
@@ -102,15 +102,15 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name, title in columns.items():
         numeric = rows.schema[name].is_numeric()
-        drawn.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
+        grid.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
     for row in rows.select(list(columns)).iter_rows():
-        drawn.add_row(*map(_cell, row))
-    console = Console(markup=False)  # values of expressions stand in brackets
+        grid.add_row(*map(_cell, row))
+    console = Console(markup=False)  # expressions contain brackets
     with console.capture() as captured:
-        console.print(drawn)
+        console.print(grid)
     return captured.get()
 
 

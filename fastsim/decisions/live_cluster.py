@@ -1,7 +1,7 @@
-"""A cluster as it is now: nodes, and the pods that hold something there, from files or from a Kubernetes API server.
+"""The current state of a cluster: nodes, and pods that hold resources there, from files or a Kubernetes API server.
 
-An API server is asked through ``kubectl proxy``, whose address needs no password: ``http://127.0.0.1:8001``. Files are
-read again when they change. What is older than ``refresh_s`` is not used.
+An API server is read through ``kubectl proxy``, whose address needs no password: ``http://127.0.0.1:8001``. Files are
+read again when they change. A state older than ``refresh_s`` is not used.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from fastsim.workload.typical_pods import TypicalPods
 
 PATHS = ("/api/v1/nodes", "/api/v1/pods")
-"""What an API server is asked for."""
+"""Paths to read from an API server."""
 
 
-class State(Snapshot):
-    """One moment: the cluster, and rows of the pods that are bound to its nodes; `number` tells moments apart."""
+class ClusterState(Snapshot):
+    """The cluster at one moment, and rows of the pods that are bound to its nodes; `number` counts states."""
 
     number = 0
 
     @cached_property
     def nodes(self) -> Cluster:
-        """The nodes, without what runs there: rows of pods are told apart here."""
+        """The nodes, without the pods that run there, which are in `bound_rows`."""
         return replace(cluster_of(self), snapshot=None)
 
     @cached_property
@@ -49,16 +49,16 @@ class State(Snapshot):
 
     @cached_property
     def bound_rows(self) -> list[dict[str, Any]]:
-        """Rows of the pods that hold something on a node that is there."""
-        held = [item for item in self.of_kind("Pod") if holds_a_place(item)]
-        bound = [item for item in held if item.part("spec").get("nodeName") in self.positions]
+        """Rows of the pods that hold resources on a node of the cluster."""
+        holders = [item for item in self.of_kind("Pod") if holds_a_place(item)]
+        bound = [item for item in holders if item.part("spec").get("nodeName") in self.positions]
         from fastsim.kubernetes.arrival_order import age
 
         return sorted(self.rows_of(bound), key=age)
 
     @cached_property
     def typical(self) -> TypicalPods | None:
-        """What fragmentation is measured with: the pods that are there, if there are any."""
+        """Typical pods, for fragmentation: the bound pods; None without any."""
         from fastsim.workload.typical_pods import TypicalPods
 
         if not self.bound_rows:
@@ -67,7 +67,7 @@ class State(Snapshot):
 
     @cached_property
     def too_much(self) -> int:
-        """Bound pods that do not fit where they are, as far as it is seen here: nothing is known of what they hold."""
+        """Number of bound pods that do not fit on their nodes by their requests."""
         from fastsim.scenario.scenario import Scenario
         from fastsim.simulation.simulate import played
 
@@ -78,45 +78,45 @@ class State(Snapshot):
         return int(result.summary["pods_unplaced"][0])
 
     @property
-    def told(self) -> str:
-        """The moment in one line."""
+    def description(self) -> str:
+        """The state in one line."""
         extra = f", {self.too_much:,} more than fit" if self.too_much else ""
         return f"{len(self.positions):,} nodes with {len(self.bound_rows):,} pods{extra}"
 
 
 @dataclass
 class LiveSnapshot:
-    """Moments of a cluster, from files and folders or from the address of an API server."""
+    """States of a cluster, from files and folders or from the address of an API server."""
 
     source: str
     refresh_s: float = 1.0
     timeout_s: float = 5.0
     memory_unit: str = "GiB"
     clock: Callable[[], float] = time.monotonic
-    _state: State | None = field(default=None, init=False)
-    _seen: tuple[float, Any] = field(default=(0.0, None), init=False)
+    _state: ClusterState | None = field(default=None, init=False)
+    _read_at: tuple[float, Any] = field(default=(0.0, None), init=False)
     _lock: Any = field(default_factory=threading.Lock, init=False)
 
-    def state(self) -> State:
-        """The cluster now; the same object as long as nothing is known to have changed."""
+    def state(self) -> ClusterState:
+        """The current state; the same object until a change is known."""
         with self._lock:
-            if self._state is not None and self.clock() - self._seen[0] < self.refresh_s:
+            if self._state is not None and self.clock() - self._read_at[0] < self.refresh_s:
                 return self._state
             stamp = self._stamp()
-            if self._state is None or stamp is None or stamp != self._seen[1]:
+            if self._state is None or stamp is None or stamp != self._read_at[1]:
                 number = 0 if self._state is None else self._state.number + 1
-                self._state = State(self._objects(), self.source, self.memory_unit)
+                self._state = ClusterState(self._objects(), self.source, self.memory_unit)
                 self._state.number = number
-            self._seen = (self.clock(), stamp)
+            self._read_at = (self.clock(), stamp)
             return self._state
 
     @property
     def remote(self) -> bool:
-        """Whether an API server is asked."""
+        """Whether the source is an API server."""
         return self.source.startswith(("http://", "https://"))
 
     def _stamp(self) -> Any:
-        """What changes with the files; None for a server, of which nothing is known before it is asked."""
+        """Paths, times and sizes of the files, to detect changes; None for a server."""
         if self.remote:
             return None
         root = Path(self.source)
@@ -130,25 +130,25 @@ class LiveSnapshot:
         if not self.remote:
             return manifests(self.source)
         base = base_address(self.source, "--snapshot", "http://127.0.0.1:8001")
-        found: list[Manifest] = []
+        objects: list[Manifest] = []
         for path in PATHS:
             body = answer_of(f"{base}{path}", "a Kubernetes API", timeout_s=self.timeout_s)
             try:
-                told = json.loads(body)
+                document = json.loads(body)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{base}{path}", one_line(error), "JSON") from None
-            found += manifests_in(f"{base}{path}", told)
-        return found
+            objects += manifests_in(f"{base}{path}", document)
+        return objects
 
 
-def rows_by_arrival(bound: list[dict[str, Any]], asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The bound pods at second 0, the others one after the other from second 1 on."""
+def rows_by_arrival(bound: list[dict[str, Any]], waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that arrive in order: bound pods at second 0, the others one by one from second 1 on."""
     from fastsim.kubernetes.pods import PodTimes
 
     placed = [{**row, "times": PodTimes(created=0.0)} for row in bound]
-    return placed + [{**row, "times": PodTimes(created=1.0 + i)} for i, row in enumerate(asked)]
+    return placed + [{**row, "times": PodTimes(created=1.0 + i)} for i, row in enumerate(waiting)]
 
 
 def left_out(notices: Counter[str]) -> str:
-    """What is not honoured, on one line."""
+    """Fields that are not honoured, with their counts, on one line."""
     return "; ".join(f"{text} ({count:,})" for text, count in sorted(notices.items()))

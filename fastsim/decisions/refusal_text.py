@@ -1,4 +1,4 @@
-"""Why nodes refuse a pod, in words: of one node in full, of all nodes as kube-scheduler sums them up.
+"""Why nodes cannot host a pod, in words: one node in full, all nodes in the form of kube-scheduler's message.
 
 >>> print(sentence({"Insufficient cpu": 2, "node(s) had untolerated taint {dedicated: infra}": 1}, 3))
 0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: infra}.
@@ -23,22 +23,22 @@ SUMMED = {
     "gang": "node(s) had room, but another pod of the gang has none",
     "gang_too_large": "node(s) had room, but not all together for the gang",
 }  # fmt: skip
-"""What a check is called where nodes are summed up."""
+"""Texts of failed checks in the message about all nodes."""
 
 
-def mismatch(asked: Conditions, row: Mapping[str, Any]) -> str:
-    """Why a node's labels, taints or name keep the pod away; ``row`` is that of a node table."""
+def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
+    """The label, taint or name of a node that excludes the pod; ``row`` is that of a node table."""
     labels = node_labels(row)
-    if asked.pinned_node is not None and asked.pinned_node != labels["name"]:
-        return f"the pod belongs on {asked.pinned_node}"
-    found = _failed(asked, labels)
-    if found is None:
+    if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
+        return f"the pod belongs on {conditions.pinned_node}"
+    broken = _failed(conditions, labels)
+    if broken is None:
         return "its labels or name do not match"
-    if found.key.startswith(TAINT):
-        return f"its taint {found.key.removeprefix(TAINT)} is not tolerated"
-    label = labels.get(found.key)
-    has = f"no label {found.key}" if label is None else f"{found.key} is {label!r}"
-    return f"{has}, needs {expression(found)}"
+    if broken.key.startswith(TAINT):
+        return f"its taint {broken.key.removeprefix(TAINT)} is not tolerated"
+    label = labels.get(broken.key)
+    has = f"no label {broken.key}" if label is None else f"{broken.key} is {label!r}"
+    return f"{has}, needs {expression(broken)}"
 
 
 def expression(constraint: Constraint) -> str:
@@ -46,32 +46,36 @@ def expression(constraint: Constraint) -> str:
     return f"{constraint.key} {constraint.op}" + (f" [{', '.join(constraint.values)}]" if constraint.values else "")
 
 
-def lacking(asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+def lacking(conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
     """The further resource that a node lacks: the first by name of which it has no more than ``found``."""
-    held = dict(row.get("extra_resources") or ())
-    short = [name for name, amount in sorted(asked.extra_resources) if amount == needed and held.get(name, 0) >= found]
-    without = [name for name, amount in sorted(asked.extra_resources) if amount and name not in held]
+    available = dict(row.get("extra_resources") or ())
+    short = [
+        name
+        for name, amount in sorted(conditions.extra_resources)
+        if amount == needed and available.get(name, 0) >= found
+    ]
+    without = [name for name, amount in sorted(conditions.extra_resources) if amount and name not in available]
     return next(iter(short if needed else without), "a further resource")
 
 
-def lack_text(asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
-    """What a node has of the further resource that it lacks, and what the pod needs."""
-    name = lacking(asked, row, found, needed)
+def lack_text(conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+    """Free and needed amount of the further resource that a node lacks."""
+    name = lacking(conditions, row, found, needed)
     unit = " MiB of" if name.startswith(IN_BYTES) else ""
-    amount = needed or dict(asked.extra_resources).get(name, 0)
+    amount = needed or dict(conditions.extra_resources).get(name, 0)
     return f"{found:,}{unit} {name} free, needs {amount:,}"
 
 
-def summed(check: str, asked: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
-    """What kube-scheduler says of a node that fails a check."""
+def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
+    """kube-scheduler's text for a node that fails a check."""
     if check == "no_extra":
-        return f"Insufficient {lacking(asked, row, found, needed)}"
+        return f"Insufficient {lacking(conditions, row, found, needed)}"
     if check != "no_match":
         return SUMMED[check]
     labels = node_labels(row)
-    if asked.pinned_node is not None and asked.pinned_node != labels["name"]:
+    if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
         return "node(s) didn't match the requested node name"
-    broken = _failed(asked, labels)
+    broken = _failed(conditions, labels)
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     key, _, rest = broken.key.removeprefix(TAINT).partition("=")
@@ -81,12 +85,12 @@ def summed(check: str, asked: Conditions, row: Mapping[str, Any], found: int, ne
 
 
 def sentence(counts: Mapping[str, int], nodes: int) -> str:
-    """All nodes in one sentence: how many of them say what, most first."""
+    """All nodes in one sentence: number of nodes by reason, most first."""
     reasons = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return f"0/{nodes:,} nodes are available: {', '.join(f'{count:,} {text}' for text, count in reasons)}."
 
 
-def _failed(asked: Conditions, labels: Mapping[str, str]) -> Constraint | None:
+def _failed(conditions: Conditions, labels: Mapping[str, str]) -> Constraint | None:
     """The first expression that does not hold, taints before anything else."""
-    broken = [constraint for constraint in asked.constraints if not holds(constraint, labels.get(constraint.key))]
+    broken = [constraint for constraint in conditions.constraints if not holds(constraint, labels.get(constraint.key))]
     return min(broken, key=lambda constraint: not constraint.key.startswith(TAINT), default=None)

@@ -1,6 +1,6 @@
-"""A run once more, to look at what its decisions about some pods were made from.
+"""Repeats a run to record the inputs of its decisions about some pods.
 
-A run is deterministic, so the tables before a decision are had by playing the same scenario up to it.
+A run is deterministic, so running the same scenario up to a decision reproduces the state before it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ATTEMPTS = ("first", "placed", "all")
 PREEMPTION, BACKFILL, OVER_QUOTA, GANG, GANG_TOO_LARGE = (
     "preemption", "backfill", "over_quota", "gang", "gang_too_large",
 )  # fmt: skip
-"""What rules may have to do with a decision."""
+"""Rules that can affect a decision."""
 RESERVED = -3
-"""Stands for a reason where the pod would fit, but in the way of one before it in the line."""
+"""Reason of a node where the pod fits, but would delay a pod ahead of it in the queue."""
 
 
-class AskedPod(NamedTuple):
-    """A pod somebody asks about: its arrival number, id and name in the source."""
+class SelectedPod(NamedTuple):
+    """A pod whose decisions are recorded: its arrival number, id and name in the source."""
 
     seq: int
     pod_id: int
@@ -48,16 +48,16 @@ class AskedPod(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """What one decision about a pod looked at, node by node (``n``), term by term (``t``), and its answer.
+    """One decision about a pod: its inputs by node (``n``) and term (``t``), and its answer.
 
     ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
     not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
-    ``node`` is the position it got, or -1; ``never`` is the reason why it could not start on an empty cluster either,
-    or nothing. ``how`` says what rules had to do with it: ``preemption``, ``backfill``, ``over_quota``,
-    ``gang_too_large``, ``gang`` (all start or none does; what is seen is from before the first of them) or nothing.
+    ``node`` is the position it got, or -1; ``never`` is the reason why it cannot start on an empty cluster either, or
+    empty. ``how`` is the rule that affected it: ``preemption``, ``backfill``, ``over_quota``, ``gang_too_large``,
+    ``gang`` (all start or none does; the inputs are those before the first of them) or empty.
     """
 
-    pod: AskedPod
+    pod: SelectedPod
     attempt: int
     t_s: float
     request: PodRequest
@@ -72,10 +72,10 @@ class Decision:
     never: str = ""
     how: str = ""
 
-    def told(self, node: int, gpus: int, how: str, weights: Any) -> Decision:
-        """This decision with its answer; nodes that could host the pod, but for a rule, say which.
+    def with_answer(self, node: int, gpus: int, how: str, weights: Any) -> Decision:
+        """This decision with its answer; nodes that a rule excludes get the reason of that rule.
 
-        A backfilled pod goes where the points are highest, unless that is in the way of another one.
+        A backfilled pod gets the node with the highest points, unless it would delay another pod there.
         """
         reason, host = self.reason__n.copy(), self.reason__n == 0
         if how in (OVER_QUOTA, GANG, GANG_TOO_LARGE) and node < 0:
@@ -93,59 +93,59 @@ def _best(decision: Decision, weights: Any) -> int:
     return int(total.argmax())
 
 
-class Enough(Exception):
-    """Everything that was asked for has been seen; the rest of the run does not matter."""
+class ReplayComplete(Exception):
+    """Raised when all decisions are recorded, to end the run."""
 
 
-class Notes:
-    """Hears of the decisions about some pods and keeps the ones that were asked for."""
+class DecisionRecorder:
+    """Listener of the loop that records the selected decisions about some pods."""
 
-    def __init__(self, run: OnlineRun, asked: Mapping[int, AskedPod], attempt: str) -> None:
-        self.run, self.asked, self.attempt = run, asked, attempt
-        self.kept: dict[int, list[Decision]] = {seq: [] for seq in asked}
+    def __init__(self, run: OnlineRun, pods: Mapping[int, SelectedPod], attempt: str) -> None:
+        self.run, self.pods, self.attempt = run, pods, attempt
+        self.recorded: dict[int, list[Decision]] = {seq: [] for seq in pods}
         self.tried: Counter[int] = Counter()
-        self.open = set(asked)
-        self.looked: dict[int, Decision] = {}
+        self.open = set(pods)
+        self.pending: dict[int, Decision] = {}
         self.weights = np.array([term.weight for term in run.plan.terms], np.int64)
 
     def before(self, seq: int, cls: int, t_s: float) -> None:
-        """A decision about a pod of this class is about to be taken, at ``t_s`` seconds."""
+        """Record the inputs of a decision about a pod of this class, at ``t_s`` seconds."""
         number = self.tried[seq]
         self.tried[seq] += 1
-        wanted = self.attempt == "all" or seq in self.open
-        if wanted:
-            self.looked[seq] = self._look(self.asked[seq], number, cls, t_s)
+        selected = self.attempt == "all" or seq in self.open
+        if selected:
+            self.pending[seq] = self._look(self.pods[seq], number, cls, t_s)
 
     def after(self, seq: int, node: int, gpus: int, how: str = "") -> None:
-        """The decision is taken: a node's position and devices as bits, or -1, and what rules had to do with it."""
-        looked = self.looked.pop(seq, None)
-        if looked is None:
+        """Record the answer: a node's position and devices as bits, or -1, and the rule that affected it."""
+        pending = self.pending.pop(seq, None)
+        if pending is None:
             return
-        decision = looked.told(node, gpus, how, self.weights)
+        decision = pending.with_answer(node, gpus, how, self.weights)
         if self.attempt == "placed":
-            self.kept[seq].clear()
-        self.kept[seq].append(decision)
+            self.recorded[seq].clear()
+        self.recorded[seq].append(decision)
         if self.attempt == "first" or node >= 0 or self.run.plan.queue == "drop":
             self._close(seq)
 
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None:
-        """The pod could not start on an empty cluster either, so nothing is decided; a reason by its number."""
+        """Record a pod that cannot start on an empty cluster either, with the number of the reason."""
         name = REASONS[reason]
         how = name if name in (OVER_QUOTA, GANG, GANG_TOO_LARGE) else ""
-        looked = self._look(self.asked[seq], 0, cls, t_s).told(-1, 0, how, self.weights)
-        self.kept[seq].append(dataclasses.replace(looked, never=name))
+        decision = self._look(self.pods[seq], 0, cls, t_s).with_answer(-1, 0, how, self.weights)
+        self.recorded[seq].append(dataclasses.replace(decision, never=name))
         self._close(seq)
 
     def decisions(self) -> list[Decision]:
-        """What was kept, pod by pod in order of arrival."""
-        return [decision for seq in sorted(self.kept) for decision in self.kept[seq]]
+        """The recorded decisions, pod by pod in order of arrival."""
+        return [decision for seq in sorted(self.recorded) for decision in self.recorded[seq]]
 
     def _close(self, seq: int) -> None:
         self.open.discard(seq)
         if not self.open and self.attempt != "all":
-            raise Enough
+            raise ReplayComplete
 
-    def _look(self, pod: AskedPod, number: int, cls: int, t_s: float) -> Decision:
+    def _look(self, pod: SelectedPod, number: int, cls: int, t_s: float) -> Decision:
         select, nodes, terms = self.run.select, len(self.run.cluster), len(self.run.plan.terms)
         reason, found, needed = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
         raw, points = np.zeros((terms, nodes), np.int64), np.zeros((terms, nodes), np.int64)
@@ -161,42 +161,42 @@ class Notes:
 
 
 class Replay(OnlineRun):
-    """A run whose decisions about some pods are noted; nothing else of it is kept."""
+    """A run that records decisions about some pods and nothing else."""
 
-    def __init__(self, made: Prepared, asked: Mapping[int, AskedPod], attempt: str) -> None:
-        options = dataclasses.replace(made.options, record="none")
-        options.rules.refuse(made.plan.queue, made.workload.columns, bool(options.deschedule))
-        super().__init__(made.cluster, made.workload, made.plan, made.typical, options)
-        watched = np.zeros(max(asked, default=-1) + 1, np.uint8)
-        watched[list(asked)] = 1
-        self.notes = Notes(self, asked, attempt)
+    def __init__(self, inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str) -> None:
+        options = dataclasses.replace(inputs.options, record="none")
+        options.rules.refuse(inputs.plan.queue, inputs.workload.columns, bool(options.deschedule))
+        super().__init__(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+        watched = np.zeros(max(pods, default=-1) + 1, np.uint8)
+        watched[list(pods)] = 1
+        self.decision_recorder = DecisionRecorder(self, pods, attempt)
         tables, plain = (self.nodes, self.work, self.select), self._loop_options()
         if self.rule_columns is None:
-            self.online = DecisionTrace(*tables, plain, watched, self.notes)
+            self.online = DecisionTrace(*tables, plain, watched, self.decision_recorder)
         else:
-            self.online = self.queue_loop = RulesDecisionTrace(*tables, plain | self.rule_columns.options(), watched, self.notes)
+            self.online = self.queue_loop = RulesDecisionTrace(*tables, plain | self.rule_columns.options(), watched, self.decision_recorder)
 
 
-def replayed(made: Prepared, asked: Mapping[int, AskedPod], attempt: str = "placed") -> list[Decision]:
-    """The decisions about these pods, by order of arrival; the run is played as far as they need."""
+def replayed(inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str = "placed") -> list[Decision]:
+    """The decisions about these pods, by order of arrival; the run ends with the last of them."""
     if attempt not in ATTEMPTS:
         raise ScenarioError("attempt", repr(attempt), f"one of {', '.join(ATTEMPTS)}")
-    run = Replay(made, asked, attempt)
+    run = Replay(inputs, pods, attempt)
     try:
         run.play()
-    except Enough:
+    except ReplayComplete:
         pass
     finally:
         run.writer.drop()
         run.recorder.drop()
         run.release_memo()
-    return run.notes.decisions()
+    return run.decision_recorder.decisions()
 
 
-def asked_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, AskedPod]:
+def selected_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, SelectedPod]:
     """The pods with these ids (numbers) or names in the source (texts), by arrival number.
 
-    A text of digits is an id if there is such an id, else a name. A name without its namespace will do where only one
+    A text of digits is an id if there is such an id, else a name. The namespace of a name may be left out if only one
     namespace has it.
     """
     ids = np.array([int(name) for name in names if str(name).isdecimal()], np.int64)
@@ -210,28 +210,28 @@ def asked_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, Aske
         by_name = pc.or_(pc.is_in(natives, value_set=texts), pc.is_in(bare, value_set=texts))
         return by_id | by_name.to_numpy(zero_copy_only=False)
 
-    seen = list(_pods_where(workload, mask))
-    found: dict[int, AskedPod] = {}
+    candidates = list(_pods_where(workload, mask))
+    selected: dict[int, SelectedPod] = {}
     for name in names:
-        by_id = [pod for pod in seen if str(pod.pod_id) == str(name)]
-        matches = by_id or [pod for pod in seen if pod.native_id == name] or _of_one_namespace(seen, name)
+        by_id = [pod for pod in candidates if str(pod.pod_id) == str(name)]
+        matches = by_id or [pod for pod in candidates if pod.native_id == name] or _of_one_namespace(candidates, name)
         if not matches:
             raise InputError(f"pod {name!r}", "no such pod in the workload", "a pod_id or native_id of it")
-        found |= {pod.seq: pod for pod in matches}
-    return found
+        selected |= {pod.seq: pod for pod in matches}
+    return selected
 
 
-def _of_one_namespace(seen: Sequence[AskedPod], name: int | str) -> list[AskedPod]:
-    """The pods of this name, which tells no namespace; InputError if several namespaces have it."""
-    matches = [pod for pod in seen if pod.native_id is not None and pod.native_id.partition("/")[2] == name]
+def _of_one_namespace(candidates: Sequence[SelectedPod], name: int | str) -> list[SelectedPod]:
+    """The pods of a name without namespace; InputError if several namespaces have it."""
+    matches = [pod for pod in candidates if pod.native_id is not None and pod.native_id.partition("/")[2] == name]
     full = sorted({str(pod.native_id) for pod in matches})
     if len(full) > 1:
-        listed = ", ".join(full[:10]) + (", …" if len(full) > 10 else "")
-        raise InputError(f"pod {name!r}", f"{len(full)} pods of that name: {listed}", "one of them with its namespace")
+        names = ", ".join(full[:10]) + (", …" if len(full) > 10 else "")
+        raise InputError(f"pod {name!r}", f"{len(full)} pods of that name: {names}", "one of them with its namespace")
     return matches
 
 
-def sampled_pods(workload: Workload, count: int) -> dict[int, AskedPod]:
+def sampled_pods(workload: Workload, count: int) -> dict[int, SelectedPod]:
     """``count`` pods at equal distances in the order of arrival, the first and the last among them."""
     total = sum(batch.num_rows for batch in workload.batches())
     chosen = np.unique(np.linspace(0, max(total - 1, 0), min(count, total)).round().astype(np.int64))
@@ -242,12 +242,12 @@ def sampled_pods(workload: Workload, count: int) -> dict[int, AskedPod]:
     return {pod.seq: pod for pod in _pods_where(workload, mask)}
 
 
-def _pods_where(workload: Workload, mask: Callable[[int, Any, Any], Any]) -> Iterator[AskedPod]:
-    """Pods that ``mask`` marks, told the arrival number of a batch's first pod, its ids and its names or None."""
+def _pods_where(workload: Workload, mask: Callable[[int, Any, Any], Any]) -> Iterator[SelectedPod]:
+    """Pods that ``mask`` selects from the arrival number of a batch's first pod, its ids, and its names or None."""
     start = 0
     for batch in workload.batches():
         pod_ids = batch.column("pod_id").to_numpy(zero_copy_only=False)
         natives = batch.column("native_id") if "native_id" in batch.schema.names else None
         for i in np.flatnonzero(mask(start, pod_ids, natives)).tolist():
-            yield AskedPod(start + i, int(pod_ids[i]), None if natives is None else natives[i].as_py())
+            yield SelectedPod(start + i, int(pod_ids[i]), None if natives is None else natives[i].as_py())
         start += len(pod_ids)

@@ -2,14 +2,14 @@
 
 >>> from fastsim.decisions.rl_environment import SchedulingEnv
 >>> env = SchedulingEnv("openb:16", "synth:openb?pods=50&seed={seed}&tune=1.2&tune_seed={seed}", reward="fragmentation")
->>> seen, info = env.reset(seed=3)
->>> seen["nodes"].shape, int(seen["mask"].sum()) == info["feasible"]
+>>> observation, info = env.reset(seed=3)
+>>> observation["nodes"].shape, int(observation["mask"].sum()) == info["feasible"]
 ((16, 6), True)
->>> seen, reward, over, cut, info = env.step(int(seen["mask"].argmax()))
+>>> observation, reward, over, cut, info = env.step(int(observation["mask"].argmax()))
 
-The engine is that of every other run, with its own rules for GPUs and pods: an episode's result is a result like any
-other, and an agent that acts like a policy leaves what the policy's run leaves. Pods that fit nowhere are dropped
-without asking; an action that is masked drops the pod.
+Episodes use the engine of all runs, with its rules for GPUs and pods: an episode has an ordinary result, equal to that
+of a policy if the agent chooses the same nodes. Pods that fit nowhere are dropped without a step; a masked action drops
+the pod.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ try:
 except ImportError:
     raise FastsimError('environments need the rl extra: pip install "fastsim-gpu[rl]"') from None
 
-Seen = dict[str, npt.NDArray[Any]]
+Observation = dict[str, npt.NDArray[Any]]
 Reward = str | Mapping[str, float]
 PODS = "synth:openb?pods=500&seed={seed}&tune=1.3&tune_seed={seed}"
-"""A full cluster of pods like those of openb, other ones for each seed."""
+"""Generated openb pods that fill the cluster, different for each seed."""
 
 
 def observation_space(nodes: int) -> spaces.Dict:
-    """What an agent sees: shares of capacity of each node, the pod's request, and which nodes can host it."""
+    """Observations of an agent: shares of capacity of each node, the pod's request, and the nodes that can host it."""
     return spaces.Dict({
         "nodes": spaces.Box(0.0, 1.0, (nodes, len(NODE_FEATURES)), np.float32),
         "pod": spaces.Box(0.0, np.inf, (len(POD_FEATURES),), np.float32),
@@ -49,14 +49,14 @@ def observation_space(nodes: int) -> spaces.Dict:
     })  # fmt: skip
 
 
-class SchedulingEnv(gymnasium.Env[Seen, SupportsInt]):
+class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
     """One cluster, one pod a step.
 
     ``cluster`` and ``workload`` are texts or objects as in :func:`fastsim.simulate`; ``{seed}`` in a text stands for
-    the seed of the episode. ``reward`` is the change that a decision makes of ``placed`` (pods), ``allocation`` (GPUs),
+    the seed of the episode. ``reward`` is the change by a decision of ``placed`` (pods), ``allocation`` (GPUs),
     ``fragmentation`` (fragmented GPUs, negative) or ``power`` (kW, negative), or weights of several of them. ``policy``
-    picks the GPU in the node (``gpu_pick`` overrides) and is what ``advice`` asks. With ``record`` other than
-    ``summary`` the result has timeline, placements and jobs.
+    picks the GPU in the node (``gpu_pick`` overrides) and answers ``advice``. With ``record`` other than ``summary``
+    the result has timeline, placements and jobs.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
@@ -68,28 +68,30 @@ class SchedulingEnv(gymnasium.Env[Seen, SupportsInt]):
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
         self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
         self.episode: Episode = self._begun(seed)
-        self.observation_space = cast("spaces.Space[Seen]", observation_space(self.episode.nodes))
+        self.observation_space = cast("spaces.Space[Observation]", observation_space(self.episode.nodes))
         self.action_space = spaces.Discrete(self.episode.nodes)
 
     def _begun(self, seed: int) -> Episode:
         return episode(self.scenario, self.reward__t, OnlineOptions(seed=seed, record=self.record))
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
-        """A new episode; without a seed the pods of the next one are drawn from the generator of the last."""
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode; without a seed, its own is drawn from the generator of the last one."""
         super().reset(seed=seed)
         if seed is not None:
             self.next_seed = seed
         self.episode = self._begun(self.next_seed)
         self.next_seed = int(self.np_random.integers(2**31))
-        return self._seen(), self._info()
+        return self._observation(), self._info()
 
-    def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Place the pod on a node: what is seen then, reward, whether all pods have arrived, never cut, information."""
+    def step(self, action: SupportsInt) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Place the pod on a node: observation, reward, whether all pods have arrived, False (not cut), information."""
         reward = self.episode.step(int(action))
-        return self._seen(), reward, self.episode.over, False, self._info()
+        return self._observation(), reward, self.episode.over, False, self._info()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The nodes that can host the pod, as masked agents ask for them."""
+        """The nodes that can host the pod, by the name that agents with masks call."""
         return self.episode.mask.astype(np.bool_)
 
     def advice(self) -> int:
@@ -97,10 +99,10 @@ class SchedulingEnv(gymnasium.Env[Seen, SupportsInt]):
         return self.episode.stepping.advice()
 
     def result(self) -> Result:
-        """The result of the episode that is over."""
+        """The result of the finished episode."""
         return self.episode.result()
 
-    def _seen(self) -> Seen:
+    def _observation(self) -> Observation:
         now = self.episode
         return {"nodes": now.node__nf.copy(), "pod": now.pod__f.copy(), "mask": now.mask.copy()}
 
@@ -108,12 +110,12 @@ class SchedulingEnv(gymnasium.Env[Seen, SupportsInt]):
         return {"feasible": 0 if self.episode.over else self.episode.stepping.count}
 
 
-class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
+class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
     """Many clusters side by side, each with the pods of its own seed: ``seed``, ``seed + 1``, ...
 
-    Arguments as for :class:`SchedulingEnv`. All steps are taken in one compiled call. An episode that is over begins
-    again in the same step, with the same pods; ``reset`` with a seed draws others. What is seen is in read-only arrays
-    that the next step overwrites: copy what you keep.
+    Arguments as for :class:`SchedulingEnv`. One compiled call takes all steps. A finished episode begins again in the
+    same step, with the same pods; ``reset`` with a seed draws others. Observations are read-only arrays that the next
+    step overwrites: copy those that you keep.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -142,26 +144,32 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Seen, npt.NDArray[Any], npt
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, dict[str, Any]]:
-        """The beginning of every episode; with a seed, of other pods."""
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin all episodes; with a seed, with other pods."""
         first = next((one for one in seed if one is not None), None) if isinstance(seed, list) else seed
         super().reset(seed=first)
         self.seed = self.seed if first is None else first
         self._begin()
-        return self._seen(), {}
+        return self._observation(), {}
 
     def step(
         self, actions: npt.NDArray[Any]
-    ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+    ) -> tuple[Observation, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Place a pod in each cluster."""
         node__e = np.ascontiguousarray(actions, np.int64)
         stepped(self.stepping, node__e, self.nodes__enf, self.pod__ef, self.mask__en, self.reward__e, self.over__e)
-        return self._seen(), self.reward__e.copy(), self.over__e.astype(np.bool_), np.zeros(self.num_envs, np.bool_), {}
+        return (
+            self._observation(),
+            self.reward__e.copy(),
+            self.over__e.astype(np.bool_),
+            np.zeros(self.num_envs, np.bool_),
+            {},
+        )
 
     def advice(self) -> npt.NDArray[np.int64]:
         """The node that the policy would choose in each cluster."""
         return np.array([one.advice() for one in self.stepping], np.int64)
 
-    def _seen(self) -> Seen:
-        # Only what changed is written again, so nobody else may write.
+    def _observation(self) -> Observation:
+        # The next step writes changed cells only, so that a write by the agent would persist.
         return read_only({"nodes": self.nodes__enf, "pod": self.pod__ef, "mask": self.mask__en})

@@ -1,4 +1,4 @@
-"""One episode of decisions from outside: the engine's own run, stopped before each pod that some node can host."""
+"""One episode of an agent: a run of the engine that stops before each pod that some node can host."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fastsim.simulation.simulate import prepared
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
 
 REWARDS = ("placed", "allocation", "fragmentation", "power")
-"""What a decision can be worth: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; order of Stepping."""
+"""Quantities of a reward: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; in the order of the loop."""
 
 
 class Episode:
-    """A run that waits for decisions; what is seen of it is in three arrays."""
+    """A run that stops for each decision; the observation is in three arrays."""
 
     def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
         self.run, self.stepping, self.nodes = run, stepping, len(run.cluster)
@@ -37,7 +37,7 @@ class Episode:
             raise ScenarioError("workload", "no pod that any node can host", "one at least")
 
     def step(self, node: int) -> float:
-        """The reward of placing the pod on a node (-1: as the plan chooses)."""
+        """Place the pod on a node (-1: the plan's choice); the reward."""
         if self.over:
             raise ScenarioError("step", "an episode that is over", "reset() before it")
         reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
@@ -45,7 +45,7 @@ class Episode:
         return reward
 
     def result(self) -> Result:
-        """What the run leaves, as any other does."""
+        """The result of the finished run."""
         if not self.over:
             raise ScenarioError("result", "an episode that goes on", "one that is over")
         self.run.online.finish(self.run.collect_records)
@@ -56,17 +56,17 @@ class Episode:
 
 
 def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], options: OnlineOptions) -> Episode:
-    """The first decision of a run of this scenario; ``{seed}`` in its texts is the seed of the options."""
-    told: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
+    """An episode of this scenario at its first decision; ``{seed}`` in texts is the seed of the options."""
+    fields: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
             for key, value in scenario.items()}  # fmt: skip
-    made = prepared(Scenario(**told, seed=options.seed, record=options.record))
-    run = OnlineRun(made.cluster, made.workload, replace(made.plan, queue="drop"), made.typical, options)
+    inputs = prepared(Scenario(**fields, seed=options.seed, record=options.record))
+    run = OnlineRun(inputs.cluster, inputs.workload, replace(inputs.plan, queue="drop"), inputs.typical, options)
     if run.queue_loop is not None or len(run._loop_options()["change_t"]):
         raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
-    kept, stale = max(run.typical.kept, 1), np.ones(len(made.cluster), np.uint8)
-    stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, kept)
+    count, stale = max(run.typical.kept, 1), np.ones(len(inputs.cluster), np.uint8)
+    stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, count)
     run.online = stepping
-    table = pa.Table.from_batches(list(made.workload.batches(BATCH_ROWS)))
+    table = pa.Table.from_batches(list(inputs.workload.batches(BATCH_ROWS)))
     batch = table.combine_chunks().to_batches()[0]
     run.recorder.arrivals(batch)
     columns = run.number(batch)
@@ -76,9 +76,9 @@ def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], opt
     return Episode(run, stepping)
 
 
-def rewards(told: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
-    """Weights of what a decision is worth, from a name or from several with weights."""
-    weights = {told: 1.0} if isinstance(told, str) else told
+def rewards(wanted: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
+    """Weights of ``REWARDS`` from one name, or from weights by name."""
+    weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
     for name in weights:
         if name not in REWARDS:
             raise ScenarioError("reward", repr(name), f"one of {', '.join(REWARDS)}", suggestion(name, REWARDS))

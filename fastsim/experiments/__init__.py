@@ -1,6 +1,5 @@
-"""Many runs: which ones, where, how often, and what they say together.
+"""Many runs: sweeps, executors that spread them, and statistics, plans and reproductions made of their results.
 
-In come scenarios or ranges of them, out go results, tables and answers such as the fewest nodes that are enough.
-Nothing here simulates: each run is one call of ``fastsim.simulation``.
-Open ``many_runs`` first, then ``sweep``.
+Inputs are scenarios or ranges of values; outputs are results and tables. Each run is one call of
+``fastsim.simulation``. Open ``many_runs`` first, then ``sweep``.
 """

@@ -1,11 +1,11 @@
 """Capacity planning: the fewest nodes to add so that every pod fits, or so that pods wait less.
 
-What is added is told by a text: a node type (``g2``), several together (``2*g2+t4``: three nodes at a time), a copy of
-a node that is there (``node:NAME``, with its labels and taints), or a Kubernetes object of kind Node in a file.
+An addition is a text: a node type (``g2``), several together (``2*g2+t4``: three nodes at a time), a copy of a node of
+the cluster (``node:NAME``, with its labels and taints), or a file with a Kubernetes object of kind Node.
 
-More nodes are taken to be better: between a number that suffices and one that does not, `PROBES` numbers are tried at a
-time, as many with any number of workers, so that the answer does not depend on it. The number that is found suffices,
-and the number before it does not; with some policies a still smaller one might, too.
+The search assumes that more nodes never hurt. Between a number that suffices and one that does not it tries `PROBES`
+numbers at a time, whatever the number of workers, so that the answer does not depend on it. The answer suffices, and
+one less does not; with a policy that breaks the assumption, a still smaller number may be enough.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from fastsim.workload import texts
 PROBES = 4
 """Sizes that are tried at a time for each kind of addition."""
 MOST = 10_000
-"""Most additions that are tried unless told."""
+"""Default of the largest number of additions to try."""
 FOUND, ENOUGH, NEVER, MORE = "found", "enough already", "impossible", "not found"
-"""What a search ends with."""
+"""Outcomes of a search."""
 FIGURES = ("pods", "pods_unplaced", "pods_pending", "wait_p95_s", "gpu_alloc_pct", "mean_gpu_alloc_pct", "mean_power_w")
 """Figures of the run that suffices, or of the largest that was tried."""
 _PART = re.compile(r"\s*(?:(\d+)\s*\*)?\s*([\w.-]+)\s*")
@@ -66,7 +66,7 @@ class Search:
         return sorted({self.low + max(1, gap * step // (PROBES + 1)) for step in range(1, PROBES + 1)} - {self.high})
 
     def learn(self, size: int, good: bool, figures: dict[str, Any], hopeless: str = "") -> None:
-        """What a run with so many additions came to; `hopeless` says why no number of them will do."""
+        """Record the outcome of a run with `size` additions; `hopeless` is the reason why no number suffices."""
         self.figures[size] = figures
         if good:
             self.high = min(self.high, size)
@@ -76,8 +76,8 @@ class Search:
             self.end, self.why = NEVER, hopeless
 
     def close(self) -> None:
-        """See whether the search is over, after some sizes are known."""
-        # A size that failed above one that sufficed says that more is not always better; the smaller one counts.
+        """Set `end` if the recorded sizes decide the search."""
+        # Below a size that sufficed, a larger one may have failed; the smallest that suffices counts.
         if self.high != inf:
             self.low = max((size for size in self.figures if size < self.high), default=-1)
             if self.high - self.low == 1 or self.high == 0:
@@ -98,21 +98,21 @@ def smallest_additions(
     scenario: Scenario | Mapping[str, Any], kinds: Sequence[str], *, p95_wait_s: float | None = None, most: int = MOST,
     workers: int = 1, progress: Callable[[int], None] | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """The fewest additions of each kind with which every pod is placed, or also 95 % wait less than `p95_wait_s`.
+    """The fewest additions of each kind with which every pod is placed, and 95 % wait less than `p95_wait_s` if given.
 
     Columns: add, outcome, additions, nodes, gpus (those that are added), runs and figures of the run that suffices.
-    ``progress`` is told the runs so far.
+    ``progress`` is called with the number of runs so far.
     """
-    given = scenario if isinstance(scenario, Scenario) else Scenario.from_dict(scenario)
-    base, kept = _base(given, p95_wait_s)
+    planned = scenario if isinstance(scenario, Scenario) else Scenario.from_dict(scenario)
+    base, cluster = _base(planned, p95_wait_s)
     if not kinds or most < 1:
         raise ScenarioError("plan", f"{len(kinds)} kinds of nodes, at most {most}", "one or more")
-    units = {kind: unit_of(kind, kept) for kind in kinds}
+    units = {kind: unit_of(kind, cluster) for kind in kinds}
     searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
     done = 0
     with executor(workers, threads=True) as spread:
         while tasks := [(search, size) for search in searches for size in search.probes()]:
-            runs = [base.with_(cluster=enlarged(kept, units[search.kind], size)) for search, size in tasks]
+            runs = [base.with_(cluster=enlarged(cluster, units[search.kind], size)) for search, size in tasks]
             for (search, size), (result, messages) in zip(tasks, spread.map(played, runs), strict=True):
                 row = result.summary.row(0, named=True)
                 search.learn(size, _good(row, p95_wait_s), {name: row.get(name) for name in FIGURES}, _why(messages))
@@ -125,13 +125,13 @@ def smallest_additions(
 
 
 def unit_of(kind: str, cluster: Cluster) -> Cluster:
-    """The nodes that are added at a time."""
+    """The nodes of one addition."""
     if kind.startswith("node:"):
         rows = [row for row in cluster.nodes.to_pylist() if row["name"] == kind.removeprefix("node:")]
         if not rows:
             raise InputError(f"--add {kind}", "no such node in the cluster", "the name of one")
-        found = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
-        return Cluster(found.drop_columns(["node_id"]), cluster.catalog, kind)
+        node = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
+        return Cluster(node.drop_columns(["node_id"]), cluster.catalog, kind)
     if Path(kind).is_file():
         return Cluster.from_kubernetes(kind)
     parts = [_PART.fullmatch(part) for part in kind.split("+")]
@@ -145,7 +145,7 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
 
 
 def enlarged(cluster: Cluster, unit: Cluster, times: int) -> Cluster:
-    """The cluster and so many additions behind its own nodes, named ``added-0-g2-0000`` and so on."""
+    """The cluster with `times` additions behind its own nodes, named ``added-0-g2-0000`` and so on."""
     if not times:
         return cluster
     catalog = cluster.catalog
@@ -159,7 +159,7 @@ def enlarged(cluster: Cluster, unit: Cluster, times: int) -> Cluster:
 
 
 def _twice(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -> pa.ChunkedArray:
-    """A column of one table and then, so many times, of the other."""
+    """A column of one table followed by `times` copies of the other's."""
     chunks = [
         chunk for table in (first, *[then] * times) for chunk in table[field.name].cast(field.type).chunks
     ]  # fmt: skip
@@ -167,7 +167,7 @@ def _twice(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -> pa.C
 
 
 def _base(scenario: Scenario, p95_wait_s: float | None) -> tuple[Scenario, Cluster]:
-    """The scenario with its texts made into objects, once: the workload is that of the cluster as it is."""
+    """The scenario with its texts opened once, for all runs, and the cluster without additions."""
     if p95_wait_s is not None:
         if not p95_wait_s > 0:
             raise ScenarioError("plan: p95_wait_s", p95_wait_s, "more than 0 s")
@@ -187,7 +187,7 @@ def _good(row: Mapping[str, Any], p95_wait_s: float | None) -> bool:
 
 
 def _why(messages: Sequence[Message]) -> str:
-    """Why no number of nodes will do: some pods are larger than any of them."""
+    """The reason why no number of nodes suffices: pods larger than any node."""
     return next((text for category, text in messages if category is PodTooLarge), "")
 
 
@@ -206,5 +206,5 @@ def _row(search: Search, unit: Cluster, runs: int) -> dict[str, Any]:
         "gpus": None if size is None else size * unit.total_gpus,
     }  # fmt: skip
     figures = search.figures[shown] if size is not None else {"pods": search.figures[shown]["pods"]}
-    told = {"add": search.kind, "outcome": search.end, **counts, "runs": runs}
-    return {**told, **dict.fromkeys(FIGURES), **figures, "why": search.why or None}
+    outcome = {"add": search.kind, "outcome": search.end, **counts, "runs": runs}
+    return {**outcome, **dict.fromkeys(FIGURES), **figures, "why": search.why or None}

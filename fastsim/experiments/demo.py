@@ -21,7 +21,7 @@ RATIO = 1.3
 
 
 def runs() -> int:
-    """How many runs the demo makes."""
+    """Number of runs of the demo."""
     return len(POLICIES)
 
 
@@ -33,7 +33,7 @@ def scenarios(nodes: int = NODES, pods: int = PODS, seed: int = 42) -> list[Scen
     return [Scenario(cluster, workload, policy, seed=seed, record="timeline", name=policy) for policy in POLICIES]
 
 
-def played(
+def policy_comparison(
     nodes: int = NODES, pods: int = PODS, seed: int = 42, workers: int = 2,
     progress: Callable[[int], None] | None = None,
 ) -> Comparison:  # fmt: skip
@@ -44,7 +44,7 @@ def played(
     return compare(simulate_many(scenarios(nodes, pods, seed), workers, progress))
 
 
-def saved(comparison: Comparison, folder: Path) -> Path:
+def write_folder(comparison: Comparison, folder: Path) -> Path:
     """Write report, picture and every run to a folder, which appears complete or not at all."""
     with held(folder, overwrite=True), replacing_folder(folder) as partial:
         for name, result in zip(comparison.names, comparison.results, strict=True):

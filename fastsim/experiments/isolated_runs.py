@@ -1,9 +1,9 @@
-"""Finish-time fairness: each job's completion time over that with a fair part of the cluster of its own.
+"""Finish-time fairness: each job's completion time over its time alone on a fair part of the cluster.
 
-Jobs of fixed size have it from a run of all of them under the policy ``isolated``, which gives each job that is there
-an equal part. An adaptive job's fair part is the cluster's GPUs over the jobs that were active in its life, on average.
-Its time alone is found by runs of it alone on each GPU model, under the same policy, and averaged over models by their
-GPUs.
+Jobs of fixed size: the time alone comes from one run of all of them under the policy ``isolated``, which gives each
+active job an equal part. Adaptive jobs: the fair part is the cluster's GPUs over the mean number of jobs active during
+the job's life; the time alone is the mean of runs of this job alone on each GPU model, under the same policy, weighted
+by the GPUs of the models.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import prepared_adaptive, table_setting
 
-Told = Callable[[int], None]
-Run = tuple[AdaptiveJob, int, int]
-"""A job that comes so far into a round, the group of nodes it is on, and its GPUs."""
+SingleRun = tuple[AdaptiveJob, int, int]
+"""A job with its arrival within a round, the group of nodes it runs on, and its GPUs."""
 SCHEMA = {"pod_id": pl.Int64, "share_gpus": pl.Float64, "jct_s": pl.Float64, "alone_s": pl.Float64, "rho": pl.Float64}
 """Columns of the ratios."""
 TAKEN_OVER = ("cluster", "workload", "seed", "rates", "round_s", "window")
-"""What the run under ``isolated`` has from the run that is compared with it."""
+"""Fields that the run under ``isolated`` takes from the compared run."""
 SHARES = 16
 """Parts into which runs are divided for each worker, so that workers end together."""
 
 
 class Between(NamedTuple):
-    """A time that lies between those of two sizes, GPUs: how far, and how many times as long."""
+    """Interpolation of a time between two numbers of GPUs: (time(low) + part * difference) * times."""
 
     low: int
     high: int
@@ -47,45 +46,46 @@ class Between(NamedTuple):
 
 @dataclass
 class IsolatedRuns:
-    """Runs of single jobs, each made once; jobs that came as far into a round are alike."""
+    """Runs of single jobs, each played once; jobs that arrive at the same time within a round share one."""
 
     setting: AdaptiveSetting
     policy: AdaptivePolicy
-    known: dict[Run, float] = field(default_factory=dict)
+    seconds_of: dict[SingleRun, float] = field(default_factory=dict)
 
     def seconds(self, job: AdaptiveJob, share_gpus: float) -> float:
-        """Completion time of a job on so many GPUs of its own, over all models it can run on; NaN on none of them."""
+        """Seconds to completion alone on `share_gpus` GPUs, the mean over models; NaN if the job runs on none."""
         times = [self._on(job, number, share_gpus) for number in range(len(self.setting.groups))]
         weights = [group.gpus for group in self.setting.groups]
         some = [(time_s, weight) for time_s, weight in zip(times, weights, strict=True) if not math.isnan(time_s)]
         return sum(t * w for t, w in some) / sum(w for _, w in some) if some else math.nan
 
-    def needed(self, job: AdaptiveJob, share_gpus: float) -> Iterator[Run]:
-        """The runs behind that."""
+    def needed(self, job: AdaptiveJob, share_gpus: float) -> Iterator[SingleRun]:
+        """The runs that :meth:`seconds` needs."""
         for number in range(len(self.setting.groups)):
             between = self._between(job, number, share_gpus)
             if between is not None:
                 yield from ((self._alone(job), number, gpus) for gpus in between[:2])
 
-    def play(self, runs: Iterable[Run], workers: int = 1) -> Iterator[int]:
-        """Make those of the runs that nobody has made, in as many processes, and say again and again how many of them
-        are done; results are the same on any number of workers.
+    def play(self, runs: Iterable[SingleRun], workers: int = 1) -> Iterator[int]:
+        """Play the missing ones of these runs on `workers` processes, and yield the number done after each part.
+
+        Results are the same on any number of workers.
         """
         from fastsim.experiments.executors.executor import executor
 
-        missing = [run for run in dict.fromkeys(runs) if run not in self.known]
+        missing = [run for run in dict.fromkeys(runs) if run not in self.seconds_of]
         size = max(1, len(missing) // (SHARES * workers))
         parts = [missing[start : start + size] for start in range(0, len(missing), size)]
         done = 0
         with executor(workers, len(parts)) as spread:
-            found = spread.map(_played, ((self.setting, self.policy, part) for part in parts))
-            for part, seconds in zip(parts, found, strict=True):
-                self.known |= zip(part, seconds, strict=True)
+            times = spread.map(_part_seconds, ((self.setting, self.policy, part) for part in parts))
+            for part, seconds in zip(parts, times, strict=True):
+                self.seconds_of |= zip(part, seconds, strict=True)
                 done += len(part)
                 yield done
 
     def _on(self, job: AdaptiveJob, number: int, share_gpus: float) -> float:
-        """On one model: between the two nearest sizes in a straight line, and longer the less there is of a GPU."""
+        """Seconds on one model: linear between the two nearest sizes; below 1 GPU in inverse proportion to it."""
         between = self._between(job, number, share_gpus)
         if between is None:
             return math.nan
@@ -107,26 +107,26 @@ class IsolatedRuns:
     def _alone(self, job: AdaptiveJob) -> AdaptiveJob:
         return job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
 
-    def _seconds(self, run: Run) -> float:
-        if run not in self.known:
-            self.known[run] = _run(self.setting, self.policy, *run)
-        return self.known[run]
+    def _seconds(self, run: SingleRun) -> float:
+        if run not in self.seconds_of:
+            self.seconds_of[run] = _run(self.setting, self.policy, *run)
+        return self.seconds_of[run]
 
 
-def _played(told: tuple[AdaptiveSetting, AdaptivePolicy, Sequence[Run]]) -> list[float]:
-    """What a worker does."""
-    setting, policy, runs = told
+def _part_seconds(part: tuple[AdaptiveSetting, AdaptivePolicy, Sequence[SingleRun]]) -> list[float]:
+    """Seconds of the runs of one part; the task of a worker."""
+    setting, policy, runs = part
     return [_run(setting, policy, *run) for run in runs]
 
 
-def _run(all_of_it: AdaptiveSetting, policy: AdaptivePolicy, job: AdaptiveJob, number: int, gpus: int) -> float:
-    """Completion time of a job on so many GPUs of one model, seconds; NaN if it cannot run there."""
-    group = all_of_it.groups[number]
-    if group.gpu_model not in all_of_it.applications[job.application].steps:
+def _run(mixed: AdaptiveSetting, policy: AdaptivePolicy, job: AdaptiveJob, number: int, gpus: int) -> float:
+    """Completion time of a job alone on `gpus` GPUs of one model, seconds; NaN if it cannot run there."""
+    group = mixed.groups[number]
+    if group.gpu_model not in mixed.applications[job.application].steps:
         return math.nan
-    whole = max(group.gpus__n)
-    nodes = (gpus,) if gpus < whole else (whole,) * math.ceil(gpus / whole)
-    setting = replace(all_of_it, groups=(NodeGroup(group.gpu_model, nodes, tuple(range(len(nodes)))),))
+    node_gpus = max(group.gpus__n)
+    nodes = (gpus,) if gpus < node_gpus else (node_gpus,) * math.ceil(gpus / node_gpus)
+    setting = replace(mixed, groups=(NodeGroup(group.gpu_model, nodes, tuple(range(len(nodes)))),))
     try:
         run = run_adaptive(table_setting(setting), setting, policy.begin(setting), [job])
     except (InputError, PolicyError):  # never measured there, or never served
@@ -136,46 +136,46 @@ def _run(all_of_it: AdaptiveSetting, policy: AdaptivePolicy, job: AdaptiveJob, n
 
 def sizes_of(group: NodeGroup) -> list[int]:
     """GPUs that a part of a group can have: those of a part of a node, and of whole nodes."""
-    whole = max(group.gpus__n)
-    return [*range(1, whole), *(whole * nodes for nodes in range(1, len(group.gpus__n) + 1))]
+    node_gpus = max(group.gpus__n)
+    return [*range(1, node_gpus), *(node_gpus * nodes for nodes in range(1, len(group.gpus__n) + 1))]
 
 
 def finish_time_ratios(
-    scenario: Scenario, result: Result, progress: Told | None = None, workers: int = 1
+    scenario: Scenario, result: Result, progress: Callable[[int], None] | None = None, workers: int = 1
 ) -> pl.DataFrame:
-    """For each job that has finished: its GPUs in a fair part, seconds together and alone, and their ratio `rho`.
+    """For each finished job: its fair part in GPUs, seconds in the shared run and alone, and their ratio `rho`.
 
-    A ratio above 1 is unfair. `result` is that of the scenario; `progress` is told the number of jobs done. Runs of
-    adaptive jobs alone are spread over `workers` processes, which changes no figure; the parts of other jobs change
-    while they run, so that `share_gpus` is null.
+    A ratio above 1 is unfair. `result` is that of the scenario; `progress` is called with the number of jobs done.
+    Runs of single adaptive jobs are spread over `workers` processes, which changes no figure. For jobs of fixed size
+    `share_gpus` is null, as their parts change while they run.
     """
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
     if not getattr(policy, "adaptive", False):
         return _against_isolated(scenario, result, progress)
-    made = prepared_adaptive(scenario, policy)
-    runs = IsolatedRuns(made.setting, policy)
-    told = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
-    fair = [(made.jobs[number], made.setting.gpus / contention) for number, contention, _ in told]
-    needed: dict[Run, None] = {}
+    prepared = prepared_adaptive(scenario, policy)
+    runs = IsolatedRuns(prepared.setting, policy)
+    finished = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
+    fair = [(prepared.jobs[number], prepared.setting.gpus / contention) for number, contention, _ in finished]
+    needed: dict[SingleRun, None] = {}
     ends: list[int] = []  # runs up to each job
     for one in fair:
         needed |= dict.fromkeys(runs.needed(*one))
         ends.append(len(needed))
     done = 0
-    for played in runs.play(needed, workers):
-        while done < len(ends) and ends[done] <= played:
+    for runs_done in runs.play(needed, workers):
+        while done < len(ends) and ends[done] <= runs_done:
             done += 1
             if progress is not None:
                 progress(done)
     rows = [(number, share, jct_s, alone_s, jct_s / alone_s) for (number, _, jct_s), (_, share), alone_s in
-            zip(told, fair, (runs.seconds(*one) for one in fair), strict=True)]  # fmt: skip
+            zip(finished, fair, (runs.seconds(*one) for one in fair), strict=True)]  # fmt: skip
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
-def _against_isolated(scenario: Scenario, result: Result, progress: Told | None) -> pl.DataFrame:
-    """The ratios of jobs of fixed size; pods, too, if all of them ask for whole GPUs."""
-    told = {name: getattr(scenario, name) for name in TAKEN_OVER}
-    base = simulation.run(Scenario(**told, policy="isolated", record="summary"), progress).jobs
+def _against_isolated(scenario: Scenario, result: Result, progress: Callable[[int], None] | None) -> pl.DataFrame:
+    """The ratios of jobs of fixed size, or of pods that all request whole GPUs."""
+    fields = {name: getattr(scenario, name) for name in TAKEN_OVER}
+    base = simulation.run(Scenario(**fields, policy="isolated", record="summary"), progress).jobs
     alone = base.select("pod_id", pl.lit(None, pl.Float64).alias("share_gpus"), pl.col("jct_s").alias("alone_s"))
     done = result.jobs.select("pod_id", "jct_s").filter(pl.col("jct_s").is_not_null()).join(alone, on="pod_id")
     return done.with_columns((pl.col("jct_s") / pl.col("alone_s")).alias("rho")).select(*SCHEMA).sort("pod_id")

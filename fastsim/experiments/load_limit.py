@@ -1,9 +1,9 @@
-"""The largest load a policy can stand: beyond it, the number of those in the system grows without end.
+"""The largest stable load of a policy: beyond it, the number of jobs in the system grows without end.
 
-A load is judged by one run: how many jobs does one that arrives find in the system, among the last third of the
-arrivals and among the third before? If a part of the arrivals stays (``growth``), the load is too much. How time is
-shared does not matter to that, and the first third fills the empty system. The interval between a stable load and one
-that is not is halved until it is narrow enough, for all policies of a sweep at once.
+One run measures a load: the mean number of jobs that an arrival meets in the system, over the last third of the
+arrivals and over the third before (the first fills the empty system). Their difference over the arrivals of a third
+is the ``growth``; above a limit, the load is not stable. Bisection between a stable and an unstable load, for all
+policies of a sweep at once, ends when the interval is narrow enough.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario
 
 FEWEST = 30
-"""Jobs below which nothing can be said."""
+"""Least number of jobs for a measurement."""
 
 
 class Growth(NamedTuple):
-    """The part of the arrivals by which the number of jobs grew, and the mean numbers in both thirds."""
+    """Growth of the number of jobs as a part of the arrivals, and the mean numbers in both thirds."""
 
     part: float
     before: float
@@ -37,7 +37,7 @@ class Growth(NamedTuple):
 
 
 def growth_of(jobs: pl.DataFrame) -> Growth:
-    """Growth over a table of jobs."""
+    """Growth from a table of jobs."""
     if len(jobs) < FEWEST:
         raise ScenarioError("knee", f"{len(jobs)} jobs", f"at least {FEWEST}: more jobs, or a wider window")
     submit_s = np.sort(jobs["submit_s"].to_numpy())
@@ -49,7 +49,7 @@ def growth_of(jobs: pl.DataFrame) -> Growth:
 
 
 def growth_in(scenario: Scenario) -> Growth:
-    """Growth in a run of this scenario, told by a worker."""
+    """Growth in a run of this scenario; the task of a worker."""
     return growth_of(played(scenario)[0].jobs)
 
 
@@ -63,7 +63,7 @@ class _Search:
         self.growth: dict[float, float] = {}
 
     def next_load(self, tolerance: float) -> float | None:
-        """The load to try next; None when all is known."""
+        """The load to try next; None when the interval is narrow enough."""
         for end in (self.low, self.high):
             if end not in self.ends:
                 return end
@@ -72,7 +72,7 @@ class _Search:
         return (self.low + self.high) / 2
 
     def learn(self, load: float, growth: float, most: float) -> None:
-        """Take note of how a load went."""
+        """Record the growth at a load and narrow the interval."""
         stable = growth <= most
         self.ends[load], self.growth[load] = stable, growth
         if self.low < load < self.high:
@@ -97,16 +97,16 @@ def knees(
     values: Mapping[str, Any], low: float, high: float, *, key: str = "rate_per_hour", tolerance: float = 0.05,
     growth: float = 0.05, workers: int = 1, where: str = "sweep",
 ) -> pl.DataFrame:  # fmt: skip
-    """The largest stable load of each combination in a sweep: ``stable`` and ``unstable`` hold it between them.
+    """The largest stable load of each combination in a sweep, which lies between ``stable`` and ``unstable``.
 
-    ``values`` are the keys of a sweep without that of the load; of several seeds the growth is the mean. ``stable`` is
-    null if even ``low`` was too much, ``unstable`` if ``high`` was not.
+    ``values`` are the keys of a sweep without that of the load; the growth is the mean over seeds. ``stable`` is null
+    if even ``low`` is not stable, ``unstable`` if ``high`` is.
     """
     import polars as pl
 
     if not 0 < low < high < math.inf or not 0 < tolerance < 1 or not 0 < growth < 1:
-        found = f"low {low:g}, high {high:g}, tolerance {tolerance:g}, growth {growth:g}"
-        raise ScenarioError("knee", found, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
+        arguments = f"low {low:g}, high {high:g}, tolerance {tolerance:g}, growth {growth:g}"
+        raise ScenarioError("knee", arguments, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
     if key in values:
         raise ScenarioError(f"{where}: {key}", repr(values[key]), "no such key: loads are searched for")
     cases = list(_cases(values, key, low, where))
@@ -118,9 +118,9 @@ def knees(
         scenarios = [_scenarios(values, key, load, where)[case] for case, load in due.items()]
         flat = [scenario for group in scenarios for scenario in group]
         with executor(workers, len(flat)) as spread:
-            told = iter(list(spread.map(growth_in, flat)))
+            growths = iter(list(spread.map(growth_in, flat)))
         for (case, load), group in zip(due.items(), scenarios, strict=True):
-            parts = [next(told).part for _ in group]
+            parts = [next(growths).part for _ in group]
             searches[case].learn(load, sum(parts) / len(parts), growth)
     rows = [dict(case) | searches[case].answer() for case in cases]
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -130,24 +130,24 @@ Case = tuple[tuple[str, str], ...]
 
 
 def _scenarios(values: Mapping[str, Any], key: str, load: float, where: str) -> dict[Case, list[Scenario]]:
-    """The scenarios of one load by what they differ in, apart from the seed."""
-    found: dict[Case, list[Scenario]] = {}
+    """The scenarios of one load by the values in which they differ, apart from the seed."""
+    groups: dict[Case, list[Scenario]] = {}
     for run in sweep_of({**values, key: load, "record": values.get("record", "all")}, where):
         case = tuple((name, str(value)) for name, value in run.listed.items() if name != "seed")
-        found.setdefault(case, []).append(run.scenario)
-    return found
+        groups.setdefault(case, []).append(run.scenario)
+    return groups
 
 
 def _cases(values: Mapping[str, Any], key: str, load: float, where: str) -> Sequence[Case]:
     return list(_scenarios(values, key, load, where))
 
 
-def knees_text(found: pl.DataFrame, key: str) -> str:
+def knees_text(limits: pl.DataFrame, key: str) -> str:
     """The answer as a table for the terminal."""
     from fastsim.reports.text_tables import text_table
 
     figures = ("stable", "unstable", "growth_stable", "growth_unstable", "loads")
-    names = [name for name in found.columns if name not in figures]
+    names = [name for name in limits.columns if name not in figures]
     heads = {"stable": f"stable\n{key}", "unstable": "not any\nmore", "growth_stable": "growth\nthere",
              "growth_unstable": "growth\nthere", "loads": "loads\ntried"}  # fmt: skip
-    return text_table(found, [(name, name) for name in names] + list(heads.items()), left=names)
+    return text_table(limits, [(name, name) for name in names] + list(heads.items()), left=names)

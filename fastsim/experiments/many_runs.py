@@ -26,17 +26,17 @@ def simulate_many(
     """One result for each scenario, in their order; the same bytes on any number of workers.
 
     All scenarios are checked before the first one runs. Workers are processes, or threads of this process with
-    ``threads``: those share clusters and workloads in memory, but scorers in Python take turns. With processes,
-    call this under ``if __name__ == "__main__":`` as every spawned one needs.
+    ``threads``. Threads share clusters and workloads in memory; scorers written in Python hold the GIL, so they run one
+    at a time. Spawned processes need a call under ``if __name__ == "__main__":``.
     """
-    listed = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
-    for scenario in listed:
+    checked = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
+    for scenario in checked:
         scenario.check()
-    _refuse_shared_folders(listed)
+    _refuse_shared_folders(checked)
     results: list[Result] = []
     shown: set[Message] = set()
-    with executor(workers, len(listed), threads) as spread:
-        for result, messages in spread.map(played, listed):
+    with executor(workers, len(checked), threads) as spread:
+        for result, messages in spread.map(played, checked):
             results.append(result)
             warn(set(messages) - shown, depth=1)
             shown |= set(messages)

@@ -1,7 +1,7 @@
-"""Means with confidence intervals, paired comparisons across seeds, and who wins.
+"""Means with confidence intervals, paired comparisons across seeds, and the ranking of candidates.
 
-Repetitions that differ in their seed alone meet the same luck under every policy, so policies are compared pair by
-pair: the differences vary far less than the figures do.
+Runs of one seed have the same random inputs under every policy, so policies are compared pair by pair: the differences
+vary far less than the figures do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 METHODS = ("t", "bootstrap")
 DRAWS = 10_000
-"""Resamples of a bootstrap, and signs drawn where there are too many to try all."""
+"""Resamples of a bootstrap, and random assignments of signs where there are too many to try all."""
 EXACT = 13
 """Pairs up to which all signs are tried."""
 
@@ -28,7 +28,7 @@ Floats = Sequence[float] | Any
 
 
 class Interval(NamedTuple):
-    """A mean and the interval that holds the true one with the wanted confidence; NaN where one value says nothing."""
+    """A mean and its confidence interval; NaN where a single value allows none."""
 
     mean: float
     low: float
@@ -37,8 +37,8 @@ class Interval(NamedTuple):
     n: int
 
 
-class Comparison(NamedTuple):
-    """Mean difference of pairs with its interval, and the probability of such a one by chance alone."""
+class PairedComparison(NamedTuple):
+    """Mean difference of pairs with its interval, and its two-sided p-value."""
 
     difference: Interval
     p_value: float
@@ -56,8 +56,8 @@ def interval(values: Floats, level: float = 0.95, method: str = "t", seed: int =
         return Interval(mean, math.nan, math.nan, math.nan, 1)
     sd = float(numbers.std(ddof=1))
     if method == "bootstrap":
-        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, count, (DRAWS, count))
-        low, high = np.quantile(numbers[drawn].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+        picks = np.random.Generator(np.random.PCG64(seed)).integers(0, count, (DRAWS, count))
+        low, high = np.quantile(numbers[picks].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
         return Interval(mean, float(low), float(high), sd, count)
     from scipy.special import stdtrit
 
@@ -65,37 +65,37 @@ def interval(values: Floats, level: float = 0.95, method: str = "t", seed: int =
     return Interval(mean, mean - half, mean + half, sd, count)
 
 
-def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> Comparison:
-    """How ``ours`` differ from ``theirs``, pair by pair: Student's t, or signs of the differences turned at random."""
+def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> PairedComparison:
+    """Difference of ``ours`` from ``theirs``, pair by pair: Student's t, or a test of random signs (bootstrap)."""
     one, two = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if one.shape != two.shape:
         raise ScenarioError("paired", f"{len(one)} and {len(two)} values", "pairs")
     difference = one - two
-    found = interval(difference, level, method, seed)
-    return Comparison(found, _by_signs(difference, seed) if method == "bootstrap" else _by_t(found))
+    mean = interval(difference, level, method, seed)
+    return PairedComparison(mean, _by_signs(difference, seed) if method == "bootstrap" else _by_t(mean))
 
 
-def _by_t(found: Interval) -> float:
+def _by_t(mean: Interval) -> float:
     """Two-sided p-value of a mean difference."""
-    if found.n < 2:
+    if mean.n < 2:
         return math.nan
-    if not found.sd > 0:
-        return 1.0 if found.mean == 0 else 0.0
+    if not mean.sd > 0:
+        return 1.0 if mean.mean == 0 else 0.0
     from scipy.special import stdtr
 
-    return 2 * float(stdtr(found.n - 1, -abs(found.mean) / found.sd * math.sqrt(found.n)))
+    return 2 * float(stdtr(mean.n - 1, -abs(mean.mean) / mean.sd * math.sqrt(mean.n)))
 
 
 def _by_signs(difference: Any, seed: int) -> float:
-    """Part of the ways to sign the differences with which their mean is as far from 0 as it is."""
+    """P-value of a mean difference: the part of all assignments of signs with a mean at least as far from 0."""
     count = len(difference)
     if count < 2:
         return math.nan
     if count <= EXACT:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=count)))
     else:
-        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (DRAWS - 1, count)) * 2.0 - 1
-        signs = np.vstack([np.ones(count), drawn])  # what was seen is one of them
+        random = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (DRAWS - 1, count)) * 2.0 - 1
+        signs = np.vstack([np.ones(count), random])  # the observed signs are one of them
     sums = np.abs(signs @ difference)
     slack = 1e-12 * np.abs(difference).sum()  # sums of the same numbers in another order are the same
     return float((sums >= abs(difference.sum()) - slack).mean())
@@ -120,8 +120,8 @@ def winners(
     """Candidates (values of ``over``) in the order of their mean ``metric``, the best first, for each case of ``by``.
 
     ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
-    corrected for the number of candidates. ``verdict``: ``best``; ``tie``, with the best not told apart; ``worse``;
-    ``unknown`` with less than two pairs.
+    corrected for the number of candidates. ``verdict``: ``best``; ``tie``, not significantly different from the best;
+    ``worse``; ``unknown`` with less than two pairs.
     """
     import polars as pl
 
@@ -130,12 +130,12 @@ def winners(
     for name in (metric, over, *keys, *by):
         if name not in table.columns:
             raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}")
-    kept = table.drop_nulls(metric)
+    complete = table.drop_nulls(metric)
     rows: list[dict[str, Any]] = []
-    cases = kept.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): kept}
+    cases = complete.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): complete}
     for case, part in cases.items():
-        found = _ranked(part, metric, over, keys, higher, (level, method, seed))
-        rows += [dict(zip(by, case, strict=True)) | row for row in found]
+        ranked = _ranked(part, metric, over, keys, higher, (level, method, seed))
+        rows += [dict(zip(by, case, strict=True)) | row for row in ranked]
     if not rows:
         raise ScenarioError("winners", f"no value of {metric}", "at least one")
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -146,30 +146,30 @@ def _ranked(
 ) -> list[dict[str, Any]]:
     level = how[0]
     parts = {name[0]: rows for name, rows in part.partition_by(over, maintain_order=True, as_dict=True).items()}
-    found = {name: interval(rows[metric].to_numpy(), *how) for name, rows in parts.items()}
-    order = sorted(found, key=lambda name: -found[name].mean if higher else found[name].mean)
+    means = {name: interval(rows[metric].to_numpy(), *how) for name, rows in parts.items()}
+    order = sorted(means, key=lambda name: -means[name].mean if higher else means[name].mean)
     compared = [_compared(parts[name], parts[order[0]], metric, keys, how) for name in order[1:]]
     p_values = holm([one.p_value for one in compared])
     rows = []
     for rank, name in enumerate(order):
-        mean = found[name]
-        row = {over: name, "rank": rank + 1, "n": mean.n, "mean": mean.mean, "low": _known(mean.low)}
-        row |= {"high": _known(mean.high), "sd": _known(mean.sd)}
+        mean = means[name]
+        row = {over: name, "rank": rank + 1, "n": mean.n, "mean": mean.mean, "low": _null_if_nan(mean.low)}
+        row |= {"high": _null_if_nan(mean.high), "sd": _null_if_nan(mean.sd)}
         far = compared[rank - 1].difference if rank else None
         p_value = p_values[rank - 1] if rank else math.nan
-        row |= {"difference": None if far is None else _known(far.mean)}
-        row |= {"difference_low": None if far is None else _known(far.low)}
-        row |= {"difference_high": None if far is None else _known(far.high), "p_value": _known(p_value)}
+        row |= {"difference": None if far is None else _null_if_nan(far.mean)}
+        row |= {"difference_low": None if far is None else _null_if_nan(far.low)}
+        row |= {"difference_high": None if far is None else _null_if_nan(far.high), "p_value": _null_if_nan(p_value)}
         rows.append(row | {"verdict": _verdict(rank, p_value, level)})
     return rows
 
 
 def _compared(
     mine: pl.DataFrame, best: pl.DataFrame, metric: str, keys: list[str], how: tuple[float, str, int]
-) -> Comparison:
+) -> PairedComparison:
     both = mine.select(*keys, metric).join(best.select(*keys, metric), on=keys, maintain_order="left")
     if both.is_empty():
-        return Comparison(Interval(math.nan, math.nan, math.nan, math.nan, 0), math.nan)
+        return PairedComparison(Interval(math.nan, math.nan, math.nan, math.nan, 0), math.nan)
     return paired(both[metric].to_numpy(), both[f"{metric}_right"].to_numpy(), *how)
 
 
@@ -181,7 +181,7 @@ def _verdict(rank: int, p_value: float, level: float) -> str:
     return "worse" if p_value <= 1 - level else "tie"
 
 
-def _known(value: float) -> float | None:
+def _null_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

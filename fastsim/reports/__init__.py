@@ -1,5 +1,5 @@
 """Results for readers: tables, charts, one HTML page, text, Kubernetes objects.
 
-In come results, out go texts and files; no result changes. Charts need the extra ``report``.
-Open ``report`` first: it says what a page has. Single charts are in ``charts``.
+Inputs are results, outputs texts and files; no result changes. Charts need the extra ``report``.
+Open ``report`` first: it defines the parts of a page. Single charts are in ``charts``.
 """

@@ -31,8 +31,8 @@ FIGURES = (
 
 
 @dataclass(frozen=True)
-class Metric:
-    """One quantity to draw: its title with unit, and how it follows from the columns of a timeline."""
+class ChartMetric:
+    """A quantity that can be drawn: title, axis with unit, and expression over the columns of a timeline."""
 
     title: str
     axis: str
@@ -45,14 +45,14 @@ def _share(part: str) -> pl.Expr:
 
 
 METRICS = {
-    "allocation": Metric("GPU allocation", "GPU allocation (% of capacity)", lambda: _share("gpu_milli_alloc")),
-    "unallocated": Metric(
+    "allocation": ChartMetric("GPU allocation", "GPU allocation (% of capacity)", lambda: _share("gpu_milli_alloc")),
+    "unallocated": ChartMetric(
         "Unallocated GPUs", "unallocated GPU (% of capacity)", lambda: 100 - _share("gpu_milli_alloc")
     ),
-    "fragmentation": Metric("GPU fragmentation", "fragmented GPU (% of capacity)", lambda: _share("frag_milli")),
-    "power": Metric("Cluster power", "power (kW)", lambda: pl.col("power_w") / 1000, zero=False),
-    "failed": Metric("Failed pods", "pods that fitted nowhere", lambda: pl.col("pods_unplaced").cast(pl.Float64)),
-    "grar": Metric(
+    "fragmentation": ChartMetric("GPU fragmentation", "fragmented GPU (% of capacity)", lambda: _share("frag_milli")),
+    "power": ChartMetric("Cluster power", "power (kW)", lambda: pl.col("power_w") / 1000, zero=False),
+    "failed": ChartMetric("Failed pods", "pods that fitted nowhere", lambda: pl.col("pods_unplaced").cast(pl.Float64)),
+    "grar": ChartMetric(
         "Allocated over arrived GPU",
         "GRAR",
         lambda: (
@@ -62,25 +62,25 @@ METRICS = {
         ),
         zero=False,
     ),
-    "cpu": Metric(
+    "cpu": ChartMetric(
         "CPU allocation",
         "CPU allocation (% of capacity)",
         lambda: 100 * pl.col("cpu_milli_alloc") / pl.col("cpu_milli_capacity"),
     ),
-    "pending": Metric("Waiting pods", "pods waiting", lambda: pl.col("pods_pending").cast(pl.Float64)),
-    "active_gpus": Metric("GPUs in use", "GPUs in use", lambda: pl.col("active_gpus").cast(pl.Float64)),
+    "pending": ChartMetric("Waiting pods", "pods waiting", lambda: pl.col("pods_pending").cast(pl.Float64)),
+    "active_gpus": ChartMetric("GPUs in use", "GPUs in use", lambda: pl.col("active_gpus").cast(pl.Float64)),
 }
-"""What :meth:`Comparison.plot` can draw."""
+"""Quantities that :meth:`Comparison.plot` can draw."""
 
 AXES = {"demand": "arrived GPU demand (% of capacity)", "time": "time (h)"}
 REPORT = ("allocation", "fragmentation", "power", "failed")
-"""Charts of a report unless others are asked for."""
+"""Default charts of a comparison."""
 SATURATION = 70.0
 """Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
 
 
 def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
-    """Results side by side; they are named after their scenario or policy unless ``names`` are given."""
+    """Results side by side, named after their scenario or policy unless ``names`` are given."""
     if not results:
         raise ScenarioError("compare", "no results", "at least one")
     if names is not None and len(names) != len(results):
@@ -100,9 +100,9 @@ class Comparison:
         """One row for each result: name, the figures of its summary and pods per second."""
         rows = []
         for name, result in zip(self.names, self.results, strict=True):
-            kept = [column for column in FIGURES if column in result.summary.columns]
+            columns = [column for column in FIGURES if column in result.summary.columns]
             speed = pl.lit(result.timing.get("pods_per_s"), pl.Float64).alias("pods_per_s")
-            rows.append(result.summary.select(pl.lit(name).alias("name"), *kept, speed))
+            rows.append(result.summary.select(pl.lit(name).alias("name"), *columns, speed))
         return pl.concat(rows, how="diagonal_relaxed")
 
     def curve(self, metric: str = "allocation", over: str = "demand") -> pl.DataFrame:
@@ -114,7 +114,7 @@ class Comparison:
         return pl.concat([_thinned(name, result.timeline, chosen, over) for name, result in pairs])
 
     def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.Chart:
-        """One quantity over arrived demand (%), or over time (h), from ``start`` on if a curve gets there."""
+        """One quantity over arrived demand (%), or over time (h), from ``start`` on if any curve reaches it."""
         altair = charting()
         chosen, points = _metric(metric), self.curve(metric, over)
         from_start = points.filter(pl.col("x") >= start)
@@ -135,11 +135,11 @@ class Comparison:
         return chart
 
     def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:
-        """Several charts with one legend, two in a row; what only differs near saturation from 70 % demand on."""
+        """Several charts with one legend, two in a row; allocation and failed pods from 70 % demand on."""
         altair = charting()
         starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
-        drawn = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
-        charts: alt.ConcatChart = altair.concat(*drawn, columns=2)
+        single = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
+        charts: alt.ConcatChart = altair.concat(*single, columns=2)
         return charts
 
     def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = ()) -> Path:
@@ -160,14 +160,14 @@ class Comparison:
         return written_file(path, picturing().vegalite_to_png(self.charts(metrics).to_json(), scale=scale))
 
 
-def _metric(name: str) -> Metric:
+def _metric(name: str) -> ChartMetric:
     if name not in METRICS:
         raise ScenarioError(f"metric {name!r}", "an unknown name", f"one of {', '.join(METRICS)}",
                             suggestion(name, METRICS))  # fmt: skip
     return METRICS[name]
 
 
-def _thinned(name: str, timeline: pl.DataFrame, metric: Metric, over: str) -> pl.DataFrame:
+def _thinned(name: str, timeline: pl.DataFrame, metric: ChartMetric, over: str) -> pl.DataFrame:
     if timeline.is_empty():
         raise ResultError(f"{name}: found no timeline, expected a run with record='timeline' or 'all'")
     x = (
@@ -177,7 +177,7 @@ def _thinned(name: str, timeline: pl.DataFrame, metric: Metric, over: str) -> pl
     )
     points = timeline.select(pl.lit(name).alias("name"), x.cast(pl.Float64).alias("x"), metric.value().alias("y"))
     points = points.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
-    # A step of the axis is drawn as the last state in it: curves of states are steps, not samples of noise.
+    # The last state of each step of the axis: states are step functions, so a mean would blur them.
     low, high = pl.col("x").min(), pl.col("x").max()
     step = ((pl.col("x") - low) / (high - low) * (POINTS - 1)).fill_nan(0.0).floor()
     return points.group_by(step.alias("step"), maintain_order=True).last().drop("step")

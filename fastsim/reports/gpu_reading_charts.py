@@ -1,7 +1,7 @@
 """Charts of a report about readings of GPUs: runs side by side as means over their GPUs, and the GPUs of one run.
 
-Readings are averaged over steps of time; seconds count from a run's first reading. Of more than `DEVICES` GPUs the mean
-is drawn, and what a twentieth of them are below and above.
+Readings are averaged over steps of time; seconds count from a run's first reading. For more than `DEVICES` GPUs, lines
+are the mean and the 5th and 95th percentiles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.reports.charts.series import Series
+from fastsim.reports.charts.series import RunSeries
 from fastsim.reports.line_points import line_points, time_unit
 
 DEVICES = 8
@@ -24,7 +24,7 @@ _DEVICE = ("node", "gpu_uuid", "gpu_index")
 
 
 class Reading(NamedTuple):
-    """What is drawn of one quantity: keys of both charts, the title, the axis, whether it begins at 0."""
+    """The charts of one quantity: their key, metric of the readings, title, axis, and whether the axis begins at 0."""
 
     key: str
     metric: str
@@ -53,18 +53,18 @@ _METRICS = [reading.metric for reading in READINGS]
 class Sampled(NamedTuple):
     """A series whose runs all have readings, with the first and last millisecond of each."""
 
-    series: Series
+    series: RunSeries
     spans_ms: list[tuple[int, int]]
 
 
-def sampled(series: Sequence[Series]) -> list[Sampled]:
-    """Those of the series that have readings of more than one moment."""
-    found = []
+def sampled(series: Sequence[RunSeries]) -> list[Sampled]:
+    """The series of which every run has readings of more than one moment."""
+    complete = []
     for one in series:
         spans = [span for run in one.runs if (span := _span_ms(run)) is not None]
         if len(spans) == len(one.runs):
-            found.append(Sampled(one, spans))
-    return found
+            complete.append(Sampled(one, spans))
+    return complete
 
 
 def _span_ms(run: Result) -> tuple[int, int] | None:
@@ -76,7 +76,7 @@ def _span_ms(run: Result) -> tuple[int, int] | None:
 
 
 def longest_s(some: Sequence[Sampled]) -> float:
-    """Seconds of the longest of these runs."""
+    """Length of the longest record, seconds."""
     return max(high - low for one in some for low, high in one.spans_ms) / 1000
 
 
@@ -95,7 +95,7 @@ def means(some: Sequence[Sampled]) -> pl.DataFrame:
 
 
 def devices(some: Sequence[tuple[str, Sampled]]) -> pl.DataFrame:
-    """``metric``, ``run``, ``x`` (seconds), ``part`` and ``y``: the GPUs of the first run of each, by its name."""
+    """``metric``, ``run``, ``x`` (seconds), ``part`` and ``y``: the GPUs of the first run of each series."""
     step_s = _step_s([one for _, one in some], STEPS)
     frames = []
     for name, one in some:
@@ -111,7 +111,7 @@ def _step_s(some: Sequence[Sampled], points: int) -> float:
 
 
 def _binned(run: Result, span_ms: tuple[int, int], step_s: float, keys: Sequence[str]) -> pl.DataFrame:
-    """Means over steps of time of each quantity, of all GPUs or one by one; nothing else is held in memory."""
+    """Means over steps of time of each quantity, over all GPUs or by ``keys``; readings are streamed from the file."""
     since_s = (pl.col("ts").dt.epoch("ms") - span_ms[0]) / 1000
     table = run.scan("telemetry").filter(pl.col("metric").is_in(_METRICS))
     grouped = table.group_by("metric", *keys, (since_s / step_s).floor().alias("piece"))
@@ -120,8 +120,8 @@ def _binned(run: Result, span_ms: tuple[int, int], step_s: float, keys: Sequence
 
 def _crowd(rows: pl.DataFrame) -> pl.DataFrame:
     named = {MEAN: pl.mean("y"), LOW: pl.col("y").quantile(0.05), HIGH: pl.col("y").quantile(0.95)}
-    told = rows.group_by("metric", "piece").agg(**named)
-    return told.unpivot(list(named), index=["metric", "piece"], variable_name="part", value_name="y")
+    summary = rows.group_by("metric", "piece").agg(**named)
+    return summary.unpivot(list(named), index=["metric", "piece"], variable_name="part", value_name="y")
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
@@ -131,8 +131,8 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(part=name)
 
 
-class Drawn(NamedTuple):
-    """One chart: what it is of, its axis of time, its data, and whether it shows one run."""
+class ReadingChart(NamedTuple):
+    """One chart: its reading, axis of time, data, and whether it shows one run."""
 
     reading: Reading
     x_title: str
@@ -140,19 +140,19 @@ class Drawn(NamedTuple):
     single: bool
 
 
-def charts(series: Sequence[Series], labels: Sequence[str], wanted: Sequence[str] = ()) -> Iterator[Drawn]:
-    """Both charts of each quantity that was read; ``labels`` name runs that are shown one by one."""
+def charts(series: Sequence[RunSeries], labels: Sequence[str], keys: Sequence[str] = ()) -> Iterator[ReadingChart]:
+    """Both charts of each quantity with readings; ``labels`` name the runs that are shown one by one."""
     some = sampled(series)
-    if not some or (wanted and not set(wanted) & set(KEYS)):
+    if not some or (keys and not set(keys) & set(KEYS)):
         return
     unit, scale = time_unit(longest_s(some))
     named = dict(zip((one.name for one in series), labels, strict=False))
-    told = [(named[one.series.name], one) for one in some if one.series.name in named]
-    tables: list[tuple[Any, bool]] = [(means(some), False)] + ([(devices(told), True)] if told else [])
+    detailed = [(named[one.series.name], one) for one in some if one.series.name in named]
+    tables: list[tuple[Any, bool]] = [(means(some), False)] + ([(devices(detailed), True)] if detailed else [])
     for frame, single in tables:
         frame = frame.with_columns((pl.col("x") / scale).round_sig_figs(5))
         for reading in READINGS:
             data = frame.filter(metric=reading.metric).drop("metric")
             data = data.with_columns(pl.col(set(data.columns) - {"run", "x", "part"}).round_sig_figs(4))
             if len(data):
-                yield Drawn(reading, f"time ({unit})", data, single)
+                yield ReadingChart(reading, f"time ({unit})", data, single)

@@ -1,7 +1,7 @@
-"""Placements as Kubernetes objects: pods bound to nodes, as YAML or JSON, and the nodes if they are wanted.
+"""Placements as Kubernetes objects: pods bound to nodes, and on request the nodes, as YAML or JSON.
 
-What the importer understands of a pod is what is written of it: requests, shares of devices, chosen devices, models,
-node expressions, times. A pod's name and namespace are those of its source, if it had any that Kubernetes allows.
+The fields of a pod are those that the importer reads: requests, shares of devices, chosen devices, models, node
+expressions, times. Name and namespace are those of its source, if they are valid in Kubernetes.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.workload import Workload, texts
 
 SUFFIXES = (".yaml", ".yml", ".json")
-"""Ends of the names of files that objects can be written to."""
+"""File suffixes of the formats."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _INTERNAL = (TAINT, OFFERED, LACKING)
-"""Beginnings of the keys of labels that are none in Kubernetes."""
+"""Prefixes of internal labels, which do not exist in Kubernetes."""
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def write_objects(objects: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> int:
-    """The objects as documents of one YAML file, or as a List in JSON; complete or not at all. Their number."""
+    """Write the objects as documents of one YAML file, or as a List in JSON, complete or not at all; their number."""
     suffix = Path(path).suffix
     if suffix not in SUFFIXES:
         raise ScenarioError(str(path), f"a name that ends in {suffix or 'nothing'}", f"one of {', '.join(SUFFIXES)}")
     count = 0
     with replacing(path) as partial, open(partial, "w", encoding="utf-8", newline="\n") as text:
         if suffix == ".json":
-            listed = list(objects)
-            json.dump({"apiVersion": "v1", "kind": "List", "items": listed}, text, indent=1)
-            return len(listed)
+            items = list(objects)
+            json.dump({"apiVersion": "v1", "kind": "List", "items": items}, text, indent=1)
+            return len(items)
         yaml = _yaml(str(path))
         for item in objects:
             yaml.dump(item, text, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), explicit_start=True,
@@ -57,12 +57,12 @@ def write_objects(objects: Iterable[Mapping[str, Any]], path: str | os.PathLike[
 
 
 def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload]:
-    """A saved run with the cluster and the pods that its texts stand for."""
+    """A saved run with the cluster and the workload of its texts."""
     result = Result.load(folder)
-    written = result.provenance.get("scenario")
-    if not isinstance(written, Mapping):
+    fields = result.provenance.get("scenario")
+    if not isinstance(fields, Mapping):
         raise InputError(str(folder), "a run of objects in memory", "one whose cluster and workload are texts")
-    scenario = Scenario.from_dict(written, str(folder))
+    scenario = Scenario.from_dict(fields, str(folder))
     cluster = texts.cluster_from(scenario.cluster)
     return result, cluster, texts.workload_from(scenario.workload, cluster).workload
 
@@ -73,31 +73,31 @@ def bound_pods(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Pods on their nodes: those that run at `at_s` seconds, or at the end; with `every` all that ever ran.
 
-    Of a pod that ran several times the last one counts. Times are seconds of the run, in annotations. A pod among
-    `originals` is that object again: it gets a node and numbers of devices, and with `every` times.
+    If a pod ran several times, its last run counts. Annotations have times in seconds of the run. A pod among
+    `originals` is that object with its node and numbers of devices, and with `every` its times.
     """
-    known = originals or {}
+    bodies = originals or {}
     placements = result.placements
     if placements.is_empty():
         raise ResultError("export: found no placements, expected a run that recorded them (record='all')")
-    there = placements.filter(pl.col("node_id") >= 0)
+    placed = placements.filter(pl.col("node_id") >= 0)
     if at_s is not None:
-        there = there.filter((pl.col("start_s") <= at_s) & (pl.col("end_s").fill_null(at_s + 1) > at_s))
+        placed = placed.filter((pl.col("start_s") <= at_s) & (pl.col("end_s").fill_null(at_s + 1) > at_s))
     elif not every:
-        there = there.filter(pl.col("reason").cast(pl.String) == "running")
-    last = there.sort("start_s").unique("pod_id", keep="last", maintain_order=True)
+        placed = placed.filter(pl.col("reason").cast(pl.String) == "running")
+    last = placed.sort("start_s").unique("pod_id", keep="last", maintain_order=True)
     places = {row["pod_id"]: row for row in last.iter_rows(named=True)}
     for batch in workload.batches():
         for row in batch.to_pylist():
             place = places.get(row["pod_id"])
             if place is None:
                 continue
-            body = known.get(row.get("native_id") or "")
+            body = bodies.get(row.get("native_id") or "")
             yield pod_object(row, place, over=at_s is None) if body is None else bound(body, row, place, every)
 
 
 def pod_object(row: Mapping[str, Any], place: Mapping[str, Any], over: bool = True) -> dict[str, Any]:
-    """One pod of a pod table on the node of one row of placements; `over` tells of its end, too."""
+    """One pod of a pod table on the node of one row of placements; with `over` its end is included."""
     namespace, name = _name(row)
     done = over and place["end_s"] is not None and str(place["reason"]) != "running"
     notes = {**_device_notes(row, place), CREATED: f"{row['submit_s']:.15g}"}
@@ -120,16 +120,16 @@ def pod_object(row: Mapping[str, Any], place: Mapping[str, Any], over: bool = Tr
 def node_objects(
     cluster: Cluster, originals: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The nodes, with labels, taints and what they offer; one among `originals` is that object again."""
-    known = originals or {}
+    """The nodes, with labels, taints and resources; one among `originals` is that object."""
+    bodies = originals or {}
     for row in cluster.nodes.to_pylist():
-        if row["name"] in known:
-            yield dict(known[row["name"]])
+        if row["name"] in bodies:
+            yield dict(bodies[row["name"]])
             continue
-        told = dict(row["labels"] or ())
-        taints = [key.removeprefix(TAINT) for key in told if key.startswith(TAINT)]
-        counted = _counted(told)
-        labels = {key.removeprefix("label:"): text for key, text in told.items() if not key.startswith(_INTERNAL)}
+        row_labels = dict(row["labels"] or ())
+        taints = [key.removeprefix(TAINT) for key in row_labels if key.startswith(TAINT)]
+        counted = _counted(row_labels)
+        labels = {key.removeprefix("label:"): text for key, text in row_labels.items() if not key.startswith(_INTERNAL)}
         if row["gpu_model"] and counted not in OTHERS:
             model, parts = whole_of(row["gpu_model"])
             labels.setdefault("nvidia.com/gpu.product", model)
@@ -137,7 +137,7 @@ def node_objects(
                 labels.setdefault("nvidia.com/gpu.memory", str(row["gpu_memory_mib"] * parts))
         offered = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi",
                    **({} if row["max_pods"] is None else {"pods": str(row["max_pods"])}),
-                   **({counted: str(_slots(row, told))} if _slots(row, told) else {}),
+                   **({counted: str(_slots(row, row_labels))} if _slots(row, row_labels) else {}),
                    **_further(dict(row["extra_resources"] or ())),
                    **_further(dict(mig.instances(row["mig"], row["num_gpu"])[1]))}  # fmt: skip
         yield {
@@ -148,7 +148,7 @@ def node_objects(
 
 
 def _slots(row: Mapping[str, Any], labels: Mapping[str, str]) -> int:
-    """What a node offers of the resource that counts its devices: whole ones, or their slots if they are divided."""
+    """Amount of the resource that counts a node's devices: whole devices, or the slots of divided ones."""
     whole = row["num_gpu"] - mig.instances(row["mig"], row["num_gpu"])[0]
     replicas = labels.get(REPLICAS, "1")
     divided = whole and whole_of(row["gpu_model"])[1] == 1 and replicas.isascii() and replicas.isdigit()
@@ -156,7 +156,7 @@ def _slots(row: Mapping[str, Any], labels: Mapping[str, str]) -> int:
 
 
 def _counted(labels: Collection[str]) -> str:
-    """The resource that counts a node's devices, as its labels, or the expressions of a pod, tell."""
+    """The resource that counts devices, by the labels of a node or the expressions of a pod."""
     return next((name for name in FOREIGN if resource_label(name) in labels), GPU)
 
 
@@ -174,7 +174,7 @@ def _name(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _device_notes(row: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, str]:
-    """Shares, models and numbers of devices, in the dialect that has words for all of them."""
+    """Shares, models and numbers of devices, as annotations of Alibaba's dialect, which has all of them."""
     notes: dict[str, str] = {}
     if not row["num_gpu"]:
         return notes
@@ -202,7 +202,7 @@ def _amounts(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _further(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Further resources under the names that Kubernetes has for them."""
+    """Further resources under their Kubernetes names."""
     return {
         (f"nvidia.com/{name}" if name.startswith(mig.PREFIX) else name): f"{amount}Mi"
         if name.startswith(IN_BYTES)
@@ -212,20 +212,20 @@ def _further(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _affinity(constraints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Node expressions; what a pod does not tolerate needs no words, because it is bound."""
+    """Node expressions; taints are left out, as the pod is bound already."""
     labels, names = [], []
     for item in constraints:
         key = str(item["key"])
         if key.startswith(_INTERNAL) or item["op"] not in _OPERATORS:
             continue
-        told: dict[str, Any] = {"key": key.removeprefix("label:"), "operator": item["op"]}
+        expression: dict[str, Any] = {"key": key.removeprefix("label:"), "operator": item["op"]}
         if item["values"]:
-            told["values"] = list(item["values"])
+            expression["values"] = list(item["values"])
         if key == "name":
-            names.append({**told, "key": "metadata.name"})
+            names.append({**expression, "key": "metadata.name"})
         else:
-            labels.append(told)
-    term = {name: found for name, found in (("matchExpressions", labels), ("matchFields", names)) if found}
+            labels.append(expression)
+    term = {name: items for name, items in (("matchExpressions", labels), ("matchFields", names)) if items}
     hard = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {"nodeAffinity": hard} if term else {}
 

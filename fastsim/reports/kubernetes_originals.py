@@ -1,4 +1,4 @@
-"""The Kubernetes objects that a run was made of, read again: what the run did not change is written back as it was."""
+"""The Kubernetes objects that a run was read from, for an export that keeps all their other fields."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.kubernetes.snapshot import Snapshot
 
 PREFIX = "kubernetes:"
-"""What texts begin with that stand for Kubernetes objects."""
+"""Prefix of texts that name Kubernetes objects."""
 
 
 class Originals(NamedTuple):
-    """Objects as they were read: nodes by name, pods by namespace and name; pods of templates have what those say."""
+    """Objects as they were read: nodes by name, pods by namespace and name; pods of controllers from their template."""
 
     nodes: Mapping[str, Mapping[str, Any]]
     pods: Mapping[str, Mapping[str, Any]]
@@ -27,17 +27,19 @@ class Originals(NamedTuple):
 
 def originals_of(result: Result) -> Originals:
     """The objects behind the texts of a saved run; texts of other kinds have none."""
-    written = result.provenance.get("scenario")
-    texts: Mapping[str, Any] = written if isinstance(written, Mapping) else {}
+    fields = result.provenance.get("scenario")
+    texts: Mapping[str, Any] = fields if isinstance(fields, Mapping) else {}
     nodes, workload = _objects(texts.get("cluster")), _objects(texts.get("workload"))
-    found = {} if nodes is None else {item.name: _full(item.body) for item in nodes.objects if item.kind == "Node"}
-    return Originals(found, {} if workload is None else _pods(workload))
+    node_bodies = (
+        {} if nodes is None else {item.name: _full(item.body) for item in nodes.objects if item.kind == "Node"}
+    )
+    return Originals(node_bodies, {} if workload is None else _pods(workload))
 
 
 def bound(body: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, Any], every: bool) -> dict[str, Any]:
-    """The pod on the node of one row of placements; `every` tells the times of its life in the run instead of its own.
+    """The pod on the node of one row of placements; with `every`, its times are those of the run.
 
-    A pod that was there before is as it was.
+    Without `every`, a pod that was on this node before is unchanged.
     """
     metadata, spec, status = ({**(body.get(name) or {})} for name in ("metadata", "spec", "status"))
     if spec.get("nodeName") == place["node"] and status.get("phase") and not every:
@@ -64,10 +66,10 @@ def _objects(text: object) -> Snapshot | None:
 
 
 def _pods(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
-    written = {item.where: _full(item.body) for item in snapshot.objects if item.kind == "Pod"}
+    manifests = {item.where: _full(item.body) for item in snapshot.objects if item.kind == "Pod"}
     places = Places([{"name": item.name} for item in snapshot.objects if item.kind == "Node"])
     return {
-        f"{pod.namespace}/{pod.name}": written[pod.where] if pod.where in written else _of_template(pod)
+        f"{pod.namespace}/{pod.name}": manifests[pod.where] if pod.where in manifests else _of_template(pod)
         for pod in pods(snapshot.objects, places, Counter())
     }
 
@@ -78,8 +80,8 @@ def _full(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_template(pod: PodManifest) -> dict[str, Any]:
-    """The pod that a workload makes, without its owner: that one is not known to have made it."""
-    known = {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": pod.created,
+    """A pod from the template of a controller, without `ownerReferences`."""
+    fields = {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": pod.created,
             "labels": dict(pod.labels), "annotations": dict(pod.annotations)}  # fmt: skip
-    metadata = {key: value for key, value in known.items() if value}
+    metadata = {key: value for key, value in fields.items() if value}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(pod.spec), "status": {}}

@@ -1,7 +1,7 @@
-"""The points of a report's lines: few, whatever the length of the runs.
+"""The points of a report's lines: a bounded number, whatever the length of the runs.
 
-A curve over time is the mean over each step of time, a curve over arrived demand the state at each point of demand, a
-distribution so many quantiles. Runs of one series are averaged; ``low`` and ``high`` are the least and the greatest.
+A curve over time has the mean of each step of time, a curve over arrived demand the state at the end of each step, a
+distribution equally spaced quantiles. Runs of one series are averaged; ``low`` and ``high`` are their extremes.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.engine.tables import FRAG_COLUMNS
-from fastsim.reports.charts.series import Series
+from fastsim.reports.charts.series import RunSeries
 
 Floats = npt.NDArray[np.float64]
 
 BUDGET, FEWEST, MOST = 5000, 60, 300
-"""Points of one chart, and of one line of it."""
+"""Most points of one chart, fewest and most points of a line."""
 TIME_UNITS = ((600.0, "s", 1.0), (3 * 3600.0, "min", 60.0), (7 * 86400.0, "h", 3600.0), (np.inf, "days", 86400.0))
-"""Spans up to so many seconds are told in this unit, which is so many seconds."""
+"""Longest span in seconds, unit and its seconds."""
 COLUMNS = ("gpu_milli_alloc", "frag_milli", "power_w", "pods_unplaced", "pods_pending", "active_gpus",
            "cpu_milli_alloc", "cpu_milli_capacity")  # fmt: skip
-"""Columns of a timeline that lines are drawn of."""
+"""Columns of a timeline that lines show."""
 
 
 class Timeline(NamedTuple):
-    """The columns of one run: where its rows stand, and values by name."""
+    """The timeline of one run: positions of its rows on the axis, and values by name."""
 
     x: Floats
     values: dict[str, Floats]
@@ -38,27 +38,27 @@ class Timeline(NamedTuple):
 
 
 def line_points(lines: int) -> int:
-    """Points of each line where a chart has so many lines."""
+    """Points of each line of a chart with ``lines`` lines."""
     return min(MOST, max(FEWEST, BUDGET // max(lines, 1)))
 
 
 def time_unit(span_s: float) -> tuple[str, float]:
-    """The unit that a span of time is told in, and its seconds."""
+    """Unit of an axis for a span of time, and its seconds."""
     return next((name, seconds) for limit, name, seconds in TIME_UNITS if span_s <= limit)
 
 
 def over_time(results: Sequence[Result]) -> bool:
-    """Whether pods leave in any of the runs, so that lines are drawn over time and not over arrived demand."""
+    """Whether the axis is time, as pods leave in some run, and not arrived demand."""
     return any(int(result.summary["pods_finished"][0] or 0) > 0 for result in results)
 
 
 def timeline_of(result: Result, by_time: bool) -> Timeline | None:
-    """What is drawn of a run; None if it recorded no timeline."""
-    wanted = ("t_s", "arrived_gpu_milli", "gpu_milli_capacity", *COLUMNS, *FRAG_COLUMNS)
-    frame = result.scan("timeline").select(pl.col(wanted).cast(pl.Float64)).collect()
+    """The timeline of a run; None if it recorded none."""
+    names = ("t_s", "arrived_gpu_milli", "gpu_milli_capacity", *COLUMNS, *FRAG_COLUMNS)
+    frame = result.scan("timeline").select(pl.col(names).cast(pl.Float64)).collect()
     if frame.is_empty():
         return None
-    columns = {name: np.asarray(frame[name].to_numpy(), np.float64) for name in wanted}
+    columns = {name: np.asarray(frame[name].to_numpy(), np.float64) for name in names}
     capacity = columns["gpu_milli_capacity"]
     share = np.divide(100.0, capacity, out=np.zeros_like(capacity), where=capacity > 0)
     values = {name: columns[name] * share for name in ("gpu_milli_alloc", "frag_milli", *FRAG_COLUMNS)}
@@ -77,8 +77,8 @@ def resampled(timeline: Timeline, name: str, edges: Floats) -> Floats:
     x, values = timeline.x, timeline.values[name]
     inside = (edges[1:] > x[0]) & (edges[:-1] < x[-1])
     if not timeline.over_time or x[-1] == x[0]:
-        found = values[np.clip(np.searchsorted(x, edges[1:], side="right") - 1, 0, len(x) - 1)]
-        return np.where(inside | (x[-1] == x[0]), found, np.nan)
+        states = values[np.clip(np.searchsorted(x, edges[1:], side="right") - 1, 0, len(x) - 1)]
+        return np.where(inside | (x[-1] == x[0]), states, np.nan)
     # The integral of a step function is linear between its steps, so its differences are exact means.
     total = np.concatenate(([0.0], np.cumsum(values[:-1] * np.diff(x))))
     low, high = np.clip(edges[:-1], x[0], x[-1]), np.clip(edges[1:], x[0], x[-1])
@@ -87,7 +87,7 @@ def resampled(timeline: Timeline, name: str, edges: Floats) -> Floats:
 
 
 def edges_of(timelines: Sequence[Timeline], count: int) -> Floats:
-    """The steps of an axis that all of the timelines share."""
+    """Edges of the steps of an axis that all timelines share."""
     low, high = min(float(line.x[0]) for line in timelines), max(float(line.x[-1]) for line in timelines)
     return np.linspace(low, high if high > low else low + 1.0, count + 1)
 
@@ -122,11 +122,11 @@ def spans(result: Result, column: str) -> Floats:
     frame = result.scan("jobs")
     if column == "jct_s":
         frame = frame.filter(pl.col("state") == "finished")
-    found = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect()[column].sort()
-    return np.asarray(found.to_numpy(), np.float64)
+    seconds = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect()[column].sort()
+    return np.asarray(seconds.to_numpy(), np.float64)
 
 
-def distribution(series: Sequence[Series], column: str, scale: float) -> pl.DataFrame:
+def distribution(series: Sequence[RunSeries], column: str, scale: float) -> pl.DataFrame:
     """``run``, ``x`` and ``y``: per cent of a series' jobs that took at most ``x``."""
     count = line_points(len(series))
     frames = []

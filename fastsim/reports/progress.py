@@ -1,4 +1,4 @@
-"""Progress bars: only on a terminal, and only for what takes longer than a second."""
+"""Progress bars: only on a terminal, and only for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE_S = 1.0
 
 @contextmanager
 def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int], None] | None]:
-    """A function to be told how many ``unit`` are done; None where there is no terminal to draw on."""
+    """A callback that takes the number of finished ``unit``; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -28,13 +28,13 @@ def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int]
 
 @contextmanager
 def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
-    """A function to be told the state of a sweep (``fastsim.experiments.sweep.run.State``); None without a terminal."""
+    """A callback that takes the state of a sweep (``fastsim.experiments.sweep.run.State``); None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     bar = _LateBar("runs", None, ends=True)
 
-    # The first run may take long, and until it is done nobody tells anything.
+    # The first run may take long, and there is no callback until it is done.
     timer = threading.Timer(PATIENCE_S, bar.open)
     timer.daemon = True
 
@@ -43,7 +43,7 @@ def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
             bar.total = state.total - state.kept
             timer.start()
         notes = ((state.kept, "complete before"), (state.failed, "failed"), (state.retried, "begun again"))
-        bar.tell(state.done, "".join(f", {count:,} {what}" for count, what in notes if count))
+        bar.tell(state.done, "".join(f", {count:,} {label}" for count, label in notes if count))
 
     try:
         yield tell
@@ -61,14 +61,14 @@ class _LateBar:
         self.task: Any = None
 
     def tell(self, done: int, note: str = "") -> None:
-        """Show that ``done`` units are done, if it has taken long enough."""
+        """Show ``done`` and the note, once ``PATIENCE_S`` have passed."""
         if self.shown is None and time.monotonic() - self.began >= PATIENCE_S:
             self.open()
         if self.shown is not None:
             self.shown.update(self.task, completed=done, note=note)
 
     def close(self) -> None:
-        """Take the bar off the terminal."""
+        """Remove the bar from the terminal."""
         with self.lock:
             self.closed = True
             if self.shown is not None:

@@ -1,7 +1,7 @@
 """Reports of saved runs: one HTML file that needs no network, Markdown, and pictures of its charts.
 
-Runs that differ in their seeds only are one line of every chart and one row of the table. What is drawn follows from
-what the runs recorded: lines need a timeline, distributions jobs, the charts of one run placements.
+Runs that differ in their seeds only are one line of every chart and one row of the table. Charts depend on the recorded
+tables: lines need a timeline, distributions jobs, charts of one run placements.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import Window
-from fastsim.reports.charts.series import Series, seed_text, series_of
+from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.line_points import over_time
-from fastsim.reports.report_charts import KEYS, Figure, figures
+from fastsim.reports.report_charts import KEYS, ReportChart, figures
 from fastsim.reports.report_page import provenance_rows, report_page
 
 PICTURE_WIDTH = 640
@@ -61,9 +61,9 @@ SPEED: Choice = ("pods_per_s", "simulated pods/s", 1, 0)
 
 @dataclass(frozen=True)
 class Report:
-    """Several runs in one page; ``wanted`` names the charts (all that can be drawn if there are none)."""
+    """Several runs in one page; ``wanted`` names the charts (default: all that have data)."""
 
-    series: tuple[Series, ...]
+    series: tuple[RunSeries, ...]
     window: Window | None = None
     wanted: tuple[str, ...] = ()
 
@@ -73,13 +73,13 @@ class Report:
         return report_table(self.series)
 
     @cached_property
-    def figures(self) -> list[Figure]:
-        """The charts there is data for."""
+    def figures(self) -> list[ReportChart]:
+        """The charts that have data."""
         return figures(self.series, self.window, self.wanted)
 
     @property
     def title(self) -> str:
-        """What is compared."""
+        """Title: the compared policies or variants."""
         if len(self.series) == 1:
             return f"{self.series[0].name}: one policy on one workload"
         policies = {str(run.provenance.get("policy", "?")) for _, run in self.labelled_runs}
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def subtitle(self) -> str:
-        """How many runs, and what made them."""
+        """Number of runs, nodes, and versions of fastsim."""
         runs = [run for _, run in self.labelled_runs]
         clusters = {str(run.provenance.get("cluster", {}).get("nodes", "?")) for run in runs}
         versions = {str(run.provenance.get("versions", {}).get("fastsim", "?")) for run in runs}
@@ -101,7 +101,7 @@ class Report:
 
     @property
     def citations(self) -> str:
-        """BibTeX of everything that took part."""
+        """BibTeX entries of all runs, each once."""
         return "\n\n".join(dict.fromkeys(text for _, run in self.labelled_runs for text in run.citations))
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
@@ -110,7 +110,7 @@ class Report:
         return written_file(path, report_page(self, scripts).encode())
 
     def to_markdown(self, path: str | os.PathLike[str], pictures: Sequence[str | os.PathLike[str]] = ()) -> Path:
-        """Table, provenance and citations as Markdown; ``pictures`` are linked, as seen from its folder."""
+        """Table, provenance and citations as Markdown; ``pictures`` are linked relative to its folder."""
         lines = [f"# {self.title}\n", f"{self.subtitle}\n", table_markdown(self.table)]
         folder = Path(path).absolute().parent
         for picture in pictures:
@@ -132,22 +132,22 @@ class Report:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultError(f"{target}: cannot be made: {error.strerror or error}") from error
-        made = []
+        paths = []
         for figure in self.figures:
             spec = still(figure)
             content = maker.vegalite_to_png(spec, scale=scale) if suffix == ".png" else maker.vegalite_to_svg(spec)
             content = content if isinstance(content, bytes) else content.encode()
-            made.append(written_file(target / f"{figure.key}{suffix}", content))
-        return made
+            paths.append(written_file(target / f"{figure.key}{suffix}", content))
+        return paths
 
 
 def report(
     results: Sequence[Result], names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
     charts: Sequence[str] = (),
 ) -> Report:  # fmt: skip
-    """A report of these runs; equal ``names`` make one series, and without names runs that differ in the seed do.
+    """A report of these runs; a series are runs of equal ``names``, or without names runs that differ in the seed.
 
-    ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` names those that are drawn.
+    ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` selects charts by name.
     """
     if not results:
         raise ScenarioError("report", "no results", "at least one")
@@ -159,28 +159,28 @@ def report(
     return Report(tuple(series_of(results, names)), window_of(window), tuple(charts))
 
 
-def window_of(given: tuple[float, float] | None) -> Window | None:
-    """A window that has a beginning and a later end."""
-    if given is None:
+def window_of(bounds: tuple[float, float] | None) -> Window | None:
+    """The window; ScenarioError if its end is not after its beginning."""
+    if bounds is None:
         return None
-    begin_s, end_s = given
+    begin_s, end_s = bounds
     if not begin_s < end_s:
         raise ScenarioError("window", f"{begin_s:g}:{end_s:g}", "a beginning and a later end, in seconds")
     return Window(float(begin_s), float(end_s))
 
 
 def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
-    """The runs in these folders: each is that of a run, or has folders of runs in it, as a sweep makes them."""
-    found: list[Result] = []
+    """The runs in these folders; each is the folder of a run, or has folders of runs in it, as that of a sweep."""
+    runs: list[Result] = []
     for folder in map(Path, folders):
-        # What is being written has a name with a leading dot.
+        # Folders that are being written have a leading dot.
         inside = [] if (folder / "run.json").exists() else sorted(folder.glob("[!.]*/run.json"))
-        found += [Result.load(path.parent) for path in inside] or [Result.load(folder)]
-    return found
+        runs += [Result.load(path.parent) for path in inside] or [Result.load(folder)]
+    return runs
 
 
-def still(figure: Figure) -> str:
-    """A chart as Vega-Lite that needs no page: with data, a title, a fixed width and a legend."""
+def still(figure: ReportChart) -> str:
+    """A chart as Vega-Lite outside of a page: with data, a title, a fixed width and a legend."""
     data = figure.data
     spec = dict(figure.spec)
     title = figure.title
@@ -197,8 +197,8 @@ def still(figure: Figure) -> str:
     return text.replace('"legend": null', f'"legend": {shown}')
 
 
-class Cell(NamedTuple):
-    """One figure: its text, and what it is sorted by (None: unknown)."""
+class TableCell(NamedTuple):
+    """One figure: its text, and its sort key (None: unknown)."""
 
     text: str
     value: float | None
@@ -208,22 +208,22 @@ class Table(NamedTuple):
     """Headings, and a name with cells for each series."""
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[TableCell, ...]], ...]
 
 
-def report_table(series: Sequence[Series]) -> Table:
-    """Means of the figures that say something, with the spread of the seeds where there are several."""
+def report_table(series: Sequence[RunSeries]) -> Table:
+    """Means of the figures that are not zero or unknown everywhere, with the standard deviation over seeds."""
     results = [run for one in series for run in one.runs]
     choices = [*(PASSING if over_time(results) else FILLING), SPEED]
     values = {choice[0]: [[_figure(run, choice[0]) for run in one.runs] for one in series] for choice in choices}
-    kept = [choice for choice in choices if any(value for runs in values[choice[0]] for value in runs)]
+    columns = [choice for choice in choices if any(value for runs in values[choice[0]] for value in runs)]
     several = any(len(one.runs) > 1 for one in series)
     rows = []
     for place, one in enumerate(series):
-        seeds = (Cell(str(len(one.runs)), len(one.runs)),) if several else ()
-        figures = tuple(_cell(values[choice[0]][place], choice) for choice in kept)
+        seeds = (TableCell(str(len(one.runs)), len(one.runs)),) if several else ()
+        figures = tuple(_cell(values[choice[0]][place], choice) for choice in columns)
         rows.append((one.name, (*seeds, *figures)))
-    headings = (*(("runs",) if several else ()), *(choice[1] for choice in kept))
+    headings = (*(("runs",) if several else ()), *(choice[1] for choice in columns))
     return Table(headings, tuple(rows))
 
 
@@ -231,8 +231,8 @@ def table_markdown(table: Table) -> str:
     """The table in Markdown."""
     lines = ["| run | " + " | ".join(table.headings) + " |", "|---|" + "---:|" * len(table.headings)]
     for name, cells in table.rows:
-        told = [name.replace("|", "\\|"), *(cell.text for cell in cells)]
-        lines.append("| " + " | ".join(told) + " |")
+        texts = [name.replace("|", "\\|"), *(cell.text for cell in cells)]
+        lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -245,13 +245,13 @@ def _figure(run: Result, column: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _cell(values: Sequence[float | None], choice: Choice) -> Cell:
+def _cell(values: Sequence[float | None], choice: Choice) -> TableCell:
     _, _, divisor, places = choice
-    known = [value / divisor for value in values if value is not None]
-    if not known:
-        return Cell("-", None)
-    mean = statistics.fmean(known)
+    scaled = [value / divisor for value in values if value is not None]
+    if not scaled:
+        return TableCell("-", None)
+    mean = statistics.fmean(scaled)
     text = f"{mean:,.{places}f}"
-    if len(set(known)) > 1 and choice is not SPEED:
-        text += f" ± {statistics.stdev(known):,.{max(places, 1)}f}"
-    return Cell(text, mean)
+    if len(set(scaled)) > 1 and choice is not SPEED:
+        text += f" ± {statistics.stdev(scaled):,.{max(places, 1)}f}"
+    return TableCell(text, mean)

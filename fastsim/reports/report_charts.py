@@ -1,4 +1,4 @@
-"""Which charts a report has: those that the runs recorded the data for, with few points each."""
+"""The charts of a report: those for which the runs recorded data, with few points each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
 from fastsim.reports import vega as specs
 from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, stays
-from fastsim.reports.charts.series import Series, seed_text
+from fastsim.reports.charts.series import RunSeries, seed_text
 from fastsim.reports.line_points import (
     Timeline,
     curves,
@@ -25,22 +25,22 @@ from fastsim.reports.line_points import (
 )
 
 DETAILED = 12
-"""Most runs that charts of one run are made for: the first of each series."""
+"""Most series of which the first run has charts of its own."""
 DEMAND = "arrived GPU demand (% of capacity)"
 CLASSES = {
     "q2_lack_gpu": "too little GPU left", "q1_lack_both": "too little GPU and CPU", "q4_lack_cpu": "too little CPU",
     "xr_lack_cpu": "no GPU asked, too little CPU", "xl_satisfied": "no GPU asked", "no_access": "other GPU model asked",
     "q3_satisfied": "of use",
 }  # fmt: skip
-"""What a typical pod finds of the free GPUs, by column of the timeline."""
+"""Labels of the classes of free GPUs for a typical pod, by column of the timeline."""
 SATURATION, LATE = 70.0, ("allocation", "failed")
 """Arrived demand (% of capacity) from which on these charts are drawn, if runs get well beyond it."""
 SHADES = {"of use": "#7b879455"}
 assert set(CLASSES) == set(FRAG_COLUMNS)
 
 
-class Figure(NamedTuple):
-    """One chart: its name, title, what it shows, its Vega-Lite without data, the data, and whether of one run."""
+class ReportChart(NamedTuple):
+    """One chart: name, title, note, Vega-Lite without data, data, and whether it shows one run."""
 
     key: str
     title: str
@@ -64,12 +64,12 @@ ON_DEMAND = (
     ("cpu", "CPU allocation", "cpu", "allocated (% of capacity)", True),
     ("active_gpus", "GPUs in use", "active_gpus", "GPUs in use", True),
 )
-"""The same for those that are drawn only where they are asked for."""
+"""Charts of timelines that are drawn only if selected."""
 SPANS = (
     ("jct", "Completion times", "jct_s", "completion time", "from submission to the end, of what was done"),
     ("wait", "Waits", "wait_s", "wait", "from submission to the first start, at least 1 s"),
 )
-"""Charts of distributions: key, title, column of the jobs, axis, what it is."""
+"""Charts of distributions: key, title, column of the jobs, axis, note."""
 KEYS = (
     *(line[0] for line in (*LINES, *ON_DEMAND)),
     *(span[0] for span in SPANS),
@@ -82,21 +82,21 @@ KEYS = (
 """Names of all charts."""
 
 
-def figures(series: Sequence[Series], window: Window | None = None, wanted: Sequence[str] = ()) -> list[Figure]:
+def figures(series: Sequence[RunSeries], window: Window | None = None, keys: Sequence[str] = ()) -> list[ReportChart]:
     """The charts of these series, or the ``wanted`` of them; a window bounds the bars of single GPUs."""
     runs = [run for one in series for run in one.runs]
     by_time = over_time(runs)
     read = [(one, [line for run in one.runs if (line := timeline_of(run, by_time)) is not None]) for one in series]
-    drawn = [(one, lines) for one, lines in read if lines]
-    chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in wanted] if wanted else LINES
-    found = list(_lines(drawn, by_time, chosen)) if drawn else []
-    found += [*_distributions(series), *_classes(drawn[:DETAILED], by_time), *_details(series[:DETAILED], window)]
-    found += _readings(series, wanted)
-    return [figure for figure in found if not wanted or figure.key in wanted]
+    with_lines = [(one, lines) for one, lines in read if lines]
+    chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in keys] if keys else LINES
+    charts = list(_lines(with_lines, by_time, chosen)) if with_lines else []
+    charts += [*_distributions(series), *_classes(with_lines[:DETAILED], by_time), *_details(series[:DETAILED], window)]
+    charts += _readings(series, keys)
+    return [figure for figure in charts if not keys or figure.key in keys]
 
 
-def run_label(one: Series) -> str:
-    """The run of a series that charts of one run show."""
+def run_label(one: RunSeries) -> str:
+    """Label of the run that stands for a series in charts of one run."""
     return one.name if len(one.runs) == 1 else f"{one.name} (seed {seed_text(one.runs[0])})"
 
 
@@ -108,28 +108,30 @@ def _axis(lines: Sequence[Timeline], by_time: bool) -> tuple[str, float]:
 
 
 def _lines(
-    drawn: Sequence[tuple[Series, list[Timeline]]], by_time: bool, chosen: Sequence[tuple[str, str, str, str, bool]]
-) -> Iterator[Figure]:
-    every = [line for _, lines in drawn for line in lines]
-    edges = edges_of(every, line_points(len(drawn)))
+    with_lines: Sequence[tuple[RunSeries, list[Timeline]]],
+    by_time: bool,
+    chosen: Sequence[tuple[str, str, str, str, bool]],
+) -> Iterator[ReportChart]:
+    every = [line for _, lines in with_lines for line in lines]
+    edges = edges_of(every, line_points(len(with_lines)))
     title, scale = _axis(every, by_time)
-    names = [one.name for one, _ in drawn]
-    several = any(len(lines) > 1 for _, lines in drawn)
+    names = [one.name for one, _ in with_lines]
+    several = any(len(lines) > 1 for _, lines in with_lines)
     note = "means over steps of time" if by_time else "the state when so much had been asked for"
     note += "; shaded: from least to greatest of the seeds" if several else ""
     for key, heading, column, axis, zero in chosen:
         if not any(line.values[column].any() for line in every):
             continue
-        frame = curves([(one.name, lines) for one, lines in drawn], column, edges, scale)
+        frame = curves([(one.name, lines) for one, lines in with_lines], column, edges, scale)
         frame = frame if several else frame.drop("low", "high")
-        told = note
+        remark = note
         late = frame.filter(pl.col("x") >= SATURATION)
         if key in LATE and not by_time and len(late) > len(frame) // 5:
-            frame, zero, told = late, False, f"{note}; from {SATURATION:g} % on, before which nearly all fits"
-        yield Figure(key, heading, told, specs.lines(names, title, axis, band=several, zero=zero), frame)
+            frame, zero, remark = late, False, f"{note}; from {SATURATION:g} % on, before which nearly all fits"
+        yield ReportChart(key, heading, remark, specs.lines(names, title, axis, band=several, zero=zero), frame)
 
 
-def _distributions(series: Sequence[Series]) -> Iterator[Figure]:
+def _distributions(series: Sequence[RunSeries]) -> Iterator[ReportChart]:
     names = [one.name for one in series]
     for key, heading, column, axis, note in SPANS:
         frame = distribution(series, column, 1.0)
@@ -139,15 +141,15 @@ def _distributions(series: Sequence[Series]) -> Iterator[Figure]:
         unit, scale = time_unit(longest)
         frame = frame.with_columns((pl.col("x") / scale).round_sig_figs(5))
         spec = specs.lines(names, f"{axis} ({unit})", "jobs or pods (%)", log=True, step=True, top=100)
-        yield Figure(key, heading, note, spec, frame)
+        yield ReportChart(key, heading, note, spec, frame)
 
 
-def _classes(drawn: Sequence[tuple[Series, list[Timeline]]], by_time: bool) -> Iterator[Figure]:
-    if not drawn or not any(lines[0].values["frag_milli"].any() for _, lines in drawn):
+def _classes(with_lines: Sequence[tuple[RunSeries, list[Timeline]]], by_time: bool) -> Iterator[ReportChart]:
+    if not with_lines or not any(lines[0].values["frag_milli"].any() for _, lines in with_lines):
         return
     frames = []
-    title, scale = _axis([lines[0] for _, lines in drawn], by_time)
-    for one, lines in drawn:
+    title, scale = _axis([lines[0] for _, lines in with_lines], by_time)
+    for one, lines in with_lines:
         edges = edges_of(lines[:1], 100)
         frames.append(stacked(run_label(one), lines[0], edges, scale, CLASSES))
     data = pl.concat(frames)
@@ -155,52 +157,52 @@ def _classes(drawn: Sequence[tuple[Series, list[Timeline]]], by_time: bool) -> I
     parts = [part for part in CLASSES.values() if part not in empty]
     spec = specs.areas(parts, title, "free GPU (% of capacity)", SHADES)
     note = "free GPUs by what a typical pod finds there; all but the last is fragmented"
-    yield Figure("classes", "Free GPUs by class", note, spec, data.filter(pl.col("part").is_in(parts)), True)
+    yield ReportChart("classes", "Free GPUs by class", note, spec, data.filter(pl.col("part").is_in(parts)), True)
 
 
-def _readings(series: Sequence[Series], wanted: Sequence[str]) -> Iterator[Figure]:
-    """What GPUs were read to do, if telemetry was recorded."""
+def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[ReportChart]:
+    """Charts of readings of GPUs, if telemetry was recorded."""
     labels = [run_label(one) for one in series[:DETAILED]]
     names = [one.name for one in series]
     several = any(len(one.runs) > 1 for one in series)
-    for reading, title, data, single in gpu_reading_charts.charts(series, labels, wanted):
+    for reading, title, data, single in gpu_reading_charts.charts(series, labels, keys):
         if single:
             parts = data["part"].unique(maintain_order=True).to_list()
             spec = specs.traces(parts, title, reading.axis, zero=reading.zero)
-            yield Figure(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
+            yield ReportChart(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
             continue
         data = data if several else data.drop("low", "high")
         note = "mean of all GPUs over steps of time" + ("; shaded: from least to greatest of the seeds" * several)
         spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero)
-        yield Figure(reading.key, reading.title, note, spec, data)
+        yield ReportChart(reading.key, reading.title, note, spec, data)
 
 
-def _details(series: Sequence[Series], window: Window | None) -> Iterator[Figure]:
-    held = [(one, frame) for one in series if not (frame := stays(one.runs[0])).is_empty()]
-    if not held:
+def _details(series: Sequence[RunSeries], window: Window | None) -> Iterator[ReportChart]:
+    with_stays = [(one, frame) for one in series if not (frame := stays(one.runs[0])).is_empty()]
+    if not with_stays:
         return
-    unit, scale = time_unit(max(float(frame["end_s"].to_numpy().max()) for _, frame in held))
-    yield from _shares(held, f"time ({unit})", scale)
-    data = _named([(one, heat(one.runs[0], frame, scale)) for one, frame in held])
+    unit, scale = time_unit(max(float(frame["end_s"].to_numpy().max()) for _, frame in with_stays))
+    yield from _shares(with_stays, f"time ({unit})", scale)
+    data = _named([(one, heat(one.runs[0], frame, scale)) for one, frame in with_stays])
     note = "GPUs of a node with a pod on them, mean; neighbouring nodes share a row where there are many"
-    yield Figure("nodes", "Nodes over time", note, specs.heat(f"time ({unit})"), data, True)
-    data = _named([(one, bars(frame, window)) for one, frame in held])
+    yield ReportChart("nodes", "Nodes over time", note, specs.heat(f"time ({unit})"), data, True)
+    data = _named([(one, bars(frame, window)) for one, frame in with_stays])
     if not data.is_empty():
         unit, scale = time_unit(float(data["x2"].to_numpy().max()))
         data = data.with_columns((pl.col("x", "x2") / scale).round_sig_figs(6))
         note = "the first GPUs and pods" if window is None else "the first GPUs in the window that was asked for"
-        yield Figure("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})"), data, True)
+        yield ReportChart("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})"), data, True)
 
 
-def _shares(held: Sequence[tuple[Series, pl.DataFrame]], title: str, scale: float) -> Iterator[Figure]:
-    told = [(one, part) for one, frame in held if (part := held_s(one.runs[0], frame)) is not None]
-    if told:
-        parts = leading([part for _, part in told])
-        data = _named([(one, shares(part, parts, scale)) for one, part in told])
+def _shares(with_stays: Sequence[tuple[RunSeries, pl.DataFrame]], title: str, scale: float) -> Iterator[ReportChart]:
+    by_application = [(one, part) for one, frame in with_stays if (part := held_s(one.runs[0], frame)) is not None]
+    if by_application:
+        parts = leading([part for _, part in by_application])
+        data = _named([(one, shares(part, parts, scale)) for one, part in by_application])
         note = "GPUs held by the jobs of each application, mean over steps of time"
         spec = specs.areas(parts, title, "GPUs", {OTHERS: "#7b879499"})
-        yield Figure("shares", "Who has the GPUs", note, spec, data, True)
+        yield ReportChart("shares", "Who has the GPUs", note, spec, data, True)
 
 
-def _named(frames: Sequence[tuple[Series, pl.DataFrame]]) -> pl.DataFrame:
+def _named(frames: Sequence[tuple[RunSeries, pl.DataFrame]]) -> pl.DataFrame:
     return pl.concat([frame.select(pl.lit(run_label(one)).alias("run"), pl.all()) for one, frame in frames])

@@ -1,4 +1,4 @@
-"""The report page: one HTML file with everything in it, and nothing it would have to ask a network for."""
+"""The report page: one HTML file that contains its data, scripts and styles, and needs no network."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fastsim.reports.vega import styles
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
     from fastsim.reports.report import Report, Table
-    from fastsim.reports.report_charts import Figure
+    from fastsim.reports.report_charts import ReportChart
 
 SHOWN = 12
-"""Lines that are drawn at first; further ones are a click away."""
+"""Lines that are visible at first."""
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
     "connect-src 'none'"
 )
-"""What the page may do: run its own scripts, which evaluate the formulas of charts; never reach a network."""
+"""Content security policy: the page runs its own scripts, which evaluate formulas of charts, and has no network."""
 
 
 def report_page(report: Report, scripts: str) -> str:
-    """The page of a report; ``scripts`` draw charts and are put into it."""
+    """The page of a report; ``scripts`` is the JavaScript that draws its charts."""
     names = [one.name for one in report.series]
     several = [figure for figure in report.figures if not figure.single]
     single = [figure for figure in report.figures if figure.single]
@@ -58,7 +58,7 @@ def report_page(report: Report, scripts: str) -> str:
 
 
 def column_json(frame: pl.DataFrame) -> dict[str, Any]:
-    """A table by columns; texts as their levels and codes."""
+    """A table by columns; columns of texts as levels and codes."""
     columns: dict[str, Any] = {}
     for name in frame.columns:
         values = frame[name]
@@ -72,14 +72,14 @@ def column_json(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """A whole number without its point: a third of the file is digits."""
+    """Whole numbers without a decimal point, as digits are a third of the file."""
     return int(value) if isinstance(value, float) and value == int(value) and abs(value) < 2**53 else value
 
 
-def _data(figures: Sequence[Figure]) -> str:
-    told = {"figures": [{"key": f.key, "spec": f.spec, "data": column_json(f.data)} for f in figures]}
-    # Names are the user's: a "</script>" in one must not end the script it stands in.
-    return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+def _data(figures: Sequence[ReportChart]) -> str:
+    document = {"figures": [{"key": f.key, "spec": f.spec, "data": column_json(f.data)} for f in figures]}
+    # A "</script>" in a name of the user must not end the script element.
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _text(name: str) -> str:
@@ -126,13 +126,13 @@ def _switches(names: Sequence[str]) -> str:
     return f'<div class="runs" role="group" aria-label="Runs shown">{both}{boxes}</div>'
 
 
-def _choice(figures: Sequence[Figure]) -> str:
+def _choice(figures: Sequence[ReportChart]) -> str:
     runs = list(dict.fromkeys(run for figure in figures for run in figure.data["run"].unique(maintain_order=True)))
     options = "".join(f'<option value="{escape(run)}">{escape(run)}</option>' for run in runs)
     return f'<p class="one"><label for="chosen">Run shown</label> <select id="chosen">{options}</select></p>'
 
 
-def _charts(figures: Sequence[Figure], numbered: dict[str, int]) -> str:
+def _charts(figures: Sequence[ReportChart], numbered: dict[str, int]) -> str:
     items = "".join(
         f'<figure><figcaption><h3>{escape(figure.title)}</h3><p class="soft">{escape(figure.note)}</p></figcaption>'
         f'<div class="chart{" tall" if figure.key == "window" else ""}" id="chart-{figure.key}" '
@@ -148,16 +148,16 @@ def _provenance(label: str, result: Result) -> str:
 
 
 def provenance_rows(result: Result) -> list[tuple[str, str]]:
-    """Scenario, seed, checksums, versions and build of a run, by what they are."""
-    known = result.provenance
-    cluster, workload = known.get("cluster", {}), known.get("workload", {})
-    rows = [(f"{name}", str(value)) for name, value in sorted(known.get("scenario", {}).items()) if name != "out"]
+    """Name and text of a run's scenario, seed, checksums, versions and build."""
+    provenance = result.provenance
+    cluster, workload = provenance.get("cluster", {}), provenance.get("workload", {})
+    rows = [(f"{name}", str(value)) for name, value in sorted(provenance.get("scenario", {}).items()) if name != "out"]
     rows += [
-        ("policy", str(known.get("policy", "?"))), ("seed", str(known.get("options", {}).get("seed", "?"))),
-        ("scenario id", str(known.get("scenario_id", "?"))),
+        ("policy", str(provenance.get("policy", "?"))), ("seed", str(provenance.get("options", {}).get("seed", "?"))),
+        ("scenario id", str(provenance.get("scenario_id", "?"))),
         ("cluster sha256", f"{cluster.get('sha256', '?')} ({cluster.get('nodes', '?')} nodes)"),
         ("workload sha256", str(workload.get("sha256", "?"))),
-        ("versions", ", ".join(f"{name} {text}" for name, text in known.get("versions", {}).items())),
-        ("build", str(known.get("build", {}).get("flags", "?"))),
+        ("versions", ", ".join(f"{name} {text}" for name, text in provenance.get("versions", {}).items())),
+        ("build", str(provenance.get("build", {}).get("flags", "?"))),
     ]  # fmt: skip
     return list(dict(rows).items())

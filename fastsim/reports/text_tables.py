@@ -34,7 +34,7 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("restarts", "restarts", "", 0),
     ("makespan_s", "simulated time", "s", 0),
 )
-"""Lines of a run's summary: column, what it is, unit, decimals."""
+"""Lines of a run's summary: column, label, unit, decimals."""
 
 ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods", "jobs", "", 0),
@@ -56,7 +56,7 @@ ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
 )
 """The same for jobs in rounds."""
 QUIET = ("cost", "slo_violations", "pods_unplaced", "pods_pending")
-"""Lines of runs in rounds that say nothing where they are 0; of other runs only ``restarts`` is such a line."""
+"""Lines of runs in rounds that are left out where they are 0; of other runs only ``restarts`` is."""
 
 COLUMNS = (
     ("name", "policy", 1, 0),
@@ -76,7 +76,7 @@ DYNAMIC = {
     "eopc_w": ("mean_power_w", "mean\nkW", 1000, 1),
     "grar": ("jct_mean_s", "mean\nJCT s", 1, 1),
 }
-"""Columns that take the place of others where pods finish, so that the state at the end says little."""
+"""Columns that replace others where pods finish, as the state at the end is then of little meaning."""
 
 
 SWEEP = (
@@ -87,7 +87,7 @@ SWEEP = (
     ("cost", "cost $", 1, 2),
     ("slo_violations", "late", 1, 0),
 )
-"""Columns of a sweep after those that were listed."""
+"""Columns of a sweep after the listed keys."""
 
 PLAN = (
     ("add", "add", 1, 0),
@@ -104,7 +104,7 @@ PLAN = (
 """Columns of a search for capacity."""
 
 GENERAL = -1
-"""Decimals of a value that is told as it was given."""
+"""Marks columns whose values are printed unrounded."""
 
 LEFT = ("name", "policy", "cluster", "workload", "add", "outcome")
 """Columns of names; all but those of a comparison may take several lines."""
@@ -118,8 +118,8 @@ def summary_text(result: Result, out: Path | None = None) -> str:
     speed = f"{result.timing['pods_per_s']:,.0f} pods/s"
     if rounds:
         speed = f"{result.timing['rounds_per_s']:,.0f} rounds/s"
-    told = [line for line in figures if line[0] not in quiet or row.get(line[0])]
-    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in told]
+    chosen = [line for line in figures if line[0] not in quiet or row.get(line[0])]
+    lines = [(text, _figure(row.get(name), unit, places)) for name, text, unit, places in chosen]
     lines.append(("simulation speed", speed))
     shown = [(text, figure) for text, figure in lines if figure]
     width = max(len(text) for text, _ in shown)
@@ -129,63 +129,65 @@ def summary_text(result: Result, out: Path | None = None) -> str:
 
 def comparison_text(table: pl.DataFrame) -> str:
     """A comparison as a table for the terminal."""
-    return _drawn(table, _columns(table))
+    return _printed(table, _columns(table))
 
 
 def sweep_text(table: pl.DataFrame, listed: Sequence[str]) -> str:
-    """A sweep as a table for the terminal; of the keys that were ``listed``, those that differ."""
+    """A sweep as a table for the terminal, with those of the ``listed`` keys that differ."""
     keys: list[Column] = [(name, name.replace("_", " "), 1, GENERAL) for name in listed if table[name].n_unique() > 1]
-    return _drawn(table, [*keys, *(column for column in SWEEP if _says_something(table, column[0]))])
+    return _printed(table, [*keys, *(column for column in SWEEP if _is_present_and_nonzero(table, column[0]))])
 
 
 def plan_text(table: pl.DataFrame) -> str:
-    """A search for capacity as a table for the terminal, and what stands in the way."""
-    said = [column for column in PLAN if column[0] in ("add", "outcome", "additions") or _told(table, column[0])]
+    """A search for capacity as a table for the terminal, and the reasons of failures."""
+    columns = [
+        column for column in PLAN if column[0] in ("add", "outcome", "additions") or _is_informative(table, column[0])
+    ]
     reasons = "".join(f"{row['add']}: {row['why']}\n" for row in table.iter_rows(named=True) if row["why"])
-    return _drawn(table, said) + reasons
+    return _printed(table, columns) + reasons
 
 
-def _told(table: pl.DataFrame, name: str) -> bool:
+def _is_informative(table: pl.DataFrame, name: str) -> bool:
     return table[name].null_count() < len(table) and table[name].fill_null(0).sum() != 0
 
 
-def _says_something(table: pl.DataFrame, name: str) -> bool:
+def _is_present_and_nonzero(table: pl.DataFrame, name: str) -> bool:
     return name in table.columns and table[name].fill_null(0).sum() != 0
 
 
-def _drawn(table: pl.DataFrame, columns: list[Column]) -> str:
+def _printed(table: pl.DataFrame, columns: list[Column]) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name, heading, *_ in columns:
-        drawn.add_column(
+        grid.add_column(
             heading, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT[1:], overflow="fold"
         )
     for row in table.iter_rows(named=True):
-        drawn.add_row(*_cells(row, columns))
+        grid.add_row(*_cells(row, columns))
     console = Console()
     with console.capture() as captured:
-        console.print(drawn)
+        console.print(grid)
     return captured.get()
 
 
 def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Sequence[str] = ()) -> str:
-    """Columns of a table (name and heading) for the terminal; numbers with five digits that count."""
+    """Columns of a table (name and heading) for the terminal; numbers with five significant digits."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name, heading in columns:
         words = name in left
-        drawn.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        grid.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in table.iter_rows(named=True):
-        drawn.add_row(*(_short(row.get(name)) for name, _ in columns))
+        grid.add_row(*(_short(row.get(name)) for name, _ in columns))
     console = Console()
     with console.capture() as captured:
-        console.print(drawn)
+        console.print(grid)
     return captured.get()
 
 
@@ -198,31 +200,33 @@ def _short(value: Any) -> str:
 
 
 CELLS = ("at", "reference", "ours", "deviation", "verdict")
-"""Columns of a reproduction after what a figure is of."""
+"""Columns of a reproduction after the name of the quantity."""
 
 
 def reproduction_text(cells: pl.DataFrame, width: int | None = None) -> str:
-    """Cells of a reproduction for a terminal of so many characters (that of this process by default).
+    """Cells of a reproduction for a terminal of ``width`` characters (default: this process's).
 
-    A line says what the figures below it are of, so that these keep to one line each where there is room.
+    A heading line has figure, case and policy of the cells below it, so that each of these fits on one line.
     """
     total = width or get_terminal_size((80, 24)).columns
     rows = [(_heading(row), _quantity(row), _cell_texts(row)) for row in cells.iter_rows(named=True)]
     sizes = [max(map(len, column)) for column in zip(CELLS, *(texts for *_, texts in rows), strict=True)]
-    left = max(20, min(total - sum(sizes) - 2 * len(CELLS), max([len(what) + 2 for _, what, _ in rows], default=0)))
+    left = max(
+        20, min(total - sum(sizes) - 2 * len(CELLS), max([len(quantity) + 2 for _, quantity, _ in rows], default=0))
+    )
     lines, before = [_line("", CELLS, left, sizes)], None
-    for heading, what, texts in rows:
+    for heading, quantity, texts in rows:
         if heading != before:
             lines += wrap(heading, total, subsequent_indent="    ")
-        first, *more = wrap(what, left - 2)
+        first, *more = wrap(quantity, left - 2)
         lines += [_line(f"  {first}", texts, left, sizes), *(f"  {text}" for text in more)]
         before = heading
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _line(what: str, texts: Sequence[str], left: int, sizes: Sequence[int]) -> str:
+def _line(label: str, texts: Sequence[str], left: int, sizes: Sequence[int]) -> str:
     numbers = [text.rjust(size) for text, size in zip(texts[:-1], sizes, strict=False)]
-    return "  ".join((what.ljust(left), *numbers, texts[-1]))
+    return "  ".join((label.ljust(left), *numbers, texts[-1]))
 
 
 def _heading(row: dict[str, Any]) -> str:
@@ -231,24 +235,24 @@ def _heading(row: dict[str, Any]) -> str:
 
 def _quantity(row: dict[str, str]) -> str:
     name, unit = row["quantity"], row["unit"]
-    return name if "_" in name or unit in ("", name) else f"{name} ({unit})"  # names of columns say their unit
+    return name if "_" in name or unit in ("", name) else f"{name} ({unit})"  # names of columns include their unit
 
 
 def _cell_texts(row: dict[str, Any]) -> list[str]:
     reference = row["published"] if row["original"] is None else row["original"]
     away = row["deviation"]
-    told = "-" if away is None else "0" if away == 0 else f"{away:+,.0f}" if abs(away) >= 1e3 else f"{away:+.3g}"
+    difference = "-" if away is None else "0" if away == 0 else f"{away:+,.0f}" if abs(away) >= 1e3 else f"{away:+.3g}"
     return [
         "" if row["at"] is None else _short(row["at"]),
         _short(reference),
         _short(row["ours"]),
-        told,
+        difference,
         row["verdict"],
     ]
 
 
 def demo_text(table: pl.DataFrame, folder: Path) -> str:
-    """The demo's table and where its report is."""
+    """The demo's table and the paths of its report."""
     return f"{comparison_text(table)}report: {folder / 'report.html'}   picture: {folder / 'report.png'}\n"
 
 

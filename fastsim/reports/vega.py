@@ -1,6 +1,6 @@
-"""What a report's charts look like, as Vega-Lite: lines, areas, a heat map, bars. Colours of text are the page's.
+"""Vega-Lite specifications of a report's charts: lines, areas, a heat map, bars. Colours of text are the page's.
 
-``hidden`` is the list of runs that are not shown, ``chosen`` the one run of charts that show one.
+Parameters of the specifications: ``hidden``, the list of hidden runs, and ``chosen``, the run of charts of one run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 Spec = dict[str, Any]
 
 COLOURS = ("#4c8bf5", "#e8710a", "#12a37c", "#d64a8c", "#8e63ce", "#b38600", "#1aa6c7", "#d6453d", "#7a8b2e", "#7b8794")
-"""Colours of lines, told apart by most eyes on white and on black."""
+"""Colours of lines, distinct on white and on black."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 4])
 """Strokes of the second ten lines, the third, and so on."""
 PARTS = ("#4c8bf5", "#12a37c", "#b38600", "#e8710a", "#d64a8c", "#8e63ce", "#1aa6c7", "#d6453d")
@@ -39,7 +39,7 @@ def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool
             "axis": {"format": "~g", "tickCount": 6} if log else {"labelFlush": True, "tickCount": 6}}  # fmt: skip
     y_scale: Spec = {"zero": zero} if top is None else {"domain": [0, top]}
     value = {"field": "y", "type": "quantitative", "title": y, "scale": y_scale}
-    tooltip = [_told("run", "run", "nominal"), _told("x", x), _told("y", y)]
+    tooltip = [_tooltip("run", "run", "nominal"), _tooltip("x", x), _tooltip("y", y)]
     line: Spec = {"type": "line", "strokeWidth": 1.8, "clip": True}
     if step:
         line["interpolate"] = "step-after"
@@ -66,7 +66,7 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": shades},
                   "legend": {"orient": "bottom", "columns": 2, "symbolType": "square", "labelLimit": 220}},
         "order": {"field": "place", "type": "quantitative"},
-        "tooltip": [_told("part", "part", "nominal"), _told("x", x), _told("y", y)],
+        "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
     placed = {"calculate": f"indexof({list(parts)!r}, datum.part)", "as": "place"}
     return _one([{"mark": {"type": "area", "interpolate": "step-before"}, "encoding": encoding}], [placed])
@@ -81,7 +81,7 @@ def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
         "y": {"field": "y", "type": "quantitative", "title": y, "scale": {"zero": zero}},
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": colours},
                   "legend": {"orient": "bottom", "columns": 3, "symbolType": "stroke", "labelLimit": 180}},
-        "tooltip": [_told("part", "part", "nominal"), _told("x", x), _told("y", y)],
+        "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
     mark = {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after", "clip": True}
     return _one([{"mark": mark, "encoding": encoding}])
@@ -89,7 +89,7 @@ def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
 
 def heat(x: str) -> Spec:
     """GPUs in use by node and time, of the chosen run."""
-    # Cells reach a little under their neighbours, or seams would show between them.
+    # Cells overlap their neighbours a little, as seams would show between them.
     seamless = [{"calculate": f"datum.{end} + (datum.{end} - datum.{begin}) / 8", "as": f"{end}_drawn"}
                 for begin, end in (("x", "x2"), ("low", "high"))]  # fmt: skip
     encoding = {
@@ -102,7 +102,8 @@ def heat(x: str) -> Spec:
         "color": {"field": "y", "type": "quantitative", "title": "GPUs of a node in use",
                   "scale": {"scheme": "viridis"},
                   "legend": {"orient": "bottom", "gradientLength": 160, "titleLimit": 300}},
-        "tooltip": [_told("low", "first node", "quantitative", "d"), _told("x", x), _told("y", "GPUs in use, mean")],
+        "tooltip": [_tooltip("low", "first node", "quantitative", "d"), _tooltip("x", x),
+                    _tooltip("y", "GPUs in use, mean")],
     }  # fmt: skip
     return _one([{"mark": {"type": "rect"}, "encoding": encoding}], seamless)
 
@@ -116,17 +117,17 @@ def gantt(x: str) -> Spec:
         "y": {"field": "row", "type": "nominal", "title": "node · GPU", "sort": None, "axis": {"labelLimit": 110}},
         "color": {"field": "shade", "type": "nominal", "legend": None,
                   "scale": {"domain": list(range(10)), "range": list(COLOURS)}},
-        "tooltip": [_told("pod", "pod", "nominal"), _told("row", "GPU", "nominal"), _told("x", "from, " + x),
-                    _told("x2", "to, " + x)],
+        "tooltip": [_tooltip("pod", "pod", "nominal"), _tooltip("row", "GPU", "nominal"), _tooltip("x", "from, " + x),
+                    _tooltip("x2", "to, " + x)],
     }  # fmt: skip
     bar = {"type": "bar", "opacity": 0.75, "cornerRadius": 1, "height": {"band": 0.8}}
     return _one([{"mark": bar, "encoding": encoding}]) | {"height": 340}
 
 
 def _one(layers: list[Spec], transform: Sequence[Spec] = ()) -> Spec:
-    kept = {"filter": "datum.run === chosen"}
+    of_chosen = {"filter": "datum.run === chosen"}
     chosen: Spec = {"params": [{"name": "chosen", "value": ""}]}
-    return _framed(layers) | chosen | {"transform": [kept, *transform]}
+    return _framed(layers) | chosen | {"transform": [of_chosen, *transform]}
 
 
 def _framed(layers: list[Spec]) -> Spec:
@@ -135,6 +136,6 @@ def _framed(layers: list[Spec]) -> Spec:
                    "layer": layers}  # fmt: skip
 
 
-def _told(field: str, title: str, kind: str = "quantitative", form: str = ",.4~g") -> Spec:
-    told = {"field": field, "type": kind, "title": title}
-    return told | {"format": form} if kind == "quantitative" else told
+def _tooltip(field: str, title: str, kind: str = "quantitative", form: str = ",.4~g") -> Spec:
+    field_spec = {"field": field, "type": kind, "title": title}
+    return field_spec | {"format": form} if kind == "quantitative" else field_spec

@@ -12,7 +12,15 @@ from click.testing import CliRunner
 
 from bench.evaluation import checked, main
 from fastsim.experiments.reproduce import fgd_protocol as protocol
-from fastsim.experiments.reproduce.placement_figures import LIMITS, POLICIES, Run, curves, deviations, largest, tasks
+from fastsim.experiments.reproduce.placement_figures import (
+    LIMITS,
+    POLICIES,
+    PlacementRun,
+    curves,
+    deviations,
+    largest,
+    tasks,
+)
 
 KEY = ("FGD", "t", 42)
 
@@ -24,11 +32,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol.trace.cache_clear()
 
 
-def run(policy: str = "fgd", off: float = 0.0) -> Run:
+def run(policy: str = "fgd", off: float = 0.0) -> PlacementRun:
     """A run whose curves are lines, ``off`` percentage points too high."""
     line = np.linspace(0, 100, 131)
     made: dict[str, Any] = {"alloc_pct": line + off, "frag_pct": line / 10, "frag_ratio_pct": line / 5}
-    return Run(policy, "t", 42, 10, 0.1, 0.1, made)
+    return PlacementRun(policy, "t", 42, 10, 0.1, 0.1, made)
 
 
 def known() -> dict[tuple[str, str, int], pl.DataFrame]:

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "fastsim.cli.main"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ def environment(*paths: Path) -> dict[str, str]:
 
 
 def attentive() -> None:
-    """What a process does before it becomes a command: Ctrl-C means what it means at a terminal.
+    """Prepares a process for a command: SIGINT is handled as at a terminal.
 
     A shell without job control starts what it puts in the background with Ctrl-C ignored, and so are its children.
     """

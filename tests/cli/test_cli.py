@@ -1,4 +1,4 @@
-"""Every verb does what the public function does, and says it in text or JSON."""
+"""Every verb does what its public function does, and prints the result as text or JSON."""
 
 from __future__ import annotations
 

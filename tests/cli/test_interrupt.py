@@ -23,7 +23,7 @@ def points(nodes, pod):
 
 
 def left_behind(group: int) -> list[str]:
-    """Processes of a group that still run two seconds later (Linux; elsewhere nobody knows)."""
+    """Processes of a group that still run two seconds later (Linux; elsewhere unknown)."""
     deadline = time.monotonic() + 2
     while True:
         fields = [_stat(path) for path in Path("/proc").glob("[0-9]*/stat")]

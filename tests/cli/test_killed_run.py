@@ -1,4 +1,4 @@
-"""A long run that is killed in the middle, or interrupted, goes on to the same bytes; nobody else may touch it."""
+"""A long run that is killed or interrupted goes on to the same bytes; other processes may not write to its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb serve-extender, asked as a scheduler asks."""
+"""The verb serve-extender, with requests as a scheduler sends them."""
 
 from __future__ import annotations
 

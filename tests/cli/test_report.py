@@ -103,7 +103,7 @@ def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> Non
     assert page.value("getComputedStyle(document.body).backgroundColor") != before
     page.value("document.querySelector('[data-run]').click(); document.getElementById('chosen').selectedIndex = 1; "
                "document.getElementById('chosen').dispatchEvent(new Event('change'))")  # fmt: skip
-    page.wait("document.querySelector('#chart-shares.empty') !== null")  # pods tell no application
+    page.wait("document.querySelector('#chart-shares.empty') !== null")  # pods have no application
     page.wait("[...document.querySelectorAll('.chart')].every((one) => one.dataset.ready)")
     page.value("document.querySelector('[data-all=no]').click()")
     assert page.value("document.querySelectorAll('#chart-power.empty, #chart-jct.empty').length") == 2

@@ -74,12 +74,12 @@ def some_of(count: int) -> list[int]:
 
 
 def names(folder: Path) -> set[str]:
-    """What stands in a folder, hidden files included."""
+    """Names in a folder, hidden files included."""
     return {path.name for path in folder.iterdir()}
 
 
 def assert_stopped(outcome: Outcome, left: set[str]) -> None:
-    """The exit code is 130, and the one line on standard error says what is there."""
+    """The exit code is 130, and the single line on standard error agrees with the files."""
     said = {"out": "; out is complete", "out.checkpoint": "; go on with: fastsim resume out"}
     assert len(left) <= 1
     assert outcome.code == 130

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from fastsim.decisions.explain import FOUND, Explanation, ranks
-from fastsim.decisions.replay import AskedPod, Decision, replayed
+from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.tables import REASONS
@@ -88,9 +88,9 @@ def prepared(s: Scenario) -> Prepared:
     return Prepared(s.cluster, s.workload, None, s.plan, s.typical, options)  # type: ignore[arg-type]
 
 
-def asked(s: Scenario) -> dict[int, AskedPod]:
+def asked(s: Scenario) -> dict[int, SelectedPod]:
     """Every pod of a random scenario."""
-    return {seq: AskedPod(seq, pod_id, None) for seq, pod_id in enumerate(s.workload.table()["pod_id"].to_pylist())}
+    return {seq: SelectedPod(seq, pod_id, None) for seq, pod_id in enumerate(s.workload.table()["pod_id"].to_pylist())}
 
 
 def told(decision: Decision) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What README.md shows is run: sessions with their output, scripts, and the options of its commands."""
+"""README.md is executed: sessions with their output, scripts, and the options of its commands."""
 
 from __future__ import annotations
 

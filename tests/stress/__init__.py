@@ -1,4 +1,4 @@
-"""What needs luck: signals at random moments, fresh seeds, many processes on one folder.
+"""Randomised tests: signals at random moments, fresh seeds, many processes on one folder.
 
-``python -m tests.stress --minutes 30`` tries until the time is over and says the command that repeats each finding.
+``python -m tests.stress --minutes 30`` runs trials until the time is over and prints a command that repeats a finding.
 """

@@ -1,4 +1,4 @@
-"""Tries what needs luck until the time is over: python -m tests.stress --minutes N [--only KIND] [--seed S]."""
+"""Runs randomised trials until the time is over: python -m tests.stress --minutes N [--only KIND] [--seed S]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many processes that begin the same work in one folder: one has it, others are refused in one line."""
+"""Many processes that begin the same work in one folder: one holds the lock, others fail with one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITERS = [case for case in CASES if case.kind in ("run", "sweep")]
 
 
 def folders(ground: Ground, draw: random.Random) -> tuple[str, str]:
-    """Begin two to five of them, a moment apart: what was tried, and what is not as promised."""
+    """Start two to five processes, a moment apart; the trial, and its violation (empty: none)."""
     case, count = draw.choice(WRITERS), draw.randint(2, 5)
     folder = ground.begun(case)
     processes = []

@@ -1,4 +1,4 @@
-"""What trials work on: pods, a sweep, a saved run, a checkpoint, and what commands write if nothing stops them."""
+"""Inputs of trials: pods, a sweep, a saved run, a checkpoint; and the files that undisturbed commands write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE_S = 300.0
 
 @dataclass(frozen=True)
 class Case:
-    """A command, what kind of result it writes to ``out``, and a folder that it begins with."""
+    """A command, the kind of result it writes to ``out``, and a folder that exists before it."""
 
     name: str
     kind: str
@@ -58,12 +58,12 @@ class Ground:
 
     folder: Path
     whole_s: dict[str, float] = field(default_factory=dict)
-    """How long each case takes if nothing stops it."""
+    """Seconds of each undisturbed case."""
     expected: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
-    """What it writes then."""
+    """Files of each undisturbed case."""
 
     def prepare(self) -> None:
-        """Make what the cases need, and run each of them once."""
+        """Write the inputs of the cases, and run each case once."""
         cluster = Cluster.scaled(nodes=20)
         pods = Workload.synth("openb", pods=30_000, seed=1, load=0.9, cluster=cluster)
         pods.write(self.folder / "w.parquet")
@@ -89,7 +89,7 @@ class Ground:
         return path
 
     def begun(self, case: Case) -> Path:
-        """The folder of a trial with what the case begins with."""
+        """The folder of a trial, with the folder that exists before the case."""
         folder = self.fresh(f"trial of {case.name}")
         if case.given:
             shutil.copytree(self.folder / case.given, folder / case.given)
@@ -127,7 +127,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """The tables and objects of a result, which are the same bytes each time; what is hidden is no result."""
+    """The reproducible files of a result: tables and objects, without hidden files."""
     names = {path: path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*"))}
     tables = [path for path, name in names.items() if path.suffix in (".parquet", ".yaml") and "/." not in f"/{name}"]
     return {names[path]: path.read_bytes() for path in tables}

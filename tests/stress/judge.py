@@ -1,4 +1,4 @@
-"""What a command that was stopped may leave behind and say."""
+"""Checks of the files and the output that a stopped command leaves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 """Exit codes of a command that a signal stopped in order."""
 LINE = re.compile(r"fastsim: [a-z]+(.*)")
 REFUSALS = ("at work on it", "exists already")
-"""What a process is told that may not write to a folder, one of them."""
+"""Parts of the messages of a process that may not write to a folder."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What was seen of a command that met a signal."""
+    """Outcome of a command that received a signal."""
 
     kind: str
     """``run``, ``sweep`` or ``export``: what it writes is called ``out`` in each case."""
@@ -24,15 +24,15 @@ class Sight:
     code: int
     err: str
     complete: bool
-    """Whether its result was there already when the signal came."""
+    """Whether its result was complete when the signal came."""
     left: frozenset[str]
     """Names in its folder, without those that were there before it began."""
 
 
 def wrong_stop(sight: Sight) -> str:
-    """What is not as promised of a command that was asked to stop; empty if nothing is.
+    """Violation by a command that received SIGINT or SIGTERM; empty if there is none.
 
-    All of a result, the way to go on, or nothing; and the signal was not ignored.
+    It must leave a whole result, a checkpoint to go on from, or nothing, and must not ignore the signal.
     """
     code, told = sight.code, _told(sight)
     if code == 0:
@@ -46,7 +46,7 @@ def wrong_stop(sight: Sight) -> str:
 
 
 def wrong_kill(sight: Sight) -> str:
-    """What is not as promised of a command that was killed: only files that the next one removes."""
+    """Violation by a killed command, which may leave only files that the next one removes."""
     known = re.compile(r"out|out\.checkpoint|\.out\.lock|\.out\.\d+\.(partial|former)|\.out\.yaml\.\d+\.partial")
     strange = [name for name in sight.left if not known.fullmatch(name)]
     if sight.code not in (0, -sight.pressed):
@@ -55,7 +55,7 @@ def wrong_kill(sight: Sight) -> str:
 
 
 def wrong_race(codes_and_errors: Iterable[tuple[int, str]], shared: bool) -> str:
-    """What is not as promised of processes that began the same work in one folder; ``shared``: several may end well."""
+    """Violation by processes at the same work in one folder; ``shared``: several may succeed."""
     ended = list(codes_and_errors)
     won = sum(code == 0 for code, _ in ended)
     if won == 0 or (won > 1 and not shared):
@@ -67,18 +67,18 @@ def wrong_race(codes_and_errors: Iterable[tuple[int, str]], shared: bool) -> str
 
 
 def has_begun(err: str) -> bool:
-    """Whether a command that was stopped speaks for itself, so that it had got beyond the start of Python."""
+    """Whether a stopped command printed a line of its own, so that it was past the start of Python."""
     return "fastsim: " in err
 
 
 def _told(sight: Sight) -> str | None:
-    """The end of the one line that says that it was stopped."""
+    """The end of the single line about the interruption; None without such a line."""
     found = LINE.fullmatch(sight.err.removesuffix("\n"))
     return found[1] if found and sight.code == CODES.get(sight.pressed) else None
 
 
 def _promised(sight: Sight) -> set[str]:
-    """Ends of that line that would be true of what is left."""
+    """Ends of that line that agree with the files left."""
     if sight.kind == "sweep":
         done = re.search(r"; \d+ of \d+ runs are complete; the same command goes on", sight.err)
         return {", nothing written", *([done[0]] if done else [])}

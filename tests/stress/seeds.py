@@ -1,4 +1,4 @@
-"""Fresh seeds for the tests that draw their scenarios."""
+"""Fresh seeds for tests that draw their scenarios."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def drawing() -> list[str]:
 
 
 def seeds(_: Ground, draw: random.Random) -> tuple[str, str]:
-    """Run one such file with a seed of its own: what was tried, and the command if it failed."""
+    """Run one such file with a seed of its own; the trial, and the command if it failed."""
     file, seed = draw.choice(drawing()), draw.randrange(2**32)
     words = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "hypothesis", f"--hypothesis-seed={seed}"]
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "FASTSIM_QUICK")}

@@ -1,4 +1,4 @@
-"""Signals at random moments: Ctrl-C and SIGTERM, which ask, and SIGKILL, which does not."""
+"""Signals at random moments: SIGINT and SIGTERM, which can be handled, and SIGKILL, which cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKING = (signal.SIGINT, signal.SIGTERM)
 
 
 def interrupts(ground: Ground, draw: random.Random) -> tuple[str, str]:
-    """Ask a command to stop at a random moment: what was tried, and what is not as promised."""
+    """Send SIGINT or SIGTERM to a command at a random moment; the trial, and its violation (empty: none)."""
     case, pressed = draw.choice(CASES), draw.choice(ASKING)
     folder = ground.begun(case)
     delay_s = draw.random() * 1.1 * ground.whole_s[case.name]
@@ -29,7 +29,7 @@ def interrupts(ground: Ground, draw: random.Random) -> tuple[str, str]:
 
 
 def kills(ground: Ground, draw: random.Random) -> tuple[str, str]:
-    """Kill a command at a random moment: the next one removes what it left and ends with the same bytes."""
+    """Kill a command at a random moment; the next one must remove its files and write the same bytes."""
     case = draw.choice(CASES)
     folder = ground.begun(case)
     delay_s = draw.random() * 1.1 * ground.whole_s[case.name]
@@ -41,7 +41,7 @@ def kills(ground: Ground, draw: random.Random) -> tuple[str, str]:
 
 
 def met(case: Case, folder: Path, pressed: signal.Signals, delay_s: float) -> tuple[Sight, list[str]]:
-    """What is seen of a command that a signal meets after so many seconds, and which of its processes still run."""
+    """Outcome of a command that receives a signal after ``delay_s`` seconds, and its processes that still run."""
     process = start(case.words, folder)
     time.sleep(delay_s)
     os.kill(process.pid, signal.SIGSTOP)  # so that what is looked at is what the signal meets
@@ -57,13 +57,13 @@ def met(case: Case, folder: Path, pressed: signal.Signals, delay_s: float) -> tu
 
 
 def _summed(findings: list[str], sight: Sight) -> str:
-    """All findings in one text, with what was seen; empty if there is none."""
+    """All findings in one text, with the outcome; empty if there is none."""
     told = "; ".join(filter(None, findings))
     return f"{told} ({sight})" if told else ""
 
 
 def _next(ground: Ground, case: Case, folder: Path) -> str:
-    """Go on in the way that is promised; what is wrong with the result then."""
+    """Go on as documented; the violation by the result then (empty: none)."""
     if (folder / "out.checkpoint" / "state.npz").is_file() and not (folder / "out").exists():
         words: tuple[str, ...] = ("resume", "out")
     elif case.words[0] == "resume":

@@ -1,5 +1,5 @@
-"""Where runs are spread: this process, its threads, other processes, Ray, Dask.
+"""Executors of many runs: this process, its threads, other processes, Ray, Dask.
 
-In come a function and items, out go the answers in the order of the items, whoever worked them out.
-Open ``executor`` first: it has the three methods that each place has.
+An executor applies a function to items and returns the answers in the order of the items.
+Open ``executor`` first: it defines the interface.
 """

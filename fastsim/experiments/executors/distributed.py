@@ -1,4 +1,7 @@
-"""Tasks on a Ray cluster: one that is there, or a local one for as long as it is needed (extra ``ray``)."""
+"""Executors on clusters of Ray (extra ``ray``) and Dask (extra ``dask``).
+
+Each joins the cluster at an address, or starts a local one that ends with the executor.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from fastsim.errors import FastsimError
 from fastsim.experiments.executors.executor import ATTEMPTS, BREATH_S, DIED, Executor, WorkerDied, outcome_of, unopened
 
 RAY_AHEAD = 2
-"""Items handed over for each CPU of the cluster, so that none waits for the next."""
+"""Items submitted for each CPU of a Ray cluster, so that none is idle."""
 DASK_AHEAD = 2
-"""Items handed over for each thread of the cluster, so that none waits for the next."""
+"""Items submitted for each thread of a Dask cluster, so that none is idle."""
 
 
 class RayTasks(Executor):
@@ -37,18 +40,18 @@ class RayTasks(Executor):
         self._ray, self._mine = ray, not ray.is_initialized()
         if self._mine:
             self._join()
-        # Ray would try an item again without telling; the count of retries is kept here instead.
+        # Retries of Ray itself would not be counted.
         self._remote = ray.remote(num_cpus=1, max_retries=0)(outcome_of)
         self.slots = RAY_AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def _join(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
         local = {"num_cpus": self.workers, "address": "local", **quiet}
-        given = local if self.address is None else {"address": self.address, "log_to_driver": False}
+        options = local if self.address is None else {"address": self.address, "log_to_driver": False}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._ray.init(**given)
+                self._ray.init(**options)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = self.address or "a local cluster"
             raise FastsimError(f"Ray at {where}: {' '.join(str(error).split())}") from error
@@ -73,12 +76,12 @@ class RayTasks(Executor):
         from ray import exceptions
 
         try:
-            found: tuple[Any, Exception | None] = self._ray.get(handle)
-        except exceptions.RayTaskError as error:  # an answer that cannot be handed over
+            outcome: tuple[Any, Exception | None] = self._ray.get(handle)
+        except exceptions.RayTaskError as error:  # an answer that cannot be pickled
             return None, FastsimError(" ".join(str(error.cause).split()))
         except exceptions.RayError:
             raise WorkerDied(DIED) from None
-        return found
+        return outcome
 
     def _dropped(self, handles: Sequence[Any]) -> None:
         for handle in handles:
@@ -88,7 +91,7 @@ class RayTasks(Executor):
 class DaskTasks(Executor):
     """Tasks of one thread each. ``address`` is a scheduler's; without it, ``workers`` processes of this machine.
 
-    The scheduler itself gives an item whose worker dies to another one, ``ATTEMPTS`` times in all.
+    The scheduler itself retries an item whose worker dies, ``ATTEMPTS`` times in all.
     """
 
     def __init__(self, workers: int, address: str | None = None) -> None:
@@ -143,12 +146,12 @@ class DaskTasks(Executor):
         import distributed
 
         try:
-            found: tuple[Any, Exception | None] = handle.result()
+            outcome: tuple[Any, Exception | None] = handle.result()
         except (distributed.KilledWorker, distributed.CancelledError):
             return None, WorkerDied(DIED)  # the scheduler has tried it again already
-        except Exception as error:  # an answer that cannot be handed over
+        except Exception as error:  # an answer that cannot be pickled
             return None, FastsimError(f"{type(error).__name__}: {error}")
-        return found
+        return outcome
 
     def _dropped(self, handles: Sequence[Any]) -> None:
         self._client.cancel(list(handles))

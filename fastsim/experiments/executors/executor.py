@@ -1,8 +1,8 @@
-"""Where many runs are spread: this process, its threads, worker processes, or a cluster of Ray or Dask.
+"""The interface of executors, this process and its threads as executors, and the choice among all by name.
 
-An executor has three methods: ``open``, ``completed`` and ``close``; ``map`` is ``completed`` put in order. A worker
-that dies takes nothing with it: its item is tried again, ``ATTEMPTS`` times in all. Worker processes are spawned,
-never forked, so a run sees the same fresh interpreter everywhere and its bytes do not depend on where it was.
+An executor has three methods: ``open``, ``completed`` and ``close``; ``map`` is ``completed`` in the order of the
+items. The item of a worker that dies is tried again, ``ATTEMPTS`` times in all. Worker processes are spawned, never
+forked, so every run begins in a fresh interpreter and its bytes do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Answer = TypeVar("Answer")
 
 MAX_WORKERS = 1024
 BREATH_S = 0.1
-"""How long this process waits for a worker before it looks for Ctrl-C."""
+"""Longest wait for a worker between checks for Ctrl-C, seconds."""
 ATTEMPTS = 3
-"""How often an item is tried whose worker dies."""
+"""Attempts at an item whose worker dies."""
 PLACES = ("processes", "threads", "serial", "ray", "dask")
-"""What :func:`executor_on` knows."""
+"""Names that :func:`executor_on` takes."""
 DIED = "a worker process died (out of memory, or the call is not under: if __name__ == '__main__':)"
 
 
@@ -35,11 +35,11 @@ class WorkerDied(FastsimError):
 
 
 class OutOfTime(FastsimError):
-    """A run took longer than it was given."""
+    """A run took longer than its limit."""
 
 
 class Outcome(NamedTuple):
-    """What became of the item at this place: its answer, or an error and None; and how often it was tried."""
+    """The answer to the item at position ``at``, or None and an error; and the number of attempts."""
 
     at: int
     answer: Any
@@ -54,7 +54,7 @@ class _Try(NamedTuple):
 
 
 def outcome_of(task: Callable[[Any], Any], item: Any) -> tuple[Any, Exception | None]:
-    """The answer and None, or None and the error: a worker hands errors on as values."""
+    """The answer and None, or None and the error: a worker returns errors as values."""
     try:
         return task(item), None
     except Exception as error:
@@ -64,24 +64,24 @@ def outcome_of(task: Callable[[Any], Any], item: Any) -> tuple[Any, Exception | 
 class Executor:
     """Runs one task for many items; use it as a context manager.
 
-    One for another place says how an item is begun, which items are done, and what their answers are.
+    A subclass implements ``_begun``, ``_finished`` and ``_answer``: start an item, wait for items, fetch an answer.
     """
 
     slots = 1
-    """Items at work at a time."""
+    """Items that run at a time."""
 
     def __init__(self) -> None:
         self.retries = 0
-        """How many items were tried again so far."""
+        """Items tried again so far."""
 
     def open(self) -> None:
-        """Start what is needed to run tasks."""
+        """Prepare the executor for tasks."""
 
     def close(self, *, abort: bool = False) -> None:
         """Wait for running tasks, or end them at once with ``abort``."""
 
     def completed(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
-        """What became of each item, in the order in which they end; items begin in their own order."""
+        """The outcome of each item, in the order in which they end; items begin in their own order."""
         source = (_Try(at, item, 1) for at, item in enumerate(items))
         again: deque[_Try] = deque()
         running: dict[Hashable, _Try] = {}
@@ -96,9 +96,9 @@ class Executor:
                     return
                 for handle in self._finished(list(running)):
                     tried = running.pop(handle)
-                    found = self._settled(handle, tried, again)
-                    if found is not None:
-                        yield found
+                    outcome = self._settled(handle, tried, again)
+                    if outcome is not None:
+                        yield outcome
                 interrupts.check()
         finally:
             if running:
@@ -111,11 +111,11 @@ class Executor:
         for outcome in self.completed(task, items):
             early[outcome.at] = outcome
             while due in early:
-                found = early.pop(due)
+                ended = early.pop(due)
                 due += 1
-                if found.error is not None:
-                    raise found.error
-                yield found.answer
+                if ended.error is not None:
+                    raise ended.error
+                yield ended.answer
 
     def _settled(self, handle: Hashable, tried: _Try, again: deque[_Try]) -> Outcome | None:
         """The outcome of an item that is done, or None if it is tried again."""
@@ -138,36 +138,36 @@ class Executor:
 
     @abstractmethod
     def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
-        """Begin an item; the answer stands for it."""
+        """Begin an item and return its handle."""
 
     @abstractmethod
     def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
-        """Those that are done, after ``BREATH_S`` at most."""
+        """Handles of finished items, after ``BREATH_S`` at most."""
 
     @abstractmethod
     def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
-        """What :func:`outcome_of` answered for one that is done; WorkerDied if nobody can say."""
+        """The return value of :func:`outcome_of` for a finished item; WorkerDied if it is lost."""
 
     def _dropped(self, handles: Sequence[Any]) -> None:
-        """Nobody waits for these any more."""
+        """Release items whose answers are no longer needed."""
 
 
 class Serial(Executor):
-    """Everything in this process, one after the other, each when it is asked for."""
+    """Items one after the other in this process, each when its answer is needed."""
 
     def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
-        self._found = outcome_of(task, item)
+        self._outcome = outcome_of(task, item)
         return 0
 
     def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
         return handles
 
     def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
-        return self._found
+        return self._outcome
 
 
 class Threads(Executor):
-    """``workers`` threads of this process; tasks that hold no GIL run side by side."""
+    """``workers`` threads of this process; tasks that release the GIL run in parallel."""
 
     def __init__(self, workers: int) -> None:
         super().__init__()
@@ -190,12 +190,12 @@ class Threads(Executor):
         return self._pool.submit(outcome_of, task, item)
 
     def _finished(self, handles: Sequence[Future[Any]]) -> Iterable[Hashable]:
-        # A wait without end may sleep through Ctrl-C (always on Windows; where another thread took the signal, too).
+        # A wait without limit may miss Ctrl-C (always on Windows; elsewhere if another thread took the signal).
         return sorted(wait(handles, BREATH_S, FIRST_COMPLETED).done, key=handles.index)
 
     def _answer(self, handle: Future[Any]) -> tuple[Any, Exception | None]:
-        found: tuple[Any, Exception | None] = handle.result()
-        return found
+        outcome: tuple[Any, Exception | None] = handle.result()
+        return outcome
 
 
 def unopened() -> FastsimError:
@@ -204,17 +204,17 @@ def unopened() -> FastsimError:
 
 
 def executor(workers: int, items: int | None = None, threads: bool = False) -> Executor:
-    """The executor of this machine for this many workers: this thread alone for one worker or one item."""
+    """An executor on this machine; with one worker or one item, this thread alone."""
     return executor_on("threads" if threads else "processes", workers, items)
 
 
 def executor_on(
     place: str, workers: int = 1, items: int | None = None, address: str | None = None, most_s: float | None = None
 ) -> Executor:
-    """The executor of a place: one of ``PLACES``.
+    """The executor named ``place``, one of ``PLACES``.
 
-    ``address`` is where a cluster of Ray or Dask can be reached; without one, a local cluster of ``workers`` processes
-    is started. A process that works on one item for more than ``most_s`` seconds is ended.
+    ``address`` is that of a cluster of Ray or Dask; without one, a local cluster of ``workers`` processes is started.
+    A process that spends more than ``most_s`` seconds on one item is ended.
     """
     if place not in PLACES:
         raise ScenarioError("on", repr(place), f"one of {', '.join(PLACES)}")

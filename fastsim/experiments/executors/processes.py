@@ -1,4 +1,4 @@
-"""Worker processes of this machine, one item each at a time, so that it is known whose death concerns which item."""
+"""Worker processes of this machine, one item each at a time, so that the death of a worker concerns one known item."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from typing import Any, NoReturn
 from fastsim.errors import FastsimError
 from fastsim.experiments.executors.executor import BREATH_S, DIED, Executor, OutOfTime, WorkerDied, outcome_of, unopened
 
-Found = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
-"""What a worker hands over: its answer or an error, and the warnings that were given meanwhile."""
+Reply = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
+"""The message of a worker about an item: answer or error, and the warnings raised meanwhile."""
 PATIENCE_S = 10.0
-"""How long a worker that was told to end may take before it is made to."""
+"""Seconds from SIGTERM to SIGKILL for a worker that does not end."""
 
 
 class Processes(Executor):
-    """``workers`` spawned processes; one that works on an item for more than ``most_s`` seconds is ended."""
+    """``workers`` spawned processes; one that spends more than ``most_s`` seconds on an item is ended."""
 
     def __init__(self, workers: int, most_s: float | None = None) -> None:
         super().__init__()
@@ -76,16 +76,16 @@ class Processes(Executor):
 
     def _answer(self, handle: _Worker) -> tuple[Any, Exception | None]:
         if not handle.connection.poll() and self._is_late(handle):
-            handle.process.kill()  # a run that can stop has looked at the time itself
+            handle.process.kill()  # a run that can stop checks the time itself
             self._dropped([handle])
             return None, OutOfTime(f"took more than {self.most_s:g} s")
         try:
-            answer, error, heard = pickle.loads(handle.connection.recv_bytes())
+            answer, error, warned = pickle.loads(handle.connection.recv_bytes())
         except (EOFError, OSError):
             self._dropped([handle])
             raise WorkerDied(DIED) from None
         self._idle.append(handle)
-        for category, text in heard:
+        for category, text in warned:
             warnings.warn(text, category, stacklevel=2)
         return answer, error
 
@@ -99,7 +99,7 @@ class Processes(Executor):
 
 @contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """Processes that start inside never see Ctrl-C; in this one it comes at the end."""
+    """Inside, processes start with SIGINT blocked; in this process it is delivered at the end."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -115,19 +115,19 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.began_s = 0.0
-        # A daemon is ended with this process, however that ends in Python; if it is killed, the worker notices itself.
+        # A daemon ends with this process if Python ends it; if this process is killed, see _end_with_parent.
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True, name="fastsim-worker")
         self.process.start()
         theirs.close()  # else its end would not be noticed
 
     def begin(self, task: Callable[[Any], Any], item: Any) -> None:
-        """Hand over an item."""
+        """Send an item to the worker."""
         self.began_s = time.monotonic()
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died: whoever waits for the answer learns of it
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died: _answer raises WorkerDied
             self.connection.send((task, item))
 
     def leave(self, *, at_once: bool) -> None:
-        """Let the process end when its item is done, or where its run can stop."""
+        """Let the process end after its item, or with ``at_once`` as soon as its run can stop."""
         if at_once:
             self.process.terminate()
         self.connection.close()
@@ -142,7 +142,7 @@ class _Worker:
 
 
 def _serve(connection: Connection) -> None:
-    """The life of a worker: an item comes, an answer goes, until nobody is there to ask."""
+    """The main loop of a worker: receive an item, send its reply, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     collects = gc.isenabled()
@@ -156,51 +156,51 @@ def _serve(connection: Connection) -> None:
         except EOFError:
             _leave()
         except Exception as error:  # a task that cannot be loaded here
-            found: Found = None, _told(error), []
+            reply: Reply = None, _as_fastsim_error(error), []
         else:
-            found = _heard(task, item)
+            reply = _reply(task, item)
         with suppress(BrokenPipeError):
-            connection.send_bytes(_pickled(found))
+            connection.send_bytes(_pickled(reply))
 
 
-def _heard(task: Callable[[Any], Any], item: Any) -> Found:
-    """The outcome, and the warnings that whoever asked gives: of many workers, each would give them again."""
-    with warnings.catch_warnings(record=True) as heard:
+def _reply(task: Callable[[Any], Any], item: Any) -> Reply:
+    """The outcome, and warnings for the parent to raise: each worker would print them again."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         answer, error = outcome_of(task, item)
-    texts = dict.fromkeys((_category(one.category), str(one.message)) for one in heard)
+    texts = dict.fromkeys((_category(one.category), str(one.message)) for one in caught)
     return answer, error, list(texts)
 
 
 def _category(category: type[Warning]) -> type[Warning]:
-    """The category, or the one above it that every process knows."""
+    """The category, or its nearest base class that every process can import."""
     return next(kind for kind in category.__mro__ if kind.__module__.partition(".")[0] in ("fastsim", "builtins"))
 
 
 def _leave() -> NoReturn:
-    # All that was asked for is done; taking a large interpreter apart would keep whoever waits for its end.
+    # All items are done; the shutdown of a large interpreter would only delay the parent.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(0)
 
 
-def _pickled(found: Found) -> bytes:
+def _pickled(reply: Reply) -> bytes:
     try:
-        content = pickle.dumps(found)
-        if found[1] is not None:
-            pickle.loads(content)  # an error may be written and yet not be readable
+        content = pickle.dumps(reply)
+        if reply[1] is not None:
+            pickle.loads(content)  # some errors can be pickled but not unpickled
         return content
     except Exception as error:
-        return pickle.dumps((None, _told(found[1] or error), found[2]))
+        return pickle.dumps((None, _as_fastsim_error(reply[1] or error), reply[2]))
 
 
-def _told(error: Exception) -> FastsimError:
+def _as_fastsim_error(error: Exception) -> FastsimError:
     return FastsimError(f"{type(error).__name__}: {error}")
 
 
 def _end_with_parent() -> None:
-    # A parent that was killed cannot say so; a worker that went on would hold its folder against the next attempt.
+    # A worker that outlived a killed parent would hold the lock of its folder against the next attempt.
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

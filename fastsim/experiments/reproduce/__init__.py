@@ -1,5 +1,5 @@
-"""The papers again: one module per paper, or per pair that shares a protocol.
+"""Reproductions of papers: one module per paper, or per pair that shares a protocol.
 
-In come recorded traces, out go tables and charts beside the printed numbers of ``fastsim/experiments/published``.
-Open ``papers`` first: it lists them. ``reproduction`` is what all of them share.
+Inputs are recorded or generated traces; outputs are tables and charts beside the printed numbers of
+``fastsim/experiments/published``. Open ``papers`` first: it lists them. ``reproduction`` is shared by all.
 """

@@ -1,8 +1,8 @@
 """The FGD protocol for one trace: shuffled pods tuned to 1.3 times the GPUs, nodes in a shuffled order, typical pods.
 
-A trace is generated, or read from a folder: openb's lists stand in it, or in its ``data/openb``, and orders that were
-recorded from the published experiments in its ``golden/fgd``. Where an order is recorded it is used, so that published
-curves can be reproduced; elsewhere pods and nodes are shuffled and tuned with this package's own seeds.
+A trace is generated, or read from a folder: openb's lists are in it or in its ``data/openb``, orders recorded from the
+published experiments in its ``golden/fgd``. A recorded order is used if there is one, so that published curves can be
+reproduced; otherwise pods and nodes are shuffled and tuned with this package's own seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fastsim.workload.typical_pods import TypicalPods
 LOAD = 1.3
 """GPU demand offered, relative to the cluster's GPUs."""
 GENERATED = tuple(f"generated-{k:02}" for k in range(1, 17))
-"""Names of the traces that need no data."""
+"""Names of the generated traces."""
 PODS = 8152
 """Length of a generated trace, as of the openb list."""
 LIST = "openb_pod_list_"
@@ -34,7 +34,7 @@ RECORDED = Path("golden/fgd")
 
 
 class Trace(Protocol):
-    """The pods of one trace and what a run of one seed is offered."""
+    """The pods of one trace, and cluster and workload of each seed."""
 
     @property
     def typical(self) -> TypicalPods:
@@ -87,7 +87,7 @@ class Recorded:
 
     @cached_property
     def prefixes(self) -> pl.DataFrame:
-        """Turn of every node by seed: the published experiments break ties by it."""
+        """Rank of every node by seed, by which the published experiments break ties."""
         columns = (pl.col(name).cast(pl.Int64) for name in ("seed", "node_idx", "prefix"))
         perm = pl.read_parquet(self.folder / "inputs/orders/node_perm.parquet")
         return perm.filter(pl.col("trace").cast(pl.String) == self.name).select(columns).sort("node_idx")
@@ -101,14 +101,14 @@ class Recorded:
 
 
 def trace_names(data: Path | None) -> tuple[str, ...]:
-    """Traces of a folder, or those that are generated."""
+    """Names of the traces of a folder, or of the generated ones."""
     if data is None:
         return GENERATED
-    listed = {path.name[len(LIST) :].split(".")[0] for path in _lists(data).glob(f"{LIST}*")}
+    in_lists = {path.name[len(LIST) :].split(".")[0] for path in _lists(data).glob(f"{LIST}*")}
     recorded = {path.stem for path in (data / RECORDED / "inputs/orders").glob("*.parquet")} - {"node_perm"}
-    if not listed | recorded:
+    if not in_lists | recorded:
         raise InputError(str(data), f"no {LIST}*.csv", "a folder with the pod and node lists of openb")
-    return tuple(sorted(listed | recorded))
+    return tuple(sorted(in_lists | recorded))
 
 
 def is_recorded(data: Path | None, name: str) -> bool:
@@ -130,7 +130,7 @@ def _list(data: Path, stem: str) -> Path:
 
 @lru_cache(maxsize=2)
 def trace(data: Path | None, name: str) -> Trace:
-    """A trace by its name; the last ones are kept."""
+    """A trace by its name; the last two are cached."""
     if data is None:
         pods = Workload.synth("openb", pods=PODS, seed=GENERATED.index(name) + 1)
         return Shuffled(Workload.from_arrow(pods.table(), name=name), _preset())
@@ -141,7 +141,7 @@ def trace(data: Path | None, name: str) -> Trace:
 
 @lru_cache(maxsize=1)
 def recorded_cluster(folder: Path) -> Cluster:
-    """The nodes of the recorded experiments by their number."""
+    """The nodes of the recorded experiments, by their number."""
     nodes = pl.read_parquet(sorted(folder.glob("inputs/*/nodes.parquet"))[0]).sort("node_idx")
     columns = nodes.select(
         pl.col("orig_name").alias("name"), "cpu_milli", (pl.col("memory_bytes") // 2**20).alias("memory_mib"),

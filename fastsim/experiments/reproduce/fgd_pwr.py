@@ -1,4 +1,4 @@
-"""The FGD and PWR papers made again: their matrices of traces, seeds and policies, cell by cell."""
+"""Reproductions of the FGD and PWR papers: their matrices of traces, seeds and policies, cell by cell."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fastsim.experiments.reproduce.placement_figures import (
     LIMITS,
     MIXES,
     POLICIES,
+    PlacementRun,
     Published,
-    Run,
     largest,
-    played,
     power_saving_pct,
     published,
+    task_runs,
     tasks,
 )
 from fastsim.experiments.reproduce.reproduction import (
@@ -55,34 +55,34 @@ MEASURES = {
     "power_w": Measure("EOPC", "power_w", "W", 1.0), "failed_pods": Measure("failed pods", "failed_pods", "pods", 0.1),
 }  # fmt: skip
 ELSEWHERE = {("power_saving_pct", 0.14), ("power_saving_pct", 1.0), ("grar", 1.0), ("failed_pods", 1.3)}
-"""What is told of traces that nothing was published of in figures."""
+"""Quantity and demand of the cells of traces for which the papers print no numbers."""
 GENERATED = "mean of all"
 
 Tell = Callable[[int], None] | None
 
 
 def fgd_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = None) -> Reproduction:
-    """The FGD paper's evaluation: allocation at 100 and 130 per cent of arrived demand, and whole curves."""
+    """The FGD paper's evaluation: allocation at 100 and 130 per cent of arrived demand, and curves."""
     names, seeds, began = _traces(data, "fgd", quick), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _played(data, names, seeds, tuple(POLICIES), workers, tell)
-    known, cells = published(data), list[Cell]()
+    runs = _runs(data, names, seeds, tuple(POLICIES), workers, tell)
+    curves_of, cells = published(data), list[Cell]()
     for (name, policy), mine in _grouped(runs).items():
         exact = is_recorded(data, name) and seeds == SEEDS and policy != "random"
         cells += _fgd_cells(name, policy, mine, exact, data is not None and seeds == SEEDS)
-        cells += _curve_cells(name, policy, mine, known)
+        cells += _curve_cells(name, policy, mine, curves_of)
     if data is None:
         for policy in POLICIES:
             mine = [run for run in runs if run.policy == policy]
             cells += _fgd_cells(GENERATED, policy, mine, False, False, "default")
-    drawn = _fgd_curves(runs, "default" if "default" in names else names[0])
+    curves = _fgd_curves(runs, "default" if "default" in names else names[0])
     title = "FGD: fragmentation-aware placement (USENIX ATC 2023)"
-    return _made("fgd", title, data, names, runs, cells, drawn, time.perf_counter() - began, FGD.citation)
+    return _reproduction("fgd", title, data, names, runs, cells, curves, time.perf_counter() - began, FGD.citation)
 
 
 def pwr_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = None) -> Reproduction:
     """The PWR paper's evaluation: power saved against FGD, GRAR, power at capacity and failed pods."""
     names, seeds, began = _traces(data, "pwr", quick), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _played(data, names, seeds, (*POLICIES, *MIXES), workers, tell)
+    runs = _runs(data, names, seeds, (*POLICIES, *MIXES), workers, tell)
     groups, cells = _grouped(runs), list[Cell]()
     for (name, policy), mine in groups.items():
         exact = is_recorded(data, name) and seeds == SEEDS
@@ -92,9 +92,9 @@ def pwr_reproduction(data: Path | None, quick: bool, workers: int, tell: Tell = 
         for policy in (*POLICIES, *MIXES):
             mine, base = ([run for run in runs if run.policy == one] for one in (policy, "fgd"))
             cells += _pwr_cells(GENERATED, policy, mine, base, False, False, "default")
-    drawn = _pwr_curves(groups, "default" if "default" in names else names[0])
+    curves = _pwr_curves(groups, "default" if "default" in names else names[0])
     title = "PWR: power- and fragmentation-aware placement (CCGrid 2025)"
-    return _made("pwr", title, data, names, runs, cells, drawn, time.perf_counter() - began, PWR.citation)
+    return _reproduction("pwr", title, data, names, runs, cells, curves, time.perf_counter() - began, PWR.citation)
 
 
 def _traces(data: Path | None, name: str, quick: bool) -> tuple[str, ...]:
@@ -108,12 +108,12 @@ def _traces(data: Path | None, name: str, quick: bool) -> tuple[str, ...]:
     return there[:1] if quick else there
 
 
-def _played(
+def _runs(
     data: Path | None, names: Sequence[str], seeds: int, policies: tuple[str, ...], workers: int, tell: Tell
-) -> list[Run]:
-    listed, runs = tasks(data, names, seeds, policies), list[Run]()
-    with executor(workers, len(listed)) as spread:
-        for some in spread.map(played, listed):
+) -> list[PlacementRun]:
+    pending, runs = tasks(data, names, seeds, policies), list[PlacementRun]()
+    with executor(workers, len(pending)) as spread:
+        for some in spread.map(task_runs, pending):
             runs += some
             if tell is not None:
                 tell(len(runs))
@@ -121,68 +121,68 @@ def _played(
 
 
 def run_count(data: Path | None, name: str, quick: bool) -> int:
-    """How many runs a reproduction makes."""
+    """Number of runs of a reproduction."""
     policies = len(POLICIES) + (len(MIXES) if name == "pwr" else 0)
     return len(_traces(data, name, quick)) * (QUICK_SEEDS if quick else SEEDS) * policies
 
 
-def _grouped(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    found: dict[tuple[str, str], list[Run]] = {}
+def _grouped(runs: Sequence[PlacementRun]) -> dict[tuple[str, str], list[PlacementRun]]:
+    groups: dict[tuple[str, str], list[PlacementRun]] = {}
     for run in runs:
-        found.setdefault((run.trace, run.policy), []).append(run)
-    return found
+        groups.setdefault((run.trace, run.policy), []).append(run)
+    return groups
 
 
-def _mean(runs: Sequence[Run], name: str) -> Any:
+def _mean(runs: Sequence[PlacementRun], name: str) -> Any:
     return np.mean([run.curves[name] for run in runs], axis=0)
 
 
 def _fgd_cells(
-    name: str, policy: str, runs: Sequence[Run], exact: bool, comparable: bool, row: str | None = None
+    name: str, policy: str, runs: Sequence[PlacementRun], exact: bool, comparable: bool, row: str | None = None
 ) -> list[Cell]:
     rows = published_table("fgd").filter((pl.col("trace") == (row or name)) & (pl.col("policy") == policy))
-    known: Mapping[str, Any] = rows.row(0, named=True) if len(rows) else {}
+    printed: Mapping[str, Any] = rows.row(0, named=True) if len(rows) else {}
     mean = _mean(runs, "alloc_pct")
     return [
-        cell(ALLOC, name, policy, at, float(mean[at]), published=known.get(f"alloc_at_{at}_pct"), exact=exact,
-             bar=3 * known["sd_pct"] if known else None, comparable=comparable)
+        cell(ALLOC, name, policy, at, float(mean[at]), published=printed.get(f"alloc_at_{at}_pct"), exact=exact,
+             bar=3 * printed["sd_pct"] if printed else None, comparable=comparable)
         for at in (100, LAST_PCT)
     ]  # fmt: skip
 
 
-def _curve_cells(name: str, policy: str, runs: Sequence[Run], known: Published) -> list[Cell]:
-    """The largest difference of whole curves, seed by seed; ``random`` has no curve that could be the same."""
-    tables = [(run, known.get((POLICIES[policy], name, run.seed))) for run in runs]
+def _curve_cells(name: str, policy: str, runs: Sequence[PlacementRun], curves_of: Published) -> list[Cell]:
+    """The largest difference of each curve over the seeds; not of ``random``, which draws other numbers."""
+    tables = [(run, curves_of.get((POLICIES[policy], name, run.seed))) for run in runs]
     pairs = [(run, table) for run, table in tables if table is not None]
     if not pairs or policy == "random":
         return []
     far = {curve: max(largest(run.curves[curve], table[curve]) for run, table in pairs) for curve in CURVES}
-    return [cell(what, name, policy, None, far[curve], published=0.0) for curve, what in CURVES.items()]
+    return [cell(measure, name, policy, None, far[curve], published=0.0) for curve, measure in CURVES.items()]
 
 
 def _pwr_cells(
-    name: str, policy: str, runs: Sequence[Run], base: Sequence[Run], exact: bool, comparable: bool,
+    name: str, policy: str, runs: Sequence[PlacementRun], base: Sequence[PlacementRun], exact: bool, comparable: bool,
     row: str | None = None,
 ) -> list[Cell]:  # fmt: skip
-    known = published_table("pwr").filter(pl.col("policy") == policy)
-    if not len(known):  # random: other numbers are drawn, and nobody told its power
-        known = published_table("pwr").filter(pl.col("policy") == "fgd").with_columns(original=None, published=None)
+    table = published_table("pwr").filter(pl.col("policy") == policy)
+    if not len(table):  # random: it draws other numbers, and its power is not published
+        table = published_table("pwr").filter(pl.col("policy") == "fgd").with_columns(original=None, published=None)
     cells = []
-    for quantity, at, printed, original in known.select("quantity", "demand", "published", "original").iter_rows():
-        told = (row or name) == "default"
-        if not told and (quantity, at) not in ELSEWHERE:
+    for quantity, at, printed, original in table.select("quantity", "demand", "published", "original").iter_rows():
+        has_numbers = (row or name) == "default"
+        if not has_numbers and (quantity, at) not in ELSEWHERE:
             continue
         values = [_pwr_value(quantity, at, [one], [other]) for one, other in zip(runs, base, strict=True)]
         bar = 3 * float(np.std(values, ddof=1)) if len(values) > 1 else None  # the figure's own spread over seeds
         ours = _pwr_value(quantity, at, runs, base)
-        given = {"published": printed, "original": original} if told else {}
+        references = {"published": printed, "original": original} if has_numbers else {}
         cells.append(
-            cell(MEASURES[quantity], name, policy, at, ours, bar=bar, exact=exact, comparable=comparable, **given)
+            cell(MEASURES[quantity], name, policy, at, ours, bar=bar, exact=exact, comparable=comparable, **references)
         )
     return cells
 
 
-def _pwr_value(quantity: str, at: float, runs: Sequence[Run], base: Sequence[Run]) -> float:
+def _pwr_value(quantity: str, at: float, runs: Sequence[PlacementRun], base: Sequence[PlacementRun]) -> float:
     if quantity == "failed_pods":
         return float(np.mean([run.failed for run in runs]))
     step = round(at / GRID_STEP)
@@ -191,7 +191,7 @@ def _pwr_value(quantity: str, at: float, runs: Sequence[Run], base: Sequence[Run
     return float(_mean(runs, quantity)[step])
 
 
-def _fgd_curves(runs: Sequence[Run], name: str) -> pl.DataFrame:
+def _fgd_curves(runs: Sequence[PlacementRun], name: str) -> pl.DataFrame:
     lines = []
     for (trace, policy), mine in _grouped(runs).items():
         if trace == name:
@@ -203,7 +203,7 @@ def _fgd_curves(runs: Sequence[Run], name: str) -> pl.DataFrame:
     return pl.concat(lines)
 
 
-def _pwr_curves(groups: Mapping[tuple[str, str], list[Run]], name: str) -> pl.DataFrame:
+def _pwr_curves(groups: Mapping[tuple[str, str], list[PlacementRun]], name: str) -> pl.DataFrame:
     lines, base = [], _mean(groups[name, "fgd"], "power_w")
     for (trace, policy), mine in groups.items():
         if trace == name:
@@ -215,18 +215,18 @@ def _pwr_curves(groups: Mapping[tuple[str, str], list[Run]], name: str) -> pl.Da
     return pl.concat(lines)
 
 
-def _made(
-    name: str, title: str, data: Path | None, traces: Sequence[str], runs: Sequence[Run], cells: list[Cell],
-    drawn: pl.DataFrame, wall_s: float, citation: str,
+def _reproduction(
+    name: str, title: str, data: Path | None, traces: Sequence[str], runs: Sequence[PlacementRun], cells: list[Cell],
+    curves: pl.DataFrame, wall_s: float, citation: str,
 ) -> Reproduction:  # fmt: skip
     missing = [trace for trace in TRACES if trace not in traces and (name == "fgd" or not trace.startswith("cpu"))]
     orders = sum(is_recorded(data, trace) for trace in traces)
-    source = f"generated pods like openb's: {_traces_told(traces)}, so published figures are a glance only"
+    source = f"generated pods like openb's: {_trace_count(traces)}, so published figures are a glance only"
     if data is not None:
-        source = f"openb's lists: {_traces_told(traces)}, {orders} in the published orders, the others in our own"
+        source = f"openb's lists: {_trace_count(traces)}, {orders} in the published orders, the others in our own"
         source += f"; not there: {', '.join(missing)}" if missing else ""
-    return Reproduction(name, title, source, cell_table(cells), drawn, len(runs), wall_s, citation)
+    return Reproduction(name, title, source, cell_table(cells), curves, len(runs), wall_s, citation)
 
 
-def _traces_told(traces: Sequence[object]) -> str:
+def _trace_count(traces: Sequence[object]) -> str:
     return "1 trace" if len(traces) == 1 else f"{len(traces)} traces"

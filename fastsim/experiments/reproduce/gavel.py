@@ -1,4 +1,4 @@
-"""Figure 8 of the Gavel paper made again: mean completion time over the rate at which jobs arrive."""
+"""Reproduction of figure 8 of the Gavel paper: mean completion time over the arrival rate of jobs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RATES = (2.0, 4.0, 4.8)
 WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
 JCT = Measure("8", "mean completion time", "h", 0.01)
 BAR, FIFO_BAR = 0.02, 0.04
-"""How far runs of the original's last revision are from its published figures, as a part of these."""
+"""Deviation of the original's last revision from its published figures, as a part of these."""
 RECORDED = "golden/gavel/oracle/simulation_throughputs.json"
 VALUES, CELL = "golden/gavel/published_notebook_values.csv", ("continuous_jobs.ipynb", "10")
 
 
-class Point(NamedTuple):
+class LoadPoint(NamedTuple):
     """One run: policy, jobs an hour, seed."""
 
     policy: str
@@ -43,34 +43,34 @@ class Point(NamedTuple):
 
 
 def run_count(_data: Path | None, _paper: str, quick: bool) -> int:
-    """How many runs a reproduction makes."""
+    """Number of runs of a reproduction."""
     return len(_points(quick))
 
 
-def _points(quick: bool) -> list[Point]:
+def _points(quick: bool) -> list[LoadPoint]:
     rates, seeds = ((2.0,), (0,)) if quick else (RATES, (0, 1, 2))
-    return [Point(policy, rate, seed) for rate in rates for policy in POLICIES for seed in seeds]
+    return [LoadPoint(policy, rate, seed) for rate in rates for policy in POLICIES for seed in seeds]
 
 
 def gavel_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
 ) -> Reproduction:
     """The figure at three rates, seed 0 beside the published values, and the mean of three seeds as curves."""
-    began, listed = time.perf_counter(), _points(quick)
+    began, runs = time.perf_counter(), _points(quick)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
-    results = simulate_many([_scenario(point, rates) for point in listed], workers, tell)
-    hours = {point: result.summary["jct_mean_s"][0] / 3600 for point, result in zip(listed, results, strict=True)}
-    known = _published(data)
-    cells = [_cell(point, value, known) for point, value in hours.items() if point.seed == 0]
+    results = simulate_many([_scenario(point, rates) for point in runs], workers, tell)
+    hours = {point: result.summary["jct_mean_s"][0] / 3600 for point, result in zip(runs, results, strict=True)}
+    hours_published = _published(data)
+    cells = [_cell(point, value, hours_published) for point, value in hours.items() if point.seed == 0]
     source = f"jobs drawn as Gavel's simulator draws them, {'recorded rates' if rates != 'default' else 'own rates'}"
     citation = str(getattr(parse("max_min_fairness"), "citation", ""))
     title = "Gavel: figure 8, completion time over load (OSDI 2020)"
     wall_s = time.perf_counter() - began
-    return Reproduction("gavel", title, source, cell_table(cells), _curves(hours), len(listed), wall_s, citation)
+    return Reproduction("gavel", title, source, cell_table(cells), _curves(hours), len(runs), wall_s, citation)
 
 
-def _scenario(point: Point, rates: str) -> Scenario:
-    """The run; the original's behaviour is switched on, since its figures are compared."""
+def _scenario(point: LoadPoint, rates: str) -> Scenario:
+    """The scenario of a run, with the original's behaviour (``compat``), as its figures are compared."""
     options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
     options += "" if rates == "default" else f"&rates={rates}"
     return Scenario(
@@ -80,7 +80,7 @@ def _scenario(point: Point, rates: str) -> Scenario:
 
 
 def _published(data: Path | None) -> dict[tuple[str, float], float]:
-    """Hours by policy and rate for seed 0: as the notebooks of ``data`` print them, or as they ship with fastsim."""
+    """Hours by policy and rate for seed 0: from the notebooks in ``data``, or from fastsim's table."""
     path = Path() if data is None else data / VALUES
     if path.is_file():
         with open(path, encoding="utf-8") as text:
@@ -92,15 +92,15 @@ def _published(data: Path | None) -> dict[tuple[str, float], float]:
     }
 
 
-def _cell(point: Point, hours: float, known: dict[tuple[str, float], float]) -> Cell:
-    value = known.get((point.policy, point.rate_per_hour))
+def _cell(point: LoadPoint, hours: float, hours_published: dict[tuple[str, float], float]) -> Cell:
+    value = hours_published.get((point.policy, point.rate_per_hour))
     part = FIFO_BAR if point.policy == "fifo" else BAR
     bar = None if value is None else part * value
     case = f"{point.rate_per_hour:g} jobs/h"
     return cell(JCT, case, point.policy, point.rate_per_hour, hours, published=value, bar=bar, exact=False)
 
 
-def _curves(hours: dict[Point, float]) -> pl.DataFrame:
+def _curves(hours: dict[LoadPoint, float]) -> pl.DataFrame:
     lines = []
     for policy in POLICIES:
         mine: dict[float, list[float]] = {}

@@ -1,4 +1,4 @@
-"""The experiments with a monitored GPU made again: mechanisms over the memory that jobs declare beyond need."""
+"""Reproduction of the experiments with a monitored GPU: mechanisms over the memory that jobs declare beyond need."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ POLICIES = {
     "exclusive": ("exclusive", "mib", "monitored"), "gpushare": ("gpushare", "gib", "monitored"),
     "monitored": ("monitored", "mib", "monitored"), "monitored, no quirks": ("monitored", "mib", ""),
 }  # fmt: skip
-"""Name in the table: policy, unit of what jobs declare, and compat; nobody recorded the last one."""
+"""Policy, unit of declared memory and compat by name in the table; the last one has no recorded runs."""
 MECHANISMS = {"DEFAULT": "exclusive", "ALIBABA": "gpushare", "CUSTSCHED": "monitored"}
 """Policies by their names in the recordings."""
 CLUSTER = "uniform?nodes=1&gpu=V100M32&gpus=1"
 BAR, DRIFT = 0.15, 0.2
-"""The published bar of closed loops, and by how much equal runs of the original differ."""
+"""The published bar of closed loops, and the difference between equal runs of the original."""
 WHOLE_PCT = 2.0
-"""Utilisation is told in whole per cent, so small means differ by up to this."""
+"""Utilisation is recorded in whole per cent, so small means differ by up to this."""
 
 
 class Figure(NamedTuple):
-    """A quantity: its chart, what it is of, its column in the recordings, the part of it that may be missed (0: a
-    glance), and how much may be missed in any case."""
+    """A quantity: title of its chart, measure, column in the recordings, allowed relative deviation (0: indicative),
+    and least allowed deviation."""
 
     title: str
     measure: Measure
@@ -66,7 +66,7 @@ Known = Mapping[tuple[int, str], Mapping[str, float]]
 
 
 def run_count(_data: Path | None, _paper: str, quick: bool) -> int:
-    """How many runs a reproduction makes."""
+    """Number of runs of a reproduction."""
     return len(_points(quick))
 
 
@@ -77,15 +77,15 @@ def _points(quick: bool) -> list[tuple[int, str]]:
 def monitor_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
 ) -> Reproduction:
-    """Every policy at every level; readings are simulated, too. ``data`` may hold further recorded levels."""
-    began, listed, known = time.perf_counter(), _points(quick), _recorded(data)
-    results = simulate_many([_scenario(*point) for point in listed], workers, tell)
-    told = {point: _told(result) for point, result in zip(listed, results, strict=True)}
-    cells = [one for point, values in told.items() for one in _cells(point, values, known.get(point, {}))]
+    """Every policy at every level, with simulated readings. ``data`` may hold further recorded levels."""
+    began, runs, recorded = time.perf_counter(), _points(quick), _recorded(data)
+    results = simulate_many([_scenario(*point) for point in runs], workers, tell)
+    quantities = {point: _quantities(result) for point, result in zip(runs, results, strict=True)}
+    cells = [one for point, values in quantities.items() for one in _cells(point, values, recorded.get(point, {}))]
     source = "jobs as the experiments' generator makes them, readings of a modelled V100"
     title = "A monitored GPU: mechanisms over declared memory (NTUA 2020)"
     wall_s = time.perf_counter() - began
-    return Reproduction("monitor", title, source, cell_table(cells), _curves(told), len(listed), wall_s, KUBE_KNOTS)
+    return Reproduction("monitor", title, source, cell_table(cells), _curves(quantities), len(runs), wall_s, KUBE_KNOTS)
 
 
 def _scenario(level: int, name: str) -> Scenario:
@@ -93,7 +93,7 @@ def _scenario(level: int, name: str) -> Scenario:
     return Scenario(CLUSTER, f"synth:detectors?over={level}&unit={unit}", policy, compat=compat, telemetry=1)
 
 
-def _told(result: Result) -> dict[str, float]:
+def _quantities(result: Result) -> dict[str, float]:
     """The quantities of a run."""
     row = result.summary.row(0, named=True)
     means = dict(result.telemetry.group_by("metric").agg(pl.mean("value")).rows())
@@ -102,38 +102,38 @@ def _told(result: Result) -> dict[str, float]:
 
 
 def _recorded(data: Path | None) -> Known:
-    """Recorded figures by level and policy: of ``data``, or as they ship with fastsim, in fewer digits."""
+    """Recorded figures by level and policy: from ``data``, or from fastsim's table with fewer digits."""
     path = Path() if data is None else data / RECORDED
     if not path.is_file():
         rows = published_table("monitor").rows(named=True)
         return {(row["over_pct"], row["policy"]): row for row in rows}
     with open(path, encoding="utf-8", newline="") as text:
-        found = list(csv.DictReader(text))
+        runs = list(csv.DictReader(text))
     return {
         (int(row["overprov_pct"]), MECHANISMS[row["mechanism"]]): {
             figure.measure.quantity: float(row[figure.column]) for figure in FIGURES
         }
-        for row in found
+        for row in runs
     }
 
 
-def _cells(point: tuple[int, str], values: Mapping[str, float], known: Mapping[str, Any]) -> list[Cell]:
+def _cells(point: tuple[int, str], values: Mapping[str, float], recorded: Mapping[str, Any]) -> list[Cell]:
     level, name = point
-    made = []
+    cells = []
     for figure in FIGURES:
-        there = known.get(figure.measure.quantity)
-        bar = None if there is None else max(figure.part * there, figure.least)
-        made.append(cell(figure.measure, f"{level} % more", name, level, values[figure.measure.quantity],
-                         original=there, bar=bar, exact=False, comparable=figure.part > 0))  # fmt: skip
-    return made
+        reference = recorded.get(figure.measure.quantity)
+        bar = None if reference is None else max(figure.part * reference, figure.least)
+        cells.append(cell(figure.measure, f"{level} % more", name, level, values[figure.measure.quantity],
+                         original=reference, bar=bar, exact=False, comparable=figure.part > 0))  # fmt: skip
+    return cells
 
 
-def _curves(told: Mapping[tuple[int, str], Mapping[str, float]]) -> pl.DataFrame:
+def _curves(quantities: Mapping[tuple[int, str], Mapping[str, float]]) -> pl.DataFrame:
     lines = []
     for figure in FIGURES:
-        what = figure.measure.quantity
+        quantity = figure.measure.quantity
         for name in POLICIES:
-            mine = {level: values[what] for (level, policy), values in told.items() if policy == name}
+            mine = {level: values[quantity] for (level, policy), values in quantities.items() if policy == name}
             axis = f"{figure.title.lower()} ({figure.measure.unit})".removesuffix(" (restarts)")
             lines.append(points(figure.title, "declared beyond need (%)", axis, name, list(mine), list(mine.values())))
     return pl.concat(lines)

@@ -1,4 +1,4 @@
-"""Papers made again by one call: ours beside the published figures, with deviation and verdict for every cell."""
+"""Reproductions by name of the paper: our figures beside the published ones, with a verdict for every cell."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAKERS = {
     "sia": ("sia_pollux", "sia_reproduction"), "pollux": ("sia_pollux", "pollux_reproduction"),
     "monitor": ("monitored", "monitor_reproduction"),
 }  # fmt: skip
-"""Module and function that make each paper's figures."""
+"""Module and function of each reproduction."""
 PAPERS = tuple(MAKERS)
 CHOOSABLE = ("sia", "pollux", "synergy")
-"""Papers whose policies may be chosen; others compare theirs with each other."""
+"""Papers whose policies may be chosen; the others compare their policies with each other."""
 
 
 def reproduce(
@@ -32,26 +32,28 @@ def reproduce(
     """The figures of a paper, one of ``PAPERS``.
 
     ``data`` is a folder with openb's lists (``fgd``, ``pwr``), recorded runs (``gavel``, ``synergy``) or lists of jobs
-    and measured applications (``sia``, ``pollux``): recorded orders and published curves are used if they are there.
-    Without it pods and jobs are generated, and said to be. ``quick`` plays the first trace, load and seeds,
-    ``policies`` chooses what is played of one of ``CHOOSABLE``; those that the paper has not stand without a published
-    figure. ``progress`` is told how many runs are done.
+    and measured applications (``sia``, ``pollux``); recorded orders and published curves in it are used. Without
+    ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only.
+    ``policies`` selects policies of one of ``CHOOSABLE``; those that are not in the paper have no published figure.
+    ``progress`` is called with the number of finished runs.
     """
     folder, maker = _folder(paper, data), MAKERS[paper][1]
-    made: Reproduction = getattr(_module(paper), maker)(folder, quick, workers, progress, **_chosen(paper, policies))
-    return made
+    reproduction: Reproduction = getattr(_module(paper), maker)(
+        folder, quick, workers, progress, **_chosen(paper, policies)
+    )
+    return reproduction
 
 
 def run_count(
     paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False, policies: Sequence[str] = ()
 ) -> int:
-    """How many runs :func:`reproduce` makes."""
+    """Number of runs of :func:`reproduce`."""
     folder = _folder(paper, data)
     return int(_module(paper).run_count(folder, paper, quick, **_chosen(paper, policies)))
 
 
 def _chosen(paper: str, policies: Sequence[str]) -> dict[str, Any]:
-    """The argument of the paper's functions; PolicyError if there is no such policy."""
+    """Keyword arguments of the paper's functions; PolicyError for an unknown policy."""
     from fastsim.experiments.reproduce.reproduction import plain_name
 
     if policies and paper not in CHOOSABLE:

@@ -1,8 +1,8 @@
-"""The figures of the two placement papers: what every run leaves of its timeline, and how far published curves are.
+"""The figures of the two placement papers: runs, their curves, and the deviation from published curves.
 
-A run offers about 10,000 pods to 1,213 nodes. It keeps allocation and fragmentation at 0 to 130 per cent of arrived
-demand (``alloc_pct``, ``frag_pct``, ``frag_ratio_pct``), and power and GRAR at 0 to 100 per cent in steps of half a
-per cent (``power_w``, ``grar``).
+A run places about 10,000 pods on 1,213 nodes. Its curves are allocation and fragmentation at 0 to 130 per cent of
+arrived demand (``alloc_pct``, ``frag_pct``, ``frag_ratio_pct``), and power and GRAR at 0 to 100 per cent in steps of
+half a per cent (``power_w``, ``grar``). Rounding and interpolation are those of the papers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ POLICIES = {
 }  # fmt: skip
 """Policies of the FGD paper's figures and their names in the published curves."""
 MIXES = ("pwr", "0.5*pwr + 0.5*fgd", "0.2*pwr + 0.8*fgd", "0.1*pwr + 0.9*fgd", "0.05*pwr + 0.95*fgd")
-"""What the PWR paper adds."""
+"""Policies that the PWR paper adds."""
 FIRST_SEED = 42
-"""The seed the published experiments begin with."""
+"""First seed of the published experiments."""
 TOGETHER = 5
-"""Seeds of a trace that one task plays: fewer balance workers better, more read the trace less often."""
+"""Seeds per task: fewer balance workers better, more read the trace less often."""
 LIMITS = {"alloc_pct": 1e-9, "frag_pct": 1e-9, "frag_ratio_pct": 0.01}
 """Two decimals are published, so equal figures differ by float noise only; the ratio is rounded for each pod."""
 Floats = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ GRID_STEP = 0.005
 
 
 class Task(NamedTuple):
-    """Runs that share a trace."""
+    """Runs of one trace, for one worker."""
 
     data: Path | None
     trace: str
@@ -51,8 +51,8 @@ class Task(NamedTuple):
     policies: tuple[str, ...] = tuple(POLICIES)
 
 
-class Run(NamedTuple):
-    """One run: its pods, seconds, curves (an array for each name) and pods that fitted nowhere."""
+class PlacementRun(NamedTuple):
+    """One run: number of pods, seconds, curves (an array for each name), and pods that fitted nowhere."""
 
     policy: str
     trace: str
@@ -69,15 +69,15 @@ Published = Mapping[tuple[str, str, int], pl.DataFrame]
 
 
 def tasks(data: Path | None, names: Sequence[str], seeds: int, policies: Sequence[str] = tuple(POLICIES)) -> list[Task]:
-    """All runs, those of one trace close together."""
+    """The tasks of all runs, trace by trace."""
     every = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
     return [
         Task(data, name, every[k : k + TOGETHER], tuple(policies)) for name in names for k in range(0, seeds, TOGETHER)
     ]
 
 
-def played(task: Task) -> list[Run]:
-    """All policies with all seeds of one task."""
+def task_runs(task: Task) -> list[PlacementRun]:
+    """Run all policies with all seeds of one task."""
     pods = trace(task.data, task.trace)
     runs = []
     for seed in task.seeds:
@@ -88,24 +88,26 @@ def played(task: Task) -> list[Run]:
                 warnings.simplefilter("ignore", PodTooLarge)
                 result = simulate(cluster, workload, policy, typical=pods.typical, seed=seed, record="timeline")
             count, took = result.provenance["workload"]["pods"], result.timing
-            made = curves(result.timeline, cluster.total_gpus)
+            run_curves = curves(result.timeline, cluster.total_gpus)
             failed = int(result.summary["pods_unplaced"][0])
-            runs.append(Run(policy, task.trace, seed, count, took["cpu_s"], took["loop_s"], made, failed))
+            runs.append(
+                PlacementRun(policy, task.trace, seed, count, took["cpu_s"], took["loop_s"], run_curves, failed)
+            )
     return runs
 
 
 def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:
-    """Every curve of a run on a cluster of so many GPUs."""
+    """All curves of a run on a cluster of ``gpus`` GPUs."""
     rows = timeline.select(
         "arrived_gpu_milli", "gpu_milli_alloc", "frag_milli", pl.sum_horizontal(FRAG_COLUMNS).alias("idle_milli"),
         (pl.col("power_cpu_w") + pl.col("power_gpu_w")).alias("power_w"),
     )  # fmt: skip
     rows = rows.filter(timeline["event"] == "arrival")
     arrived, alloc, frag, idle, power = (rows[name].to_numpy() for name in rows.columns)
-    made: dict[str, Any] = dict(discrete_table(arrived, alloc, frag, idle, gpus))
-    made["power_w"] = interpolated(arrived, power, 1000 * gpus)[1]
-    made["grar"] = interpolated(arrived, grar(alloc, arrived), 1000 * gpus)[1]
-    return made
+    by_name: dict[str, Any] = dict(discrete_table(arrived, alloc, frag, idle, gpus))
+    by_name["power_w"] = interpolated(arrived, power, 1000 * gpus)[1]
+    by_name["grar"] = interpolated(arrived, grar(alloc, arrived), 1000 * gpus)[1]
+    return by_name
 
 
 def published(data: Path | None) -> dict[tuple[str, str, int], pl.DataFrame]:
@@ -118,30 +120,30 @@ def published(data: Path | None) -> dict[tuple[str, str, int], pl.DataFrame]:
 
 
 def largest(ours: Any, theirs: Any) -> float:
-    """Largest difference of two curves; a value where the other has none is infinitely far."""
+    """Largest difference of two curves; infinite where only one has a value."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if ours.shape != theirs.shape or not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float("inf")
     return float(np.nanmax(np.abs(ours - theirs)))
 
 
-def deviations(runs: Sequence[Run], known: Published) -> tuple[dict[str, float], int]:
-    """Largest difference of each curve of the deterministic policies from the published one; curves compared."""
+def deviations(runs: Sequence[PlacementRun], curves_of: Published) -> tuple[dict[str, float], int]:
+    """Largest difference of each curve of the deterministic policies from the published one; number of curves."""
     worst, compared = dict.fromkeys(LIMITS, 0.0), 0
     for run in runs:
-        table = known.get((POLICIES.get(run.policy, ""), run.trace, run.seed))
+        table = curves_of.get((POLICIES.get(run.policy, ""), run.trace, run.seed))
         if table is not None and run.policy != "random":
             compared += 1
             worst = {name: max(far, largest(run.curves[name], table[name])) for name, far in worst.items()}
     return worst, compared
 
 
-def random_deviation(runs: Sequence[Run], known: Published) -> float | None:
+def random_deviation(runs: Sequence[PlacementRun], curves_of: Published) -> float | None:
     """Largest difference of allocation under ``random``, each trace averaged over its seeds, from the published one."""
     ours: dict[str, list[Any]] = {}
     theirs: dict[str, list[Any]] = {}
     for run in runs:
-        table = known.get((POLICIES.get(run.policy, ""), run.trace, run.seed))
+        table = curves_of.get((POLICIES.get(run.policy, ""), run.trace, run.seed))
         if table is not None and run.policy == "random":
             ours.setdefault(run.trace, []).append(run.curves["alloc_pct"])
             theirs.setdefault(run.trace, []).append(table["alloc_pct"].to_numpy())
@@ -149,7 +151,7 @@ def random_deviation(runs: Sequence[Run], known: Published) -> float | None:
     return max(far, default=None)
 
 
-def curve_table(runs: Sequence[Run]) -> pl.DataFrame:
+def curve_table(runs: Sequence[PlacementRun]) -> pl.DataFrame:
     """Allocation and fragmentation of all runs as one table, like the published one."""
     names = ("arrive_pct", *LIMITS)
     frames = [
@@ -167,7 +169,7 @@ def discrete_table(
 
     ``idle_milli`` is all free milli-GPU (the sum of the seven fragmentation classes). Columns:
     ``arrive_pct``, ``alloc_pct`` and ``frag_pct`` (of the cluster's GPUs) and ``frag_ratio_pct`` (of the
-    idle milli-GPU). A per cent no step falls on takes the steps one per cent around it; without any, NaN.
+    idle milli-GPU). A per cent without a step takes the steps one per cent around it; NaN without any.
     """
     capacity_pct = total_gpus * 10.0
     arrive = np.rint(_floats(arrived_gpu_milli) / capacity_pct).astype(np.int64)
@@ -189,20 +191,20 @@ def interpolated(
 ) -> tuple[Floats, Floats]:
     """PWR-paper curve: ``values`` over arrived demand (fraction of capacity) on the grid 0, 0.005, … ``last``.
 
-    Interpolation is linear by position among grid points and steps, not by distance, as in the paper's
+    Interpolation is linear in the position among grid points and steps, not in the demand, as in the paper's
     notebook; the first of several equal demands counts.
     """
     x, first = np.unique(_floats(arrived_gpu_milli) / capacity_milli, return_index=True)
     y = _floats(values)[first]
     grid: Floats = np.arange(round(last / GRID_STEP) + 1, dtype=np.float64) * GRID_STEP
     union = np.union1d(x, grid)
-    known = np.searchsorted(union, x)
-    by_position = np.interp(np.arange(len(union)), known, y)
+    positions = np.searchsorted(union, x)
+    by_position = np.interp(np.arange(len(union)), positions, y)
     return grid, by_position[np.searchsorted(union, grid)]
 
 
 def power_saving_pct(reference_w: Numbers, power_w: Numbers) -> Floats:
-    """How much less power is drawn than by the reference (FGD in the paper), in per cent of the reference."""
+    """Power saved against the reference (FGD in the paper), per cent of the reference."""
     reference = _floats(reference_w)
     saving: Floats = 100 * (reference - _floats(power_w)) / reference
     return saving

@@ -1,11 +1,11 @@
-"""What reproducing a paper leaves: a cell for every figure, ours beside the published one, and a verdict.
+"""Results of reproducing a paper: a cell for every figure, ours beside the published one, with a verdict; their page.
 
 =================  ================================================================================================
 ``same``           the same at every printed digit
 ``within``         within the bar that the figure's own spread justifies
-``outside``        further away
-``indicative``     the published figure is of other pods or of other seeds: a glance, no test
-``no reference``   nothing was published of this cell
+``outside``        beyond that bar
+``indicative``     the published figure is of other pods or other seeds: no test
+``no reference``   no published figure
 =================  ================================================================================================
 """
 
@@ -28,7 +28,7 @@ from fastsim.foundation.parquet import replacing_folder
 TABLES = Path(__file__).parents[1] / "published"
 VERDICTS = ("same", "within", "outside", "indicative", "no reference")
 FLOAT_NOISE = 1e-9
-"""Half a printed digit is a float, too."""
+"""Tolerance for the rounding of half a printed digit."""
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a7d3f; --bad: #b3261e; --dim: #777; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
@@ -46,19 +46,19 @@ HEADS = {
     "verdict": "verdict",
 }  # fmt: skip
 WORDS = ("figure", "case", "policy", "quantity", "unit", "verdict")
-"""Columns of words; of the others, those are shown that say something."""
+"""Columns of words; other columns are shown unless they are empty."""
 TEN = 10
 """Colours of the usual palette."""
 SKEWED = 8.0
-"""How many times the middle of a chart's points the last one may be on a linear axis."""
+"""Largest ratio of the last to the middle point of a chart on a linear axis."""
 EMBED = '{"actions": false}'
 
 
 class Cell(NamedTuple):
     """One figure of a paper.
 
-    ``published`` is what the authors printed, ``original`` what their code gives when it is run; ``deviation`` is ours
-    less the original, or less the published where nobody ran it. ``bar`` is the deviation that is allowed.
+    ``published`` is the printed value, ``original`` that of a run of the authors' code; ``deviation`` is ours less
+    the original, or less the published value if there is no run. ``bar`` is the allowed deviation.
     """
 
     figure: str
@@ -82,7 +82,7 @@ SCHEMA = {
 
 
 class Measure(NamedTuple):
-    """What a cell is of."""
+    """The measured quantity of a cell."""
 
     figure: str
     quantity: str
@@ -92,32 +92,43 @@ class Measure(NamedTuple):
 
 
 def cell(
-    what: Measure, case: str, policy: str, at: float | None, ours: float, *, published: float | None = None,
+    measure: Measure, case: str, policy: str, at: float | None, ours: float, *, published: float | None = None,
     original: float | None = None, bar: float | None = None, exact: bool = True, comparable: bool = True,
 ) -> Cell:  # fmt: skip
-    """A cell with its verdict; ``exact`` if equal digits may be expected, ``comparable`` if it is the same at all."""
+    """A cell with its verdict; ``exact``: equal digits are expected; ``comparable``: inputs are those of the paper."""
     reference = published if original is None else original
     deviation = None if reference is None else ours - reference
-    told: Any = (what.figure, case, policy, what.quantity, at, what.unit, published, original, ours, deviation)
+    fields: Any = (
+        measure.figure,
+        case,
+        policy,
+        measure.quantity,
+        at,
+        measure.unit,
+        published,
+        original,
+        ours,
+        deviation,
+    )
     if deviation is None:
-        return Cell._make((*told, None, "no reference"))
-    digit = what.printed / 2 + FLOAT_NOISE
+        return Cell._make((*fields, None, "no reference"))
+    digit = measure.printed / 2 + FLOAT_NOISE
     if not comparable:
-        return Cell._make((*told, None, "indicative"))
+        return Cell._make((*fields, None, "indicative"))
     if abs(deviation) <= digit:
-        return Cell._make((*told, bar or digit, "same"))
+        return Cell._make((*fields, bar or digit, "same"))
     within = bar is not None and not exact and abs(deviation) <= bar and not math.isnan(bar)
-    return Cell._make((*told, digit if exact else bar, "within" if within else "outside"))
+    return Cell._make((*fields, digit if exact else bar, "within" if within else "outside"))
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper's figures, made again."""
+    """The reproduced figures of a paper."""
 
     name: str
     title: str
     source: str
-    """Where pods or jobs came from."""
+    """Origin of the pods or jobs."""
     cells: pl.DataFrame
     curves: pl.DataFrame
     """Points of charts: chart, x_title, y_title, policy, x, y."""
@@ -125,7 +136,7 @@ class Reproduction:
     wall_s: float
     citation: str
     cpu_s: float | None = None
-    """CPU seconds of the runs themselves."""
+    """CPU seconds of the runs."""
 
     def count(self, verdict: str) -> int:
         """Cells with this verdict."""
@@ -134,8 +145,8 @@ class Reproduction:
     @property
     def verdict(self) -> str:
         """One line about all cells."""
-        told = [f"{self.count(name):,} {name}" for name in VERDICTS if self.count(name)]
-        return f"{len(self.cells):,} cells: {', '.join(told)}"
+        counts = [f"{self.count(name):,} {name}" for name in VERDICTS if self.count(name)]
+        return f"{len(self.cells):,} cells: {', '.join(counts)}"
 
     @property
     def effort(self) -> str:
@@ -172,49 +183,49 @@ def points(chart: str, x_title: str, y_title: str, policy: str, x: Any, y: Any) 
     return frame.select(*(pl.lit(text).alias(name) for name, text in names.items()), "policy", "x", "y")
 
 
-class Played(Protocol):
-    """What is to be played with a policy."""
+class PolicyCase(Protocol):
+    """A run or row of runs under one policy."""
 
     @property
     def policy(self) -> str:
-        """As the paper's table says it."""
+        """The policy as the paper's table spells it."""
 
 
-Some = TypeVar("Some", bound=Played)
+Case = TypeVar("Case", bound=PolicyCase)
 
 
-def of_policies(items: Sequence[Some], policies: Sequence[str]) -> list[Some]:
-    """The items with one of these policies, however it is spelled; all of them if none is named."""
-    wanted = {plain_name(text) for text in policies}
-    return [item for item in items if not wanted or plain_name(item.policy) in wanted]
+def of_policies(items: Sequence[Case], policies: Sequence[str]) -> list[Case]:
+    """The items with one of these policies in any spelling; all items without policies."""
+    selected = {plain_name(text) for text in policies}
+    return [item for item in items if not selected or plain_name(item.policy) in selected]
 
 
-def beyond(items: Sequence[Played], policies: Sequence[str]) -> list[str]:
+def beyond(items: Sequence[PolicyCase], policies: Sequence[str]) -> list[str]:
     """The policies that no item has."""
-    known = {plain_name(item.policy) for item in items}
-    return [text for text in policies if plain_name(text) not in known]
+    present = {plain_name(item.policy) for item in items}
+    return [text for text in policies if plain_name(text) not in present]
 
 
 @cache
 def plain_name(policy: str) -> str:
-    """One text for all spellings of a policy."""
+    """The canonical spelling of a policy."""
     from fastsim.policies.registry import parse
 
     return str(parse(policy))
 
 
-def page(made: Reproduction) -> str:
+def page(reproduction: Reproduction) -> str:
     """HTML with verdicts, charts (where the report extra is installed) and every cell."""
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    scripts, body = _charts(made.curves)
-    source = made.source[:1].upper() + made.source[1:]
+    scripts, body = _charts(reproduction.curves)
+    source = reproduction.source[:1].upper() + reproduction.source[1:]
     return "".join((
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(made.title)}</title>',
-        f"<style>{STYLE}</style>{scripts}</head><body><h1>{escape(made.title)}</h1>",
-        f"<p>{escape(made.verdict)}.</p><p>{escape(source)}. {made.effort}.</p>",
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(reproduction.title)}</title>',
+        f"<style>{STYLE}</style>{scripts}</head><body><h1>{escape(reproduction.title)}</h1>",
+        f"<p>{escape(reproduction.verdict)}.</p><p>{escape(source)}. {reproduction.effort}.</p>",
         body,
-        f'<h2>Every cell</h2><div class="wide">{_table(made.cells)}</div>',
-        f"<h2>Please cite</h2><pre>{escape(made.citation)}</pre></body></html>\n",
+        f'<h2>Every cell</h2><div class="wide">{_table(reproduction.cells)}</div>',
+        f"<h2>Please cite</h2><pre>{escape(reproduction.citation)}</pre></body></html>\n",
     ))  # fmt: skip
 
 
@@ -224,14 +235,14 @@ def _table(cells: pl.DataFrame) -> str:
     heads = [f"<th{kinds[name]}>{escape(HEADS[name])}</th>" for name in shown]
     rows = ["<table><thead><tr>", *heads, "</tr></thead><tbody>"]
     for row in cells.iter_rows(named=True):
-        told = [f"<td{kinds[name]}>{escape(figure_text(row[name]))}</td>" for name in shown[:-1]]
+        cells_html = [f"<td{kinds[name]}>{escape(figure_text(row[name]))}</td>" for name in shown[:-1]]
         kind = str(row["verdict"]).replace(" ", "-")
-        rows.append(f'<tr>{"".join(told)}<td class="{kind}">{escape(row["verdict"])}</td></tr>')
+        rows.append(f'<tr>{"".join(cells_html)}<td class="{kind}">{escape(row["verdict"])}</td></tr>')
     return "".join([*rows, "</tbody></table>"])
 
 
 def figure_text(value: Any) -> str:
-    """A figure as the papers print them."""
+    """A number in the style of the papers."""
     if value is None:
         return ""
     if not isinstance(value, float):
@@ -242,14 +253,14 @@ def figure_text(value: Any) -> str:
 
 
 def _across(altair: Any, part: pl.DataFrame) -> Any:
-    """Where nearly all points would stand at the left edge, equal steps are equal factors."""
+    """The scale of the horizontal axis: logarithmic if most points would be at its left end."""
     ends = sorted(part["x"].to_list())
     skewed = len(ends) > 2 and ends[0] > 0 and ends[-1] > SKEWED * ends[len(ends) // 2]
     return altair.Scale(type="log", nice=False) if skewed else altair.Scale(nice=False)
 
 
 def _charts(curves: pl.DataFrame) -> tuple[str, str]:
-    """The scripts of the charts and where they stand; nothing without the report extra."""
+    """Scripts and body of the charts; a note without the report extra."""
     if curves.is_empty():
         return "", ""
     from fastsim.reports.charts.chart_files import charting, page_scripts
@@ -259,9 +270,9 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
         altair, scripts = charting(), page_scripts()
     except FastsimError:
         return "", "<p>Charts need the report extra.</p>"
-    # Ten colours are told apart best, but none may stand for two policies.
+    # The palette of ten colours is the clearest, but each policy needs a colour of its own.
     palette = {"scale": altair.Scale(scheme="tableau20")} if curves["policy"].n_unique() > TEN else {}
-    drawn = []
+    charts = []
     for name, part in curves.partition_by("chart", as_dict=True, maintain_order=True).items():
         x_title, y_title = part["x_title"][0], part["y_title"][0]
         data = part.select("policy", "x", "y").to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -272,8 +283,8 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
             color=altair.Color("policy:N", title=None, sort=order, legend=altair.Legend(labelLimit=320), **palette),
             tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
         )  # fmt: skip
-        drawn.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), width=WIDTH, height=HEIGHT))
-    told = altair.concat(*drawn, columns=2).to_json(indent=None).replace("<", "\\u003c")
+        charts.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), width=WIDTH, height=HEIGHT))
+    spec = altair.concat(*charts, columns=2).to_json(indent=None).replace("<", "\\u003c")
     body = '<div class="wide"><div class="charts" id="charts"></div></div>'
-    body += f'<script>vegaEmbed("#charts", {told}, {EMBED})</script>'
+    body += f'<script>vegaEmbed("#charts", {spec}, {EMBED})</script>'
     return f"<script>{scripts}</script>", body

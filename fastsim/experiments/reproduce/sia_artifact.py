@@ -1,8 +1,8 @@
-"""What a folder holds of the Sia and Pollux experiments: lists of jobs, and applications.
+"""Files of the Sia and Pollux experiments in a folder: lists of jobs, and applications.
 
-Lists of a trace stand in a folder of its name (``philly``, ``saturn``, ``newtrace``), those of Pollux as
-``workload-N.csv``; these may be in ``workloads``, as in the published artifacts. Applications stand in ``traces``, one
-folder each, or in a table ``applications.parquet`` that ``fastsim import sia`` made.
+Lists of a trace are in a folder of its name (``philly``, ``saturn``, ``newtrace``), those of Pollux are files
+``workload-N.csv``; both may be in ``workloads``, as in the published artifacts. Applications are in ``traces``, one
+folder each, or in a table ``applications.parquet`` that ``fastsim import sia`` wrote.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from fastsim.performance.applications.training_curve import EpochRow, TrainingCu
 TRACES = ("philly", "saturn", "newtrace")
 """Folders of lists in the published artifact; saturn is Helios."""
 LISTS = (Path("data/sia/native"), Path("workloads"), Path())
-"""Where the folders of lists may be."""
+"""Places of the folders of lists."""
 ONE_TABLE = Path("data/pollux/workloads.parquet")
-"""Pollux's lists in one table, told apart by the column `_workload`."""
+"""Pollux's lists in one table; the column `_workload` numbers them."""
 RECORDED = Path("golden/sia/input")
 """Measurements as three tables: app_placements, app_scalability and app_validation."""
 
 
 def job_lists(data: Path, trace: str) -> list[str]:
-    """The lists of a trace, as workloads; none if the folder has none."""
+    """The lists of a trace, as texts of workloads."""
     for place in LISTS:
-        found = sorted((data / place / trace).glob("*.csv*"))
-        if found:
-            return [f"sia:{path}" for path in found]
+        paths = sorted((data / place / trace).glob("*.csv*"))
+        if paths:
+            return [f"sia:{path}" for path in paths]
     return []
 
 
 def pollux_lists(data: Path, scratch: Path | None = None) -> list[str]:
-    """Pollux's lists, as workloads; those of one table are written to ``scratch``, and only counted without it."""
+    """Pollux's lists, as texts of workloads; lists of one table are written to ``scratch`` if that is given."""
     table = data / ONE_TABLE
     if not table.is_file():
-        found = next((paths for place in LISTS if (paths := sorted((data / place).glob("workload-*.csv*")))), [])
-        return [f"sia:{path}" for path in found]
+        files = next((paths for place in LISTS if (paths := sorted((data / place).glob("workload-*.csv*")))), [])
+        return [f"sia:{path}" for path in files]
     parts = pl.read_parquet(table).partition_by("_workload", as_dict=True, include_key=False)
-    listed = []
+    workloads = []
     for (number,), part in sorted(parts.items()):
         path = Path(f"pollux-{number}.csv") if scratch is None else scratch / f"pollux-{number}.csv"
         if scratch is not None:
             part.write_csv(path)
-        listed.append(f"sia:{path}")
-    return listed
+        workloads.append(f"sia:{path}")
+    return workloads
 
 
 def applications_file(data: Path, scratch: Path) -> str | None:
-    """A table of the folder's applications, written to ``scratch`` if need be; None if the folder has none."""
+    """Path of a table of the folder's applications, written to ``scratch`` if need be; None without applications."""
     table = data / "applications.parquet"
     if table.is_file():
         return os.fspath(table)
-    found = _applications(data)
-    if found is None:
+    applications = _applications(data)
+    if applications is None:
         return None
     path = scratch / "applications.parquet"
-    found.to_parquet(path)
+    applications.to_parquet(path)
     return os.fspath(path)
 
 
 def _applications(data: Path) -> Applications | None:
     folder = data / "traces"
     if folder.is_dir():
-        known = sia_folders.import_sia(folder)
-        return known if known.gpu_models else sia_folders.import_pollux(folder)
+        applications = sia_folders.import_sia(folder)
+        return applications if applications.gpu_models else sia_folders.import_pollux(folder)
     return _recorded(data / RECORDED) if (data / RECORDED / "app_validation.parquet").is_file() else None
 
 
 def _recorded(folder: Path) -> Applications:
-    """Applications whose measurements stand in tables; what the original programs say of them is added."""
+    """Applications from tables of measurements and the constants of the original programs."""
     try:
         places, scale, epochs = (
             pl.read_parquet(folder / f"app_{kind}.parquet").sort("app", "row")
@@ -85,11 +85,11 @@ def _recorded(folder: Path) -> Applications:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(str(folder), str(error), "tables app_placements, app_scalability, app_validation") from None
     rows = epochs.select("app", "batch_size", "row", "progress", "iteration", "metric", "grad_sqr", "grad_var")
-    found = {}
+    applications = {}
     for (name,), part in rows.group_by("app", maintain_order=True):
         curve = TrainingCurve(str(name), (EpochRow(*row) for row in part.drop("app").sort("batch_size").iter_rows()))
-        found[str(name)] = _application(str(name), curve, places.filter(app=name), scale.filter(app=name))
-    return Applications(found, str(folder))
+        applications[str(name)] = _application(str(name), curve, places.filter(app=name), scale.filter(app=name))
+    return Applications(applications, str(folder))
 
 
 def _application(name: str, curve: TrainingCurve, places: pl.DataFrame, scale: pl.DataFrame) -> Application:

@@ -1,7 +1,7 @@
-"""The Sia and Pollux papers' tables made again: jobs that adapt, on 64 GPUs of three models and of one.
+"""Reproductions of the Sia and Pollux papers' tables: adaptive jobs on 64 GPUs of three models and of one.
 
-Means over lists come with the standard deviation of the lists' means, as the papers have them. The bar of a figure is
-the deviation printed with it, or where none is printed that of our lists, and half a printed digit.
+Means over lists come with the standard deviation of the lists' means, as in the papers. The bar of a figure is the
+printed deviation, or that of our lists if none is printed, plus half a printed digit.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ LISTS = 3
 QUICK_JOBS = 40
 MIXED_POLICIES = ("pollux", "sia", "rotation")
 PRICED = "sia(aware=False, changed=0.01)"
-"""The program for equal GPUs, with the price of a change that published commands name and Sia's own does not use."""
+"""The program for equal GPUs, with the price of changes in the published commands, which Sia's own ignores."""
 EQUAL_POLICIES = ("pollux", PRICED, "sia", "planned", "rotation(shares=finish_time_fairness)", "rotation")
 PRINTED_AS = {PRICED: "sia"}
 """Policies that stand for another one in the printed tables."""
 ROOMY = "sia:200:0:0"
-"""So many GPUs that hardly anybody waits: what fixed jobs need, whatever their order."""
+"""Enough GPUs that jobs hardly wait: the GPU hours of fixed jobs in any order."""
 EQUAL_NOTE = (
     ". Table 4: published commands name a price of changes that only the program for equal GPUs uses, so its Sia may "
     "be either one; fixed jobs of these lists need the GPU hours of the row where nobody waits in any order, so "
@@ -70,11 +70,11 @@ EFFECTS = {
     "sia(project=False)": ("bootstrapped over unprojected", -30.0),
     "sia(tuned=False)": ("batch sizes tuned over asked", -13.0),
 }
-"""What the paper says of Sia's mean completion time beside that without one of its parts, per cent."""
+"""Published change of Sia's mean completion time against Sia without one of its parts, per cent."""
 BASE = ("table 3", "philly", "sia")
 """Figure, trace and policy that parts are compared with."""
 SAVED = (37.0, 50.0)
-"""What Pollux saves of the mean completion time of others by its abstract, per cent."""
+"""Reduction of mean completion times by Pollux in its abstract, per cent."""
 
 
 class Row(NamedTuple):
@@ -94,7 +94,7 @@ def sia_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
     policies: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
-    """Tables 3 and 4, and what measuring, projecting and tuning bring."""
+    """Tables 3 and 4, and the effects of measuring, projecting and tuning."""
     return _reproduction("sia", data, quick, workers, tell, policies)
 
 
@@ -107,19 +107,19 @@ def pollux_reproduction(
 
 
 def run_count(data: Path | None, paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
-    """How many runs a reproduction makes."""
+    """Number of runs of a reproduction."""
     return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, None), policies))
 
 
 def _chosen(rows: list[Row], policies: Sequence[str]) -> list[Row]:
-    """Rows of these policies; one that the paper has not joins its first table, and parts need the whole."""
-    kept = of_policies(rows, policies)
+    """Rows of these policies; others join the first table, and rows of effects need that of ``BASE``."""
+    selected = of_policies(rows, policies)
     first = {row.case: row for row in rows if row.figure == rows[0].figure}
-    kept += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
+    selected += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
     base = next((row for row in rows if row[:3] == BASE), None)
-    if base is not None and base not in kept and any(row.figure == "effects" for row in kept):
-        kept.append(base)
-    return kept
+    if base is not None and base not in selected and any(row.figure == "effects" for row in selected):
+        selected.append(base)
+    return selected
 
 
 def _reproduction(
@@ -130,10 +130,10 @@ def _reproduction(
     with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
         rows = _chosen(_rows(data, paper, quick, Path(scratch)), policies)
         apps = None if data is None else applications_file(data, Path(scratch))
-        listed = [(row, item) for row in rows for item in row.lists]
-        results = simulate_many([_scenario(row, item, apps) for row, item in listed], workers, tell)
+        runs = [(row, item) for row in rows for item in row.lists]
+        results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, tell)
     done: dict[Row, list[Result]] = {row: [] for row in rows}
-    for (row, _), result in zip(listed, results, strict=True):
+    for (row, _), result in zip(runs, results, strict=True):
         done[row].append(result)
     comparable = data is not None and apps is not None and not quick
     cells = [one for row, some in done.items() for one in _table_cells(row, some, comparable)
@@ -144,17 +144,17 @@ def _reproduction(
     }[paper]  # fmt: skip
     citation = str(getattr(parse(paper), "citation", ""))
     wall_s, spent_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
-    told = _source(data, apps, rows)
-    return Reproduction(paper, title, told, cell_table(cells), _curves(done), len(listed), wall_s, citation, spent_s)
+    source = _source(data, apps, rows)
+    return Reproduction(paper, title, source, cell_table(cells), _curves(done), len(runs), wall_s, citation, spent_s)
 
 
 def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
     if data is None:
         return "generated jobs of the traces' styles and applications made up, so published figures are a glance only"
     counted = {row.case: len(row.lists) for row in rows if row.cluster != ROOMY}
-    told = ", ".join(f"{count} of {case}" for case, count in counted.items())
+    lists = ", ".join(f"{count} of {case}" for case, count in counted.items())
     note = EQUAL_NOTE if apps and any(row.cluster == ROOMY for row in rows) else ""
-    return f"published lists: {told}; {'measured' if apps else 'made-up'} applications{note}"
+    return f"published lists: {lists}; {'measured' if apps else 'made-up'} applications{note}"
 
 
 def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
@@ -205,7 +205,7 @@ def _figures(result: Result) -> dict[str, float]:
 
 
 def _p99_h(results: Sequence[Result]) -> float:
-    """The 99th percentile of all jobs as the original takes it."""
+    """The 99th percentile of all jobs by the original's rule."""
     every = np.sort(np.concatenate([result.jobs["jct_s"].to_numpy() for result in results]))
     return float(every[int(0.99 * len(every))]) / HOUR_S
 
@@ -214,14 +214,14 @@ def _table_cells(row: Row, results: Sequence[Result], comparable: bool) -> list[
     each = [_figures(result) for result in results]
     table = published_table("sia").filter(pl.lit(row.figure) == pl.format("table {}", "table"))
     printed = table.filter(case=row.case, policy=PRINTED_AS.get(row.policy, row.policy))
-    known = {line["quantity"]: line for line in printed.iter_rows(named=True)}
+    lines = {line["quantity"]: line for line in printed.iter_rows(named=True)}
     cells = []
     for name in each[0]:
         values = [one[name] for one in each]
         ours = (
             _p99_h(results) if name == "jct_p99_h" else max(values) if name == "active_max" else float(np.mean(values))
         )
-        line = known.get(name, {"digit": 0.1, "published": None, "spread": None})
+        line = lines.get(name, {"digit": 0.1, "published": None, "spread": None})
         own = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         bar = (own if line["spread"] is None else line["spread"]) + line["digit"] / 2
         cells.append(
@@ -230,8 +230,8 @@ def _table_cells(row: Row, results: Sequence[Result], comparable: bool) -> list[
         )  # fmt: skip
         if name in SPREAD and len(values) > 1:
             quantity, unit = MEASURES[name]
-            what = Measure(row.figure, f"{quantity}, deviation of the lists", unit, line["digit"])
-            cells.append(cell(what, row.case, row.policy, None, float(np.std(values))))
+            measure = Measure(row.figure, f"{quantity}, deviation of the lists", unit, line["digit"])
+            cells.append(cell(measure, row.case, row.policy, None, float(np.std(values))))
     return cells
 
 
@@ -245,37 +245,37 @@ def _means_h(results: Sequence[Result]) -> Any:
 
 
 def _effect_cells(done: Done, comparable: bool) -> list[Cell]:
-    """Sia's mean completion time over that of Sia without a part, per cent; their bar is the lists' deviation."""
+    """Change of Sia's mean completion time against Sia without a part, per cent; the bar is the lists' deviation."""
     base = next((some for row, some in done.items() if row[:3] == BASE), None)
     cells = []
     for row, some in done.items():
         if row.figure == "effects" and base is not None:
             quantity, published = EFFECTS[row.policy]
-            what = Measure("effects", quantity, "%", 1.0)
+            measure = Measure("effects", quantity, "%", 1.0)
             by_list = 100 * (_means_h(base) / _means_h(some) - 1)
             ours = 100 * float(_means_h(base).mean() / _means_h(some).mean() - 1)
             bar = float(np.std(by_list, ddof=1)) + 0.5 if len(by_list) > 1 else None
-            cells.append(cell(what, row.case, row.policy, None, ours, published=published, bar=bar, exact=False,
+            cells.append(cell(measure, row.case, row.policy, None, ours, published=published, bar=bar, exact=False,
                               comparable=comparable))  # fmt: skip
     return cells
 
 
 def _saved_cells(done: Done, comparable: bool) -> list[Cell]:
-    """What Pollux saves beside others, per cent: the published range stands as its middle and half of its width."""
+    """Reduction by Pollux against others, per cent; the published range as its middle, half its width as the bar."""
     own = {row.policy: some for row, some in done.items() if row.figure == "tuned jobs"}
     if "pollux" not in own:
         return []
     ours_h, low, high = float(_means_h(own.pop("pollux")).mean()), *SAVED
-    what = _measure("abstract", "saved_pct", 1.0)
+    measure = _measure("abstract", "saved_pct", 1.0)
     return [
-        cell(what, "pollux", f"pollux beside {policy}", None, 100 * (1 - ours_h / float(_means_h(some).mean())),
+        cell(measure, "pollux", f"pollux beside {policy}", None, 100 * (1 - ours_h / float(_means_h(some).mean())),
              published=(low + high) / 2, bar=(high - low) / 2, exact=False, comparable=comparable)
         for policy, some in own.items()
     ]  # fmt: skip
 
 
 def _curves(done: Done) -> pl.DataFrame:
-    """How many jobs were done within which time."""
+    """Distribution of completion times, one line for each row."""
     lines = []
     for row, some in done.items():
         if row.figure != "effects":

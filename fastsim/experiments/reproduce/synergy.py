@@ -1,8 +1,8 @@
-"""The Synergy paper's experiments made again: tuned shares of CPUs and memory beside fair ones.
+"""Reproduction of the Synergy paper's experiments: tuned shares of CPUs and memory beside fair ones.
 
-All jobs come from seeds as Synergy's simulator makes them, so the run that its authors give a value for is the very run
-that was recorded from it; their own sample of durations is not public. Figures over the load, over the CPUs of a server
-and over the mix of jobs have no published numbers. A folder with recorded runs adds one cell for each of these.
+All jobs are drawn from seeds as Synergy's simulator draws them, so the run of the authors' check value has the same
+jobs as the recorded one; their own sample of durations is not public. Figures over the load, over the CPUs of a server
+and over the mix of jobs have no published numbers. A folder with recorded runs adds one cell for each of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fastsim.scenario.scenario import Scenario
 RECORDED = Path("golden/synergy")
 HOUR_S, ROUND_S = 3600.0, 300.0
 CHECK_WINDOW, WINDOW = "4000:5000", "1000:1500"
-"""Jobs that are measured: those of the authors' value, and those of a point of a curve."""
+"""Ids of the measured jobs: for the authors' check value, and for a point of a curve."""
 CHECK_SEED, SEEDS = 42, (42, 0, 1, 2, 3, 4)
 SPLIT = "20:70:10"
 RATE = 9.0
@@ -47,7 +47,7 @@ CHECKED = {
 }  # fmt: skip
 MECHANISMS = ("fair", "tune")
 ORDERS = {"FIFO": "fifo", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "drf", "TETRIS": "tetris"}
-"""The original's names of its orders, and ours."""
+"""Our names of orders by the original's."""
 SERVERS = {"default_cluster": 16, "cluster_4": 16, "cluster_5": 16, "cluster_6": 16, "deployment": 4, "two": 2}
 """Servers of the original's cluster files."""
 CPUS = {"cluster_4": 32, "cluster_5": 40, "cluster_6": 48}
@@ -56,13 +56,13 @@ FAMILIES = {
     "replay": "deployment traces", "opt": "against the optimum", "refsize": "check value", "single": "8, 9, CPU ratio",
     "multi": "1, 7, 12",
 }  # fmt: skip
-"""Recorded runs by the first word of their names, and the figures they belong to; the others are of no figure."""
+"""Figures of recorded runs by the first word of their names; other runs belong to no figure."""
 SOLVED_BAR = 0.03
-"""Part of a completion time by which runs of ``opt`` differ: many choices have the same best sum."""
+"""Relative deviation allowed for ``opt``, where many choices have the same best sum."""
 
 
-class Point(NamedTuple):
-    """One run: where it is drawn, what it is called there, and what it is of."""
+class FigurePoint(NamedTuple):
+    """One run: figure, name in it, policy, position on the axis, and scenario."""
 
     figure: str
     case: str
@@ -70,7 +70,7 @@ class Point(NamedTuple):
     at: float
     run: Scenario
     original_h: float | None = None
-    """Mean completion time that was recorded from the original."""
+    """Mean completion time of the original's run, hours."""
 
 
 def synergy_reproduction(
@@ -78,40 +78,40 @@ def synergy_reproduction(
     policies: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """The authors' check value, curves of figures 1, 7, 8, 9 and 12, and the recorded runs of ``data``."""
-    began, listed = time.perf_counter(), _chosen(_points(data, quick), policies)
-    results = simulate_many([point.run for point in listed], workers, tell)
-    made = list(zip(listed, results, strict=True))
-    cells = _check_cells(made) + [_cell(point, result) for point, result in made if point.figure != JCT.figure]
-    recorded = sum(point.original_h is not None for point in listed)
+    began, selected = time.perf_counter(), _chosen(_points(data, quick), policies)
+    results = simulate_many([point.run for point in selected], workers, tell)
+    outcomes = list(zip(selected, results, strict=True))
+    cells = _check_cells(outcomes) + [_cell(point, result) for point, result in outcomes if point.figure != JCT.figure]
+    recorded = sum(point.original_h is not None for point in selected)
     source = "jobs drawn as Synergy's simulator draws them, with its rates"
     source += f"; {recorded} recorded runs" if recorded else ""
     title = "Synergy: CPUs and memory fitted to jobs (OSDI 2022)"
     citation = str(getattr(parse("fifo + tune"), "citation", ""))
     wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
     return Reproduction(
-        "synergy", title, source, cell_table(cells), _curves(made), len(listed), wall_s, citation, cpu_s
+        "synergy", title, source, cell_table(cells), _curves(outcomes), len(selected), wall_s, citation, cpu_s
     )
 
 
 def run_count(data: Path | None, _paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
-    """How many runs a reproduction makes."""
+    """Number of runs of a reproduction."""
     return len(_chosen(_points(data, quick), policies))
 
 
-def _chosen(listed: list[Point], policies: Sequence[str]) -> list[Point]:
-    """Points of these policies; one that no figure has plays the jobs of the check value."""
-    seeds = dict.fromkeys(point.case for point in listed if point.figure == JCT.figure)
+def _chosen(points_of_paper: list[FigurePoint], policies: Sequence[str]) -> list[FigurePoint]:
+    """Points of these policies; policies without a figure run the jobs of the check value."""
+    seeds = dict.fromkeys(point.case for point in points_of_paper if point.figure == JCT.figure)
     more = [
-        Point(JCT.figure, case, text, RATE, _scenario(text, RATE, int(case.split()[1]), window=CHECK_WINDOW))
-        for text in beyond(listed, policies) for case in seeds
+        FigurePoint(JCT.figure, case, text, RATE, _scenario(text, RATE, int(case.split()[1]), window=CHECK_WINDOW))
+        for text in beyond(points_of_paper, policies) for case in seeds
     ]  # fmt: skip
-    return of_policies(listed, policies) + more
+    return of_policies(points_of_paper, policies) + more
 
 
-def _points(data: Path | None, quick: bool) -> list[Point]:
+def _points(data: Path | None, quick: bool) -> list[FigurePoint]:
     seeds = (CHECK_SEED,) if quick else SEEDS
     checks = [
-        Point(JCT.figure, f"seed {seed}", f"fifo + {mechanism}", RATE,
+        FigurePoint(JCT.figure, f"seed {seed}", f"fifo + {mechanism}", RATE,
               _scenario(f"fifo + {mechanism}", RATE, seed, window=CHECK_WINDOW))
         for seed in seeds for mechanism in MECHANISMS
     ]  # fmt: skip
@@ -130,50 +130,50 @@ def _scenario(
     )  # fmt: skip
 
 
-def _figures() -> list[Point]:
+def _figures() -> list[FigurePoint]:
     """The curves that have no published numbers."""
-    made = [
+    curve_points = [
         _point("8: single GPUs", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate))
         for order in ("fifo", "srtf", "las") for rate in (5.0, 7.0, 8.0, 9.0) for mechanism in MECHANISMS
     ]  # fmt: skip
-    made += [
+    curve_points += [
         _point("1, 7: gangs", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate, multi=True))
         for order in ("srtf", "las") for rate in (2.5, 3.5, 4.5) for mechanism in MECHANISMS
     ]  # fmt: skip
-    made += [
+    curve_points += [
         _point("9: mixes", f"fifo, {split}", mechanism, RATE, _scenario(f"fifo + {mechanism}", RATE, split=split))
         for split in (SPLIT, "33:33:33", "50:0:50") for mechanism in MECHANISMS
     ]  # fmt: skip
-    made += [
+    curve_points += [
         _point("CPUs for each GPU", "fifo", mechanism, ratio, _scenario(f"fifo + {mechanism}", RATE, ratio=ratio))
         for ratio in (3, 4, 5, 6) for mechanism in MECHANISMS
     ]  # fmt: skip
-    made += [
+    curve_points += [
         _point("12: orders of many resources", order, mechanism, RATE, _scenario(f"{order} + {mechanism}", RATE))
         for order in ("drf", "tetris") for mechanism in ("greedy", "tune")
     ]  # fmt: skip
-    return made
+    return curve_points
 
 
-def _point(figure: str, case: str, mechanism: str, at: float, run: Scenario) -> Point:
-    return Point(figure, case, f"{case.partition(',')[0]} + {mechanism}", float(at), run)
+def _point(figure: str, case: str, mechanism: str, at: float, run: Scenario) -> FigurePoint:
+    return FigurePoint(figure, case, f"{case.partition(',')[0]} + {mechanism}", float(at), run)
 
 
-def _recorded(data: Path | None, families: Sequence[str]) -> list[Point]:
-    """The runs that a folder has results of."""
+def _recorded(data: Path | None, families: Sequence[str]) -> list[FigurePoint]:
+    """The runs with recorded results in a folder."""
     folder = Path() if data is None else data / RECORDED
-    told = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "runs").glob("*.json"))}
+    recordings = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "runs").glob("*.json"))}
     return [
         _recorded_point(folder, name, run)
-        for family in families for name, run in told.items() if name.partition("_")[0] == family
+        for family in families for name, run in recordings.items() if name.partition("_")[0] == family
     ]  # fmt: skip
 
 
-def _recorded_point(folder: Path, name: str, told: Mapping[str, Any]) -> Point:
-    spec, stream = told["spec"], told["stream"]
+def _recorded_point(folder: Path, name: str, recording: Mapping[str, Any]) -> FigurePoint:
+    spec, stream = recording["spec"], recording["stream"]
     order, *words = spec["scheduler"].split("+")
     if not {"fair", "tune", "opt"} & set(words):
-        words.append("greedy")  # there, no mechanism means this one
+        words.append("greedy")  # the original's default
     config = spec.get("config", "configs/default_cluster.ini").removeprefix("configs/").removesuffix(".ini")
     servers = SERVERS[config] if config in SERVERS else int(config.partition(" ")[0])
     first, last = spec["window"]
@@ -184,13 +184,13 @@ def _recorded_point(folder: Path, name: str, told: Mapping[str, Any]) -> Point:
         compat="synergy", begin_s=1.0 if spec.get("static") else None, record="summary",
     )  # fmt: skip
     figure = f"{FAMILIES[name.partition('_')[0]]}, recorded"
-    return Point(figure, name, policy, float(spec["load"]), run, told["metrics"]["mean_jct_h"])
+    return FigurePoint(figure, name, policy, float(spec["load"]), run, recording["metrics"]["mean_jct_h"])
 
 
-def _check_cells(made: Iterable[tuple[Point, Result]]) -> list[Cell]:
-    """The run of the authors' value, and how much other seeds differ."""
+def _check_cells(outcomes: Iterable[tuple[FigurePoint, Result]]) -> list[Cell]:
+    """The authors' check value, and the same quantities of other seeds."""
     hours: dict[tuple[str, str], dict[str, float]] = {}
-    for point, result in made:
+    for point, result in outcomes:
         if point.figure == JCT.figure:
             row = result.summary.row(0, named=True)
             hours[point.case, point.policy] = {
@@ -202,35 +202,35 @@ def _check_cells(made: Iterable[tuple[Point, Result]]) -> list[Cell]:
         if fair is not None and tuned is not None:
             tuned["speedup"] = fair["jct_mean_h"] / tuned["jct_mean_h"]
     rows = published_table("synergy").iter_rows()
-    known = {(policy, quantity): (printed, original) for policy, quantity, printed, original in rows}
+    references = {(policy, quantity): (printed, original) for policy, quantity, printed, original in rows}
     return [
-        _checked(case, policy, quantity, ours, known if case == f"seed {CHECK_SEED}" else {})
+        _checked(case, policy, quantity, ours, references if case == f"seed {CHECK_SEED}" else {})
         for (case, policy), mine in hours.items() for quantity, ours in mine.items()
     ]  # fmt: skip
 
 
 def _checked(
-    case: str, policy: str, quantity: str, ours: float, known: Mapping[tuple[str, str], tuple[Any, Any]]
+    case: str, policy: str, quantity: str, ours: float, references: Mapping[tuple[str, str], tuple[Any, Any]]
 ) -> Cell:
-    printed, original = known.get((policy, quantity), (None, None))
+    printed, original = references.get((policy, quantity), (None, None))
     return cell(CHECKED[quantity], case, policy, RATE, ours, published=printed, original=original)
 
 
-def _cell(point: Point, result: Result) -> Cell:
-    """Mean completion time; the same to the printed digit where the very run was recorded."""
+def _cell(point: FigurePoint, result: Result) -> Cell:
+    """Mean completion time; exact to the printed digit if this run was recorded."""
     ours, solved = result.summary["jct_mean_s"][0] / HOUR_S, point.policy.endswith("opt")
     bar = SOLVED_BAR * point.original_h if solved and point.original_h is not None else None
-    what = JCT._replace(figure=point.figure)
-    return cell(what, point.case, point.policy, point.at, ours, original=point.original_h, bar=bar, exact=not solved)
+    measure = JCT._replace(figure=point.figure)
+    return cell(measure, point.case, point.policy, point.at, ours, original=point.original_h, bar=bar, exact=not solved)
 
 
-def _curves(made: Iterable[tuple[Point, Result]]) -> pl.DataFrame:
-    lines, drawn, title = (
+def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
+    lines, curves, title = (
         list[pl.DataFrame](),
         dict[tuple[str, str], list[tuple[float, float]]](),
         "mean completion (h)",
     )
-    for point, result in made:
+    for point, result in outcomes:
         if point.case == f"seed {CHECK_SEED}":
             jct_h = np.sort(_measured(result, CHECK_WINDOW)) / HOUR_S
             part = 100 * np.arange(1, len(jct_h) + 1) / len(jct_h)
@@ -238,9 +238,9 @@ def _curves(made: Iterable[tuple[Point, Result]]) -> pl.DataFrame:
             lines.append(points("Completion times, 9 jobs/h", "completion time (h)", "jobs done (%)", point.policy,
                                 jct_h[::step], part[::step]))  # fmt: skip
         elif point.figure.startswith(("8", "1", "CPUs")) and point.original_h is None:
-            at = drawn.setdefault((point.figure, point.policy), [])
+            at = curves.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
-    for (figure, policy), pairs in drawn.items():
+    for (figure, policy), pairs in curves.items():
         if len(pairs) == 1:  # a point is no line
             continue
         x_title = "CPUs for each GPU" if figure.startswith("CPUs") else "load (jobs/h)"

@@ -1,4 +1,4 @@
-"""The axes of a sweep: lists, equal steps, lists that go together, and what is left out."""
+"""The axes of a sweep: lists, equal steps, lists that go together, and cutoffs that leave runs out."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ STEPPED = ("rate_per_hour", "jobs", "pods", "split", "durations", "multi_gpu", "
 
 
 class Mistakes:
-    """Everything that is wrong with a sweep; nothing runs before all of it is known."""
+    """All errors in the keys of a sweep, raised together before anything runs."""
 
     def __init__(self) -> None:
-        self.found: dict[str, FastsimError] = {}
+        self.errors: dict[str, FastsimError] = {}
 
     def add(self, error: FastsimError) -> None:
-        """Take note of a mistake, once."""
-        self.found.setdefault(str(error), error)
+        """Add an error, once for each message."""
+        self.errors.setdefault(str(error), error)
 
     def check(self, where: str) -> None:
-        """Raise the one mistake, or one ScenarioError that lists all of them."""
-        errors = list(self.found.values())
+        """Raise the only error, or one ScenarioError that lists all."""
+        errors = list(self.errors.values())
         if len(errors) == 1:
             raise errors[0]
         if errors:
-            raise ScenarioError(where, f"{len(errors)} mistakes", "none", "; ".join(self.found))
+            raise ScenarioError(where, f"{len(errors)} mistakes", "none", "; ".join(self.errors))
 
 
 class Axis(NamedTuple):
@@ -43,8 +43,8 @@ class Axis(NamedTuple):
     paths: tuple[tuple[str, ...], ...]
 
 
-class Choice(NamedTuple):
-    """One value for each key of all axes, and where it stands."""
+class Combination(NamedTuple):
+    """One value for each key of all axes, and its path in the file."""
 
     values: dict[str, Any]
     paths: dict[str, str]
@@ -53,7 +53,7 @@ class Choice(NamedTuple):
 def axes_of(
     values: Mapping[str, Any], keys: Sequence[str], where: str, mistakes: Mistakes
 ) -> tuple[list[Axis], dict[str, Any]]:
-    """The axes in the order of ``keys``, and the values that are the same for every run."""
+    """The axes in the order of ``keys``, and the values that all runs share."""
     axes = list(_zipped(values.get("zip", []), keys, where, mistakes))
     together = [name for axis in axes for name in axis.names]
     for name in together:
@@ -70,14 +70,14 @@ def axes_of(
     return axes, fixed
 
 
-def choices_of(axes: Sequence[Axis]) -> Iterator[Choice]:
+def choices_of(axes: Sequence[Axis]) -> Iterator[Combination]:
     """Every combination, the last axis varying fastest."""
     pairs = [list(zip(axis.choices, axis.paths, strict=True)) for axis in axes]
     names = [name for axis in axes for name in axis.names]
     for picked in itertools.product(*pairs):
         values = [value for choice, _ in picked for value in choice]
         paths = [path for _, places in picked for path in places]
-        yield Choice(dict(zip(names, values, strict=True)), dict(zip(names, paths, strict=True)))
+        yield Combination(dict(zip(names, values, strict=True)), dict(zip(names, paths, strict=True)))
 
 
 def _is_listed(name: str, value: Any) -> bool:
@@ -87,8 +87,8 @@ def _is_listed(name: str, value: Any) -> bool:
 
 
 def _axis(name: str, value: Any, where: str) -> Axis:
-    found = _steps(value, f"{where}: {name}") if isinstance(value, dict) else _items(value, f"{where}: {name}")
-    return Axis((name,), tuple((item,) for item in found), tuple((f"{name}[{k}]",) for k in range(len(found))))
+    choices = _steps(value, f"{where}: {name}") if isinstance(value, dict) else _items(value, f"{where}: {name}")
+    return Axis((name,), tuple((item,) for item in choices), tuple((f"{name}[{k}]",) for k in range(len(choices))))
 
 
 def _items(value: Sequence[Any], where: str) -> list[Any]:
@@ -100,8 +100,8 @@ def _items(value: Sequence[Any], where: str) -> list[Any]:
     return list(value)
 
 
-def _zipped(given: Any, keys: Sequence[str], where: str, mistakes: Mistakes) -> Iterator[Axis]:
-    for k, table in enumerate(given if isinstance(given, list) else [given]):
+def _zipped(tables: Any, keys: Sequence[str], where: str, mistakes: Mistakes) -> Iterator[Axis]:
+    for k, table in enumerate(tables if isinstance(tables, list) else [tables]):
         place = f"{where}: zip[{k}]"
         if not isinstance(table, dict) or not table or not all(isinstance(item, list) for item in table.values()):
             mistakes.add(ScenarioError(place, repr(table), "a table of lists of one length"))
@@ -111,8 +111,8 @@ def _zipped(given: Any, keys: Sequence[str], where: str, mistakes: Mistakes) -> 
         if strange:
             mistakes.add(ScenarioError(f"{place}.{strange[0]}", "an unknown key", f"keys among {', '.join(keys)}"))
         elif len(set(lengths.values())) != 1 or 0 in lengths.values():
-            told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
-            mistakes.add(ScenarioError(place, told, "lists of one length, not empty"))
+            counts = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+            mistakes.add(ScenarioError(place, counts, "lists of one length, not empty"))
         else:
             count = next(iter(lengths.values()))
             paths = tuple(tuple(f"zip[{k}].{name}[{i}]" for name in table) for i in range(count))
@@ -128,34 +128,34 @@ def _steps(table: Mapping[str, Any], where: str) -> list[Any]:
         raise ScenarioError(where, str(dict(table)), "{ from = A, to = B, points = N } with 0 <= A and 0 <= B")
     low, high = (float(item) for item in numbers if item is not None)
     step = (high - low) / max(points - 1, 1)
-    made = [low + k * step for k in range(points)]
-    made[-1] = high if points > 1 else low
-    kept = made[1:] if made[0] == 0 else made
-    if not kept:
+    values = [low + k * step for k in range(points)]
+    values[-1] = high if points > 1 else low
+    above_zero = values[1:] if values[0] == 0 else values
+    if not above_zero:
         raise ScenarioError(where, str(dict(table)), "a number besides 0")
-    return list(kept)
+    return list(above_zero)
 
 
 Cutoffs = Mapping[str, Mapping[str, float]]
-"""By cluster and policy the jobs per hour from which on nothing is run."""
+"""Jobs per hour by cluster and policy; runs at this rate or above are left out."""
 
 
-def cutoffs_of(given: Any, where: str) -> Cutoffs:
-    """The table of cutoffs, or the one in a JSON file."""
-    if isinstance(given, str):
+def cutoffs_of(table: Any, where: str) -> Cutoffs:
+    """Cutoffs from a table, or from the JSON file at a path."""
+    if isinstance(table, str):
         try:
-            given = json.loads(Path(given).read_text(encoding="utf-8"))
+            table = json.loads(Path(table).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise ScenarioError(where, f"{given}: {error}", "a table, or a JSON file of one") from None
-    if not isinstance(given, dict):
-        raise ScenarioError(where, type(given).__name__, "a table of clusters, each with rates by policy")
-    for cluster, rates in given.items():
+            raise ScenarioError(where, f"{table}: {error}", "a table, or a JSON file of one") from None
+    if not isinstance(table, dict):
+        raise ScenarioError(where, type(table).__name__, "a table of clusters, each with rates by policy")
+    for cluster, rates in table.items():
         if not isinstance(rates, dict):
             raise ScenarioError(f"{where}.{cluster}", repr(rates), "rates by policy, jobs per hour")
         for policy, rate in rates.items():
             if not isinstance(rate, int | float) or isinstance(rate, bool):
                 raise ScenarioError(f"{where}.{cluster}.{policy}", repr(rate), "jobs per hour")
-    return given
+    return table
 
 
 def is_cut(chosen: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
@@ -169,8 +169,8 @@ def is_cut(chosen: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
     return False
 
 
-def placed(error: FastsimError, where: str, path: str, name: str) -> FastsimError:
-    """The error with the place in the file at which the value stands; ``name`` is its field."""
+def located(error: FastsimError, where: str, path: str, name: str) -> FastsimError:
+    """The error with the path of the value in the file; ``name`` is its field."""
     if not isinstance(error, ScenarioError | InputError | PolicyError):
         return error
     inner = str(error.where)

@@ -1,4 +1,4 @@
-"""Running a sweep: what is missing in its store, longest first, wherever there are workers; then one table of all."""
+"""Running a sweep: the runs that its store lacks, the longest first, and one table of all runs."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ TABLE = "sweep.parquet"
 PLAN = "sweep.json"
 """The keys of the sweep, in its folder."""
 FAILED = "failed.json"
-"""What went wrong with which run; absent if nothing did."""
+"""Error messages by name of the run; absent if all runs are complete."""
 GRACE_S = 10.0
-"""How much longer a process may take than a run, which looks at the time by itself, before it is ended."""
+"""Seconds beyond a run's own time limit after which its process is killed."""
 
 
 class SweepFailed(FastsimError):
-    """Some runs of a sweep failed; ``table`` has all others, and ``failures`` says what was wrong, by name."""
+    """Some runs of a sweep failed; ``table`` has all others, ``failures`` error messages by name of the run."""
 
-    def __init__(self, told: str, table: pl.DataFrame | None, failures: dict[str, str]) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, table: pl.DataFrame | None, failures: dict[str, str]) -> None:
+        super().__init__(message)
         self.table, self.failures = table, failures
 
 
 @dataclass
 class State:
-    """How far a sweep is, in runs; ``retried`` counts runs that were begun again because their worker died."""
+    """Progress of a sweep, in runs; ``retried`` counts runs begun again after the death of their worker."""
 
     total: int
     done: int = 0
@@ -63,8 +63,8 @@ Watch = Callable[[State], None]
 
 @dataclass(frozen=True)
 class Where:
-    """Where runs are played, see :func:`fastsim.experiments.executors.executor.executor_on`, and how many seconds each
-    may take."""
+    """The executor of the runs, see :func:`fastsim.experiments.executors.executor.executor_on`, and the seconds that
+    each run may take."""
 
     on: str = "processes"
     workers: int = 1
@@ -80,7 +80,11 @@ class Where:
 
 
 class Assignment(NamedTuple):
-    """A run for a worker: what, where to, for which sweep, how long at most, and where relative paths begin."""
+    """A run for a worker.
+
+    ``sweep`` identifies the sweep in the object cache, ``base`` is the folder of relative paths, ``driver`` the process
+    id of the caller.
+    """
 
     scenario: Scenario
     name: str
@@ -91,27 +95,27 @@ class Assignment(NamedTuple):
     driver: int
 
 
-def played_to_store(given: Assignment) -> list[Message]:
-    """Play one run and keep it; answers what its user should be told."""
+def run_to_store(assignment: Assignment) -> list[Message]:
+    """Run one scenario and store its result; the answer is the run's warnings."""
     from fastsim.simulation.simulate import played
 
-    if os.getpid() != given.driver and os.getcwd() != given.base and os.path.isdir(given.base):
-        os.chdir(given.base)  # paths mean the same for a worker as for whoever asked
-    known = given.store.record(given.name)
-    if known is not None and known.get("scenario_id") == given.scenario.id:
-        return []  # a worker before this one kept the run and died before it could say so
-    OBJECTS.cache_for(given.sweep)
+    if os.getpid() != assignment.driver and os.getcwd() != assignment.base and os.path.isdir(assignment.base):
+        os.chdir(assignment.base)  # relative paths are those of the caller
+    record = assignment.store.record(assignment.name)
+    if record is not None and record.get("scenario_id") == assignment.scenario.id:
+        return []  # an earlier worker stored the run and died before its answer arrived
+    OBJECTS.cache_for(assignment.sweep)
     began = time.monotonic()
 
     def in_time(_: int) -> None:
-        if given.timeout_s is not None and time.monotonic() - began > given.timeout_s:
-            raise OutOfTime(f"took more than {given.timeout_s:g} s")
+        if assignment.timeout_s is not None and time.monotonic() - began > assignment.timeout_s:
+            raise OutOfTime(f"took more than {assignment.timeout_s:g} s")
 
     def write(folder: Path) -> list[Message]:
-        return played(given.scenario.with_(out=str(folder)), in_time)[1]
+        return played(assignment.scenario.with_(out=str(folder)), in_time)[1]
 
-    found: list[Message] = given.store.keep(given.name, write)
-    return found
+    messages: list[Message] = assignment.store.write_run(assignment.name, write)
+    return messages
 
 
 def swept(
@@ -120,9 +124,9 @@ def swept(
 ) -> pl.DataFrame:  # fmt: skip
     """Run what is not complete in this folder or URL, and write the table of all runs there.
 
-    ``progress`` is told how many runs of this sweep are complete, ``watch`` more. Stopped, the same call goes on. A run
-    that fails takes no other with it: when all are done, SweepFailed lists those that did. A folder that another sweep
-    writes to is a ResultError.
+    ``progress`` is called with the number of complete runs, ``watch`` with the ``State``. After an interruption, the
+    same call goes on. Failed runs do not stop others; SweepFailed lists them at the end. ResultError if another sweep
+    is writing to the folder.
     """
     store = store_at(out, storage_options)
     with interrupts.deferred(), store.held():
@@ -135,37 +139,37 @@ def _swept(
     _note_axes(store, runs)
     missing = [run for run in runs if not is_complete(store, run)]
     state = State(len(runs), kept=len(runs) - len(missing))
-    failures = _played(missing, store, where, state, tell)
+    failures = _run_missing(missing, store, where, state, tell)
     table = table_of([run for run in runs if run.name not in failures], store)
     if table is not None:
         store.write_frame(TABLE, table)
     store.write_text(FAILED, json.dumps(failures, indent=1) + "\n" if failures else None)
     if table is None or failures:
         name, text = next(iter(failures.items()))
-        told = f"{len(failures)} of {len(runs)} runs failed, see {store.path(FAILED)}; {name}: {text}"
-        raise SweepFailed(told, table, failures)
+        message = f"{len(failures)} of {len(runs)} runs failed, see {store.path(FAILED)}; {name}: {text}"
+        raise SweepFailed(message, table, failures)
     return table
 
 
-def _played(
+def _run_missing(
     missing: Sequence[Run], store: Store, where: Where, state: State, tell: tuple[Progress | None, Watch | None]
 ) -> dict[str, str]:
-    """Play these runs; what went wrong, by name."""
-    sweep, told, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
+    """Run the missing ones; error messages by name of the run."""
+    sweep, shown, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
     base, driver = os.getcwd(), os.getpid()
     turns = LongestFirst([run.scenario for run in missing])
-    given = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
-    if not given:
+    assignments = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
+    if not assignments:
         return failures
     if tell[1] is not None:
         tell[1](state)
     try:
-        with where.executor(len(given)) as spread:
-            for outcome in spread.completed(played_to_store, (given[at] for at in turns)):
+        with where.executor(len(assignments)) as spread:
+            for outcome in spread.completed(run_to_store, (assignments[at] for at in turns)):
                 at = turns.order[outcome.at]
                 if outcome.error is None:
                     turns.note_end(at)
-                _take(outcome, given[at].name, failures, told)
+                _take(outcome, assignments[at].name, failures, shown)
                 state.done, state.failed = state.done + 1, len(failures)
                 state.retried = spread.retries
                 if tell[0] is not None:
@@ -177,10 +181,10 @@ def _played(
     return {run.name: failures[run.name] for run in missing if run.name in failures}
 
 
-def _take(outcome: Outcome, name: str, failures: dict[str, str], told: set[Message]) -> None:
+def _take(outcome: Outcome, name: str, failures: dict[str, str], shown: set[Message]) -> None:
     if outcome.error is None:
-        warn(set(outcome.answer) - told, depth=3)
-        told |= set(outcome.answer)
+        warn(set(outcome.answer) - shown, depth=3)
+        shown |= set(outcome.answer)
     elif isinstance(outcome.error, FastsimError):
         failures[name] = " ".join(str(outcome.error).split())
     else:
@@ -188,7 +192,7 @@ def _take(outcome: Outcome, name: str, failures: dict[str, str], told: set[Messa
 
 
 def _note_axes(store: Store, runs: Sequence[Run]) -> None:
-    """Write down what the runs differ in; ResultError if the store has runs that differ in something else."""
+    """Store the keys in which the runs differ; ResultError if the store's runs differ in other keys."""
     axes = list(runs[0].listed)
     text = store.text(PLAN)
     try:
@@ -196,25 +200,25 @@ def _note_axes(store: Store, runs: Sequence[Run]) -> None:
     except (ValueError, KeyError, TypeError):
         raise ResultError(f"{store.path(PLAN)}: found no readable list of axes, expected that of a sweep") from None
     if before is not None and before != axes:
-        found, expected = (", ".join(names) or "nothing" for names in (before, axes))
-        raise ResultError(f"{store.path('')}: found runs by {found}, expected by {expected}; choose another folder")
+        stored, expected = (", ".join(names) or "nothing" for names in (before, axes))
+        raise ResultError(f"{store.path('')}: found runs by {stored}, expected by {expected}; choose another folder")
     if before is None:
         store.write_text(PLAN, json.dumps({"axes": axes}) + "\n")
 
 
 def is_complete(store: Store, run: Run) -> bool:
-    """Whether this very run is there; ResultError if something else is."""
-    known = store.record(run.name)
-    if known is None:
+    """Whether the store has this run; ResultError if it has another one of this name."""
+    record = store.record(run.name)
+    if record is None:
         return False
-    if known.get("scenario_id") != run.scenario.id:
+    if record.get("scenario_id") != run.scenario.id:
         path = store.path(run.name)
         raise ResultError(f"{path}: found another run, expected the one of the sweep; choose another folder")
     return True
 
 
 def table_of(runs: Sequence[Run], store: Store) -> pl.DataFrame | None:
-    """One row for each of these runs: its name, what was listed, and its summary."""
+    """One row for each of these runs: its name, its values of the listed keys, and its summary."""
     import polars as pl
 
     rows = []
@@ -230,44 +234,44 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float | bool) or value is None
 
 
-class _Alike:
-    """Runs of one policy under one load, the largest first."""
+class _PolicyRuns:
+    """Waiting runs of one policy under one load, the largest first."""
 
     def __init__(self, load: float) -> None:
         self.load = load
         self.waiting: deque[tuple[float, int]] = deque()
         self.begun = False
         self.least_s = math.inf
-        """Seconds for each unit of effort: the least seen, because others include the start of a worker."""
+        """Least seconds per unit of effort so far, as others include the start of a worker."""
 
     def urgency(self) -> tuple[bool, float, float, float, int]:
-        """Larger is earlier; the last part is the place among equals."""
+        """Sort key, larger is earlier; ties go to the smallest position."""
         size, position = self.waiting[0]
         return not self.begun, self.least_s * size, size, self.load, -position
 
 
 class LongestFirst(Iterator[int]):
-    """Places of runs in a list, each when there is room for it; ``order`` are those that were asked for so far."""
+    """Positions of runs, longest expected time first, by the times measured so far; ``order`` has those drawn."""
 
     def __init__(self, scenarios: Sequence[Scenario], clock_s: Callable[[], float] = time.monotonic) -> None:
         self.order: list[int] = []
         self._clock_s = clock_s
-        self._kinds: list[_Alike] = []
+        self._kinds: list[_PolicyRuns] = []
         self._sizes: list[float] = []
         self._began_s: dict[int, float] = {}
-        found: dict[tuple[str, float], _Alike] = {}
+        groups: dict[tuple[str, float], _PolicyRuns] = {}
         for scenario in scenarios:
             size, load = effort(scenario)
-            self._kinds.append(found.setdefault((str(scenario.policy), load), _Alike(load)))
+            self._kinds.append(groups.setdefault((str(scenario.policy), load), _PolicyRuns(load)))
             self._sizes.append(max(size, 1.0))
         for position in sorted(range(len(scenarios)), key=lambda position: -self._sizes[position]):
             self._kinds[position].waiting.append((self._sizes[position], position))
-        self._left = list(found.values())
+        self._left = list(groups.values())
 
     def __next__(self) -> int:
         if not self._left:
             raise StopIteration
-        kind = max(self._left, key=_Alike.urgency)
+        kind = max(self._left, key=_PolicyRuns.urgency)
         kind.begun = True
         _, position = kind.waiting.popleft()
         if not kind.waiting:
@@ -277,21 +281,21 @@ class LongestFirst(Iterator[int]):
         return position
 
     def note_end(self, position: int) -> None:
-        """This run is complete now."""
+        """Record that this run is complete, and its time."""
         took_s = self._clock_s() - self._began_s.pop(position)
         kind = self._kinds[position]
         kind.least_s = min(kind.least_s, took_s / self._sizes[position])
 
 
 class SweepTable(NamedTuple):
-    """A row for each run, and the keys that the runs differ in."""
+    """A row for each run, and the keys in which the runs differ."""
 
     rows: pl.DataFrame
     axes: tuple[str, ...]
 
 
 def sweep_table(place: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> SweepTable:
-    """The table in the folder or at the URL of a sweep that has come to an end."""
+    """The table in the folder or at the URL of a finished sweep."""
     store = store_at(place, options)
     plan, rows = store.text(PLAN), store.whole(TABLE)
     if plan is None or rows is None:
@@ -299,11 +303,11 @@ def sweep_table(place: str | os.PathLike[str], options: Mapping[str, Any] | None
     return SweepTable(rows, tuple(json.loads(plan)["axes"]))
 
 
-def winners_text(found: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:
-    """A table of winners for the terminal; ``keys`` are the columns that name a row."""
+def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:
+    """The table of :func:`~fastsim.experiments.statistics.winners` as text; columns ``keys`` name a row."""
     from fastsim.reports.text_tables import text_table
 
     columns = [(name, name.replace("_", " ")) for name in keys]
     columns += [("n", "runs"), ("mean", f"mean\n{metric}"), ("low", "from"), ("high", "to")]
     columns += [("difference", "to the\nbest"), ("p_value", "p"), ("verdict", "verdict")]
-    return text_table(found, columns, left=(*keys, "verdict"))
+    return text_table(ranking, columns, left=(*keys, "verdict"))

@@ -1,4 +1,4 @@
-"""One run of a sweep: from the values that were chosen to a scenario, and everything that is wrong with it."""
+"""One run of a sweep: from one combination of values to a checked scenario."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import fastsim.simulation.simulate  # noqa: F401  it tells scenarios what texts mean
+import fastsim.simulation.simulate  # noqa: F401  registers the checks of a scenario's texts
 from fastsim.errors import FastsimError, ScenarioError, suggestion
-from fastsim.experiments.sweep.axes import Choice, Mistakes, placed
+from fastsim.experiments.sweep.axes import Combination, Mistakes, located
 from fastsim.scenario.round_texts import refuse_beyond, window_from
 from fastsim.scenario.scenario import UNDECIDED, Scenario
 from fastsim.workload.texts import workload_from
@@ -21,42 +21,42 @@ JOB_KEYS = (
 )  # fmt: skip
 """Options of generated pods or jobs that are keys of their own."""
 WINDOWED = ("synth:gavel", "synth:synergy")
-"""Generators whose jobs go on arriving behind a window."""
+"""Generators whose jobs go on arriving after a window."""
 FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
 PLACE = re.compile(r"\{(\w+)\}")
-"""Stands in a text for another value of the run."""
+"""A placeholder in a text, replaced by another value of the run."""
 
 
 class Builder:
-    """Makes the scenarios of one sweep; what was found out about a value holds for all of them."""
+    """Builds the scenarios of one sweep; checks of a value are shared by all of them."""
 
     def __init__(self, where: str, policy_names: str | None, mistakes: Mistakes) -> None:
         self.where, self.policy_names, self.mistakes = where, policy_names, mistakes
-        self._known: dict[tuple[str, str], FastsimError | None] = {}
+        self._checked: dict[tuple[str, str], FastsimError | None] = {}
 
-    def scenario(self, fixed: Mapping[str, Any], choice: Choice) -> Scenario | None:
-        """The scenario of these values; None if something is wrong, which is noted."""
+    def scenario(self, fixed: Mapping[str, Any], choice: Combination) -> Scenario | None:
+        """The scenario of these values; None if it is invalid, with the errors added to ``mistakes``."""
         try:
-            made = self._made(_filled(dict(fixed) | choice.values, self.where))
+            scenario = self._unchecked(_filled(dict(fixed) | choice.values, self.where))
         except FastsimError as error:
             self.mistakes.add(error)
             return None
-        problems = made.problems(self._known)
+        problems = scenario.problems(self._checked)
         for problem in problems:
             path = choice.paths.get(problem.path, problem.path)
-            found = problem.error or ScenarioError(problem.path, problem.text, "nothing wrong")
-            self.mistakes.add(placed(found, self.where, path, problem.path))
+            mistake = problem.error or ScenarioError(problem.path, problem.text, "nothing wrong")
+            self.mistakes.add(located(mistake, self.where, path, problem.path))
         if problems:
             return None
         try:
-            _refuse_mismatch(made)
+            _refuse_mismatch(scenario)
         except FastsimError as error:
             name = str(getattr(error, "where", ""))
-            self.mistakes.add(placed(error, self.where, choice.paths.get(name, name), name))
+            self.mistakes.add(located(error, self.where, choice.paths.get(name, name), name))
             return None
-        return made
+        return scenario
 
-    def _made(self, chosen: dict[str, Any]) -> Scenario:
+    def _unchecked(self, chosen: dict[str, Any]) -> Scenario:
         fields = {name: value for name, value in chosen.items() if name in FIELDS}
         fields.setdefault("record", "summary")
         if self.policy_names is not None:
@@ -70,10 +70,10 @@ def _filled(chosen: dict[str, Any], where: str) -> dict[str, Any]:
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in chosen or match[1] == name:
-            known = ", ".join(key for key in chosen if key != name)
-            raise ScenarioError(f"{where}: {name}", match[0], f"a name among {known}", suggestion(match[1], chosen))
-        found = chosen[match[1]]
-        return f"{found:g}" if isinstance(found, float) else str(found)
+            names = ", ".join(key for key in chosen if key != name)
+            raise ScenarioError(f"{where}: {name}", match[0], f"a name among {names}", suggestion(match[1], chosen))
+        replacement = chosen[match[1]]
+        return f"{replacement:g}" if isinstance(replacement, float) else str(replacement)
 
     filled = dict(chosen)
     for name, text in chosen.items():
@@ -90,7 +90,7 @@ def _policy(text: str) -> Any:
 
 
 def _refuse_mismatch(scenario: Scenario) -> None:
-    """Refuse options that the engine of this policy would have to ignore."""
+    """Refuse options that have no effect in the engine of this policy."""
     from fastsim.simulation.adaptive import is_adaptive, refuse_options
     from fastsim.simulation.scenario_checks import (
         is_ordered_policy,
@@ -118,12 +118,12 @@ def _original(name: Any, where: str) -> str:
     if name not in ORIGINAL_NAMES:
         hint = suggestion(str(name), list(ORIGINAL_NAMES))
         raise ScenarioError(f"{where}: policy", repr(name), f"one of {', '.join(ORIGINAL_NAMES)}", hint)
-    found: str = ORIGINAL_NAMES[name]
-    return found
+    policy: str = ORIGINAL_NAMES[name]
+    return policy
 
 
 def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
-    """The text of the pods or jobs: the options of generated ones are keys of the sweep."""
+    """The text of the workload: options of generated ones are keys of the sweep."""
     text = chosen.get("workload", "synth:gavel")
     options = {name: chosen[name] for name in JOB_KEYS if name in chosen}
     if not isinstance(text, str) or not text.startswith("synth:"):
@@ -131,21 +131,21 @@ def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
             expected = f"no such key: workload {text!r} is not generated"
             raise ScenarioError(f"{where}: {next(iter(options))}", repr(next(iter(options.values()))), expected)
         return text
-    kind, _, said = text.partition("?")
-    known = {word.partition("=")[0] for word in said.split("&")}
-    if kind in WINDOWED and "jobs" not in {*options, *known}:
+    kind, _, query = text.partition("?")
+    named = {word.partition("=")[0] for word in query.split("&")}
+    if kind in WINDOWED and "jobs" not in {*options, *named}:
         if chosen.get("window") is None:
             raise ScenarioError(f"{where}: jobs", "nothing", "a number, or a window of jobs that count")
         first_last = window_from(chosen["window"])
         assert first_last is not None
-        options["jobs"] = first_last[1]  # behind a window, jobs go on arriving
+        options["jobs"] = first_last[1]  # after a window, jobs go on arriving
     for name in ("jobs", "pods"):
         if name in options:
             options[name] = _count(options[name], f"{where}: {name}")
     more = {"seed": chosen.get("seed"), "rates": chosen.get("rates") if kind == "synth:gavel" else None}
-    options |= {name: value for name, value in more.items() if value is not None and name not in known}
+    options |= {name: value for name, value in more.items() if value is not None and name not in named}
     words = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in options.items()]
-    return f"{kind}?{'&'.join([*filter(None, [said]), *words])}"
+    return f"{kind}?{'&'.join([*filter(None, [query]), *words])}"
 
 
 def _count(value: Any, where: str) -> int:
@@ -158,16 +158,13 @@ EFFORT = re.compile(r"(?:^|[?&])(pods|jobs|rate_per_hour|tune|load)=([0-9.e+-]+)
 
 
 def effort(scenario: Scenario) -> tuple[float, float]:
-    """How long a run may take beside others, larger is longer: what is offered to it, then how fast it comes.
-
-    The longest begin first, so that none is left running alone at the end.
-    """
-    said: dict[str, float] = {}
+    """Relative size of a run: its number of jobs or pods, and its load (jobs per hour)."""
+    options: dict[str, float] = {}
     for name, number in EFFORT.findall(str(scenario.workload)):
         try:
-            said[name] = float(number)
+            options[name] = float(number)
         except ValueError:
             continue
     window = str(scenario.window or "").partition(":")[2]
-    jobs = float(window) if window.isdecimal() else said.get("jobs", said.get("pods", 0.0))
-    return jobs * said.get("tune", 1.0), said.get("rate_per_hour", said.get("load", 0.0))
+    jobs = float(window) if window.isdecimal() else options.get("jobs", options.get("pods", 0.0))
+    return jobs * options.get("tune", 1.0), options.get("rate_per_hour", options.get("load", 0.0))

@@ -1,7 +1,7 @@
-"""Where the runs of a sweep are kept: a folder for each, complete or absent, together one hive-style Parquet dataset.
+"""Storage of a sweep's runs: a folder for each, complete or absent, together one hive-style Parquet dataset.
 
-A run's folder is named after what was chosen for it, as in ``policy=fgd/seed=0``, so that polars, duckdb and others
-read any table of all runs as one, with those names as columns: ``scan_parquet("runs/policy=*/seed=*/jobs.parquet")``.
+A run's folder is named after its values, as in ``policy=fgd/seed=0``, so that polars, duckdb and others read any table
+of all runs as one, with those names as columns: ``scan_parquet("runs/policy=*/seed=*/jobs.parquet")``.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     import polars as pl
 
 RECORD = "run.json"
-"""The file of a run that is written last: where it is, the run is complete."""
+"""The file of a run that is written last; its presence marks a complete run."""
 
 Write = Callable[[Path], Any]
-"""Plays a run into a folder that is not there yet."""
+"""Runs a scenario into a folder that does not exist yet."""
 
 
 class Store:
-    """Runs by name (a relative path), and the tables about all of them."""
+    """Runs by name (a relative path), and tables and texts about all of them."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Inside, no other sweep of this machine writes here; ResultError if one does. URLs know no locks."""
+        """Lock against other sweeps on this machine; ResultError if one holds it. URLs have no lock."""
         return nullcontext()
 
     @abstractmethod
-    def keep(self, name: str, write: Write) -> Any:
-        """Have a run written, complete or not at all; answers what ``write`` answers."""
+    def write_run(self, name: str, write: Write) -> Any:
+        """Store a run, complete or not at all; the answer is that of ``write``."""
 
     @abstractmethod
     def record(self, name: str) -> dict[str, Any] | None:
-        """What is known of a run; None if there is nothing of that name, ResultError if it is no complete run."""
+        """Provenance of a run; None if there is none of that name, ResultError if it is not complete."""
 
     @abstractmethod
     def frame(self, name: str, table: str) -> pl.DataFrame:
@@ -53,7 +53,7 @@ class Store:
 
     @abstractmethod
     def path(self, name: str) -> str:
-        """Where something of that name is, as a path or URL."""
+        """Path or URL of a run, table or text."""
 
     @abstractmethod
     def write_frame(self, name: str, frame: pl.DataFrame) -> None:
@@ -69,7 +69,7 @@ class Store:
 
     @abstractmethod
     def write_text(self, name: str, text: str | None) -> None:
-        """Write a text about all runs, or take it away."""
+        """Write a text about all runs, or remove it."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Folder(Store):
     root: Path
 
     def held(self) -> AbstractContextManager[None]:
-        """Inside, no other sweep of this machine writes here."""
+        """Lock against other sweeps on this machine."""
         return held(self.root, overwrite=True)
 
-    def keep(self, name: str, write: Write) -> Any:
-        """Have a run written, complete or not at all."""
+    def write_run(self, name: str, write: Write) -> Any:
+        """Store a run, complete or not at all."""
         return write(self.root / name)
 
     def record(self, name: str) -> dict[str, Any] | None:
-        """What is known of a run."""
+        """Provenance of a run."""
         folder = self.root / name
         return Result.load(folder).provenance if folder.exists() else None
 
@@ -96,7 +96,7 @@ class Folder(Store):
         return Result.load(self.root / name).frames[table]
 
     def path(self, name: str) -> str:
-        """Where something of that name is."""
+        """Path or URL of a run, table or text."""
         return str(self.root / name)
 
     def write_frame(self, name: str, frame: pl.DataFrame) -> None:
@@ -118,7 +118,7 @@ class Folder(Store):
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     def write_text(self, name: str, text: str | None) -> None:
-        """Write a text about all runs, or take it away."""
+        """Write a text about all runs, or remove it."""
         self.root.mkdir(parents=True, exist_ok=True)
         if text is None:
             (self.root / name).unlink(missing_ok=True)
@@ -131,13 +131,13 @@ class Folder(Store):
 class Bucket(Store):
     """A URL that fsspec knows, such as ``s3://bucket/runs``, with its options (keys, endpoint, ...).
 
-    Object stores rename nothing, so a run is complete when its record is there, which is written last.
+    Object stores cannot rename, so a run is complete once its record exists, which is written last.
     """
 
     url: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def _opened(self) -> tuple[Any, str]:
+    def _files_and_root(self) -> tuple[Any, str]:
         try:
             import fsspec
         except ImportError:
@@ -148,19 +148,19 @@ class Bucket(Store):
             raise ResultError(f"{self.url}: cannot be opened: {error}") from error
         return files, root.rstrip("/")
 
-    def keep(self, name: str, write: Write) -> Any:
-        """Have a run written, complete or not at all."""
-        files, root = self._opened()
+    def write_run(self, name: str, write: Write) -> Any:
+        """Store a run, complete or not at all."""
+        files, root = self._files_and_root()
         with tempfile.TemporaryDirectory(prefix="fastsim-") as place:
             folder = Path(place) / "run"
             answer = write(folder)
-            # The record last: whoever sees it sees all.
+            # The record last: once it is visible, so is the rest.
             for path in sorted(folder.iterdir(), key=lambda path: (path.name == RECORD, path.name)):
                 files.pipe_file(f"{root}/{name}/{path.name}", path.read_bytes())
         return answer
 
     def record(self, name: str) -> dict[str, Any] | None:
-        """What is known of a run."""
+        """Provenance of a run."""
         text = self.text(f"{name}/{RECORD}")
         try:
             return None if text is None else dict(json.loads(text)["provenance"])
@@ -173,16 +173,16 @@ class Bucket(Store):
 
         if table not in FRAMES:
             raise KeyError(table)
-        files, root = self._opened()
+        files, root = self._files_and_root()
         return pl.read_parquet(io.BytesIO(files.cat_file(f"{root}/{name}/{table}.parquet")))
 
     def path(self, name: str) -> str:
-        """Where something of that name is."""
+        """Path or URL of a run, table or text."""
         return f"{self.url.rstrip('/')}/{name}"
 
     def write_frame(self, name: str, frame: pl.DataFrame) -> None:
         """Write a table about all runs."""
-        files, root = self._opened()
+        files, root = self._files_and_root()
         with tempfile.TemporaryDirectory(prefix="fastsim-") as place:
             path = Path(place) / "table.parquet"
             write_table(path, "sweep", frame)
@@ -201,16 +201,16 @@ class Bucket(Store):
         return None if content is None else content.decode()
 
     def _content(self, name: str) -> bytes | None:
-        files, root = self._opened()
+        files, root = self._files_and_root()
         try:
-            found: bytes = files.cat_file(f"{root}/{name}")
+            content: bytes = files.cat_file(f"{root}/{name}")
         except FileNotFoundError:
             return None
-        return found
+        return content
 
     def write_text(self, name: str, text: str | None) -> None:
-        """Write a text about all runs, or take it away."""
-        files, root = self._opened()
+        """Write a text about all runs, or remove it."""
+        files, root = self._files_and_root()
         if text is not None:
             files.pipe_file(f"{root}/{name}", text.encode())
         elif files.exists(f"{root}/{name}"):

@@ -1,10 +1,10 @@
-"""Sweeps: the product of the lists in a TOML file, one folder for each run, one table of them all.
+"""Sweeps: the product of the lists in a TOML file, one folder for each run, one table of all.
 
 A key is a field of :class:`fastsim.scenario.scenario.Scenario` (not ``out``, ``log`` and ``name``), an option of
 generated pods or jobs, or one of ``vars``, ``zip``, ``policy_names`` and ``cutoff_rates``. A list, or ``{from, to,
 points}`` for equal steps without a leading 0, stands for one run for each of its values, the last key varying fastest.
 Lists in a table ``[[zip]]`` go together: the first value of each, then the second. ``{name}`` in a text stands for
-another value of the run, be it a key or one of ``[vars]``, which are names of your own, as in ``workload =
+another value of the run, a key or one of ``[vars]``, which are names of your own, as in ``workload =
 "openb:{trace}.csv?tune=1.3&tune_seed={seed}"``. This is the load sweep of the Gavel paper, small::
 
     cluster = ["gavel:4:4:4"]
@@ -51,9 +51,9 @@ flag                                        key
 ``-v``                                      ``record = "all"`` keeps tasks and timeline
 ==========================================  ====================================================================
 
-A folder has the name of what was listed, as in ``policy=fifo/rate_per_hour=0.2/seed=0``
-(:mod:`fastsim.experiments.sweep.store`). A run that is complete is not run again; a folder of that name with another
-run in it is an error.
+A folder is named after the values of the listed keys, as in ``policy=fifo/rate_per_hour=0.2/seed=0``
+(:mod:`fastsim.experiments.sweep.store`). A complete run is not repeated; another run in a folder of that name is an
+error.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ if TYPE_CHECKING:
 
 OWN_KEYS = ("policy_names", "cutoff_rates", "zip", "vars")
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
-"""What may be listed, in the order of the runs; names of ``vars`` come before them."""
+"""Keys that may be lists, in the order of the runs; names of ``vars`` come before them."""
 LONGEST = 150
-"""Characters of a folder's name."""
+"""Most characters of a folder's name."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 __all__ = [
@@ -92,7 +92,7 @@ __all__ = [
 
 
 class Run(NamedTuple):
-    """One run of a sweep: its folder's name, what was listed for it, and the scenario."""
+    """One run of a sweep: its folder's name, its values of the listed keys, and the scenario."""
 
     name: str
     listed: dict[str, Any]
@@ -117,7 +117,7 @@ class Sweep:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
-        """The sweep of a file; every mistake in it is told at once."""
+        """The sweep of a file; one error lists all mistakes in it."""
         return cls(_toml(path), os.fspath(path))
 
     def run(
@@ -127,8 +127,8 @@ class Sweep:
         """Run what is not complete in this folder or URL; a row for each run.
 
         ``on`` is one of ``processes``, ``threads``, ``serial``, ``ray`` and ``dask``, the same bytes from each;
-        ``address`` is where a cluster of Ray or Dask can be reached. A run that takes more than ``timeout_s`` seconds
-        fails; SweepFailed tells of those when all others are done. Processes need a call under
+        ``address`` is that of a cluster of Ray or Dask. A run that takes more than ``timeout_s`` seconds fails;
+        SweepFailed lists failed runs when all others are done. Processes need a call under
         ``if __name__ == "__main__":``.
         """
         where = Where(on, workers, address, timeout_s)
@@ -141,7 +141,7 @@ def sweep_from_toml(path: str | Path) -> list[Run]:
 
 
 def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
-    """The runs of these keys; ``where`` begins the text of every error, and all mistakes are told at once."""
+    """The runs of these keys; ``where`` begins every error message, and one error lists all mistakes."""
     mistakes = Mistakes()
     names = _own_names(values.get("vars", {}), where, mistakes)
     _note_unknown(values, where, mistakes)
@@ -152,16 +152,16 @@ def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
         cutoffs = cutoffs_of(values.get("cutoff_rates", {}), f"{where}: cutoff_rates")
     except ScenarioError as error:
         mistakes.add(error)
-    builder, found = Builder(where, values.get("policy_names"), mistakes), []
+    builder, scenarios = Builder(where, values.get("policy_names"), mistakes), []
     for choice in choices_of(axes):
         if not is_cut(fixed | choice.values, cutoffs):
-            made = builder.scenario(fixed, choice)
-            if made is not None:
-                found.append((choice.values, made))
+            scenario = builder.scenario(fixed, choice)
+            if scenario is not None:
+                scenarios.append((choice.values, scenario))
     mistakes.check(where)
-    if not found:
+    if not scenarios:
         raise ScenarioError(where, "no run below the cutoff rates", "at least one")
-    return [Run(name, *run) for name, run in zip(_names(found), found, strict=True)]
+    return [Run(name, *run) for name, run in zip(_names(scenarios), scenarios, strict=True)]
 
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -173,14 +173,14 @@ def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ScenarioError(str(path), str(error), "a TOML file") from None
 
 
-def _own_names(given: Any, where: str, mistakes: Mistakes) -> list[str]:
-    if not isinstance(given, Mapping):
-        mistakes.add(ScenarioError(f"{where}: vars", repr(given), "a table of names of your own"))
+def _own_names(variables: Any, where: str, mistakes: Mistakes) -> list[str]:
+    if not isinstance(variables, Mapping):
+        mistakes.add(ScenarioError(f"{where}: vars", repr(variables), "a table of names of your own"))
         return []
-    taken = [name for name in given if name in (*KEYS, *OWN_KEYS) or not NAME.fullmatch(name)]
-    for name in taken:
+    refused = [name for name in variables if name in (*KEYS, *OWN_KEYS) or not NAME.fullmatch(name)]
+    for name in refused:
         mistakes.add(ScenarioError(f"{where}: vars.{name}", repr(name), "a name that no key has"))
-    return [name for name in given if name not in taken]
+    return [name for name in variables if name not in refused]
 
 
 def _note_unknown(values: Mapping[str, Any], where: str, mistakes: Mistakes) -> None:
@@ -190,28 +190,28 @@ def _note_unknown(values: Mapping[str, Any], where: str, mistakes: Mistakes) -> 
             hint = suggestion(name, [*KEYS, *OWN_KEYS])
             mistakes.add(ScenarioError(f"{where}: {name}", "an unknown key", expected, hint))
     if values.get("policy_names") not in (None, "gavel"):
-        found = repr(values["policy_names"])
-        mistakes.add(ScenarioError(f"{where}: policy_names", found, "'gavel', or no such key"))
+        value = repr(values["policy_names"])
+        mistakes.add(ScenarioError(f"{where}: policy_names", value, "'gavel', or no such key"))
 
 
-def _names(found: Sequence[tuple[dict[str, Any], Scenario]]) -> Iterator[str]:
-    """A path for each run; where two would be equal or a part too long, it ends with the scenario's id."""
-    plain = [_path(chosen) for chosen, _ in found]
-    count = Counter(name.lower() for name in plain)  # some file systems take capitals for the same
-    for name, (_, scenario) in zip(plain, found, strict=True):
+def _names(scenarios: Sequence[tuple[dict[str, Any], Scenario]]) -> Iterator[str]:
+    """A path for each run; one that is not unique or too long ends with the scenario's id."""
+    plain = [_path(chosen) for chosen, _ in scenarios]
+    count = Counter(name.lower() for name in plain)  # some file systems ignore case
+    for name, (_, scenario) in zip(plain, scenarios, strict=True):
         fits = all(len(part) <= LONGEST for part in name.split("/")) and count[name.lower()] == 1
         short = "/".join(part[:LONGEST] for part in name.split("/"))
         yield name if fits else f"{short}~{scenario.id[:8]}"
 
 
 def _path(chosen: Mapping[str, Any]) -> str:
-    """One folder for each key, with its value as tools for hive-style datasets read it."""
-    return "/".join(f"{name}={quote(_told(value), safe='()+,')}" for name, value in chosen.items()) or "run"
+    """One folder for each key, ``key=value`` as in hive-style datasets."""
+    return "/".join(f"{name}={quote(_value_text(value), safe='()+,')}" for name, value in chosen.items()) or "run"
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ",".join(map(_told, value)) or "none"
+        return ",".join(map(_value_text, value)) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value) or "none"

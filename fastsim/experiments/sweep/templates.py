@@ -1,4 +1,4 @@
-"""Sweep files to begin with: the experiments of the published systems.
+"""Templates of sweep files: the experiments of the published systems, and the flags of Gavel's scripts as keys.
 
 ====================  =========================================================================================
 ``fgd``               the FGD paper's matrix: traces, ten seeds, six policies at 1.3 times the cluster's GPUs
@@ -38,11 +38,11 @@ PAPER = {
 }
 """The commands of the paper's experiments."""
 STABLE = {"gavel:36:36:36": {"fifo": 5.0, "max_min_fairness": 5.8, "max_min_fairness_perf": 5.8, "allox": 5.8}}
-"""Jobs per hour from which on the line of waiting jobs grows without end, so that a run ends late or never."""
+"""Jobs per hour above which the queue grows without end, so that a run ends late or never."""
 CLUSTERS = ["25:0:0", "12:12:0", "16:8:0", "8:8:8"]
-"""What the scripts run on unless they are told otherwise."""
+"""Default clusters of the scripts."""
 UNNAMED = ("isolated_plus", "proportional")
-"""Policies that the scripts do not know by name."""
+"""Policies that the scripts have no name for."""
 
 
 def sweep_text(kind: str, data: str | Path | None = None, flags: Sequence[str] = ()) -> str:
@@ -102,10 +102,10 @@ def _lists(data: Path, kind: str) -> tuple[list[str], str]:
 
 
 def _nodes(data: Path) -> str:
-    found = [path.name for path in sorted(data.glob(f"{NODES}.*")) if path.name.endswith((".csv", ".gz", ".parquet"))]
-    if not found:
+    names = [path.name for path in sorted(data.glob(f"{NODES}.*")) if path.name.endswith((".csv", ".gz", ".parquet"))]
+    if not names:
         raise InputError(str(data), f"no {NODES}.csv", "the node list of openb beside the pod lists")
-    return found[0]
+    return names[0]
 
 
 def _is_table(value: Any) -> bool:
@@ -156,22 +156,22 @@ class _Parser(argparse.ArgumentParser):
 def flags_as_keys(kind: str, flags: Sequence[str]) -> dict[str, Any]:
     """The keys of a sweep of this kind, one of ``GAVEL_KINDS``, for these flags of the script."""
     parser = _parser(kind)
-    given = parser.parse_args(list(flags))
-    policies = given.policies or [name for name in ORIGINAL_NAMES if name not in UNNAMED]
-    keys: dict[str, Any] = {"cluster": [_cluster(text, given.num_gpus_per_server) for text in given.cluster_spec]}
-    keys |= {"policy_names": "gavel", "policy": policies, "compat": "gavel", "seed": given.seeds}
-    keys["round_s"] = float(given.interval)
-    steps = {"from": given.lower, "to": given.upper, "points": given.num_data_points}
+    options = parser.parse_args(list(flags))
+    policies = options.policies or [name for name in ORIGINAL_NAMES if name not in UNNAMED]
+    keys: dict[str, Any] = {"cluster": [_cluster(text, options.num_gpus_per_server) for text in options.cluster_spec]}
+    keys |= {"policy_names": "gavel", "policy": policies, "compat": "gavel", "seed": options.seeds}
+    keys["round_s"] = float(options.interval)
+    steps = {"from": options.lower, "to": options.upper, "points": options.num_data_points}
     if kind == "gavel-continuous":
-        keys |= {"rate_per_hour": steps, "window": f"{given.window_start}:{given.window_end}"}
-        keys |= {"priorities": given.generate_multi_priority_jobs, "warm_start": given.simulate_steady_state}
-        keys |= {"cutoff_rates": given.cutoff_throughputs_file, "profiling": given.profiling_percentages}
-        keys["references"] = given.num_reference_models
+        keys |= {"rate_per_hour": steps, "window": f"{options.window_start}:{options.window_end}"}
+        keys |= {"priorities": options.generate_multi_priority_jobs, "warm_start": options.simulate_steady_state}
+        keys |= {"cutoff_rates": options.cutoff_throughputs_file, "profiling": options.profiling_percentages}
+        keys["references"] = options.num_reference_models
     else:
-        keys |= {"jobs": steps, "prices": _prices(given), "slos": given.assign_SLOs}
-        keys["global_queue"] = given.enable_global_queue
-    keys |= {"durations": given.fixed_job_duration, "rates": given.throughputs_file, "ideal": given.ideal}
-    keys["multi_gpu"] = given.generate_multi_gpu_jobs
+        keys |= {"jobs": steps, "prices": _prices(options), "slos": options.assign_SLOs}
+        keys["global_queue"] = options.enable_global_queue
+    keys |= {"durations": options.fixed_job_duration, "rates": options.throughputs_file, "ideal": options.ideal}
+    keys["multi_gpu"] = options.generate_multi_gpu_jobs
     return {name: value for name, value in keys.items() if value not in (None, False)}
 
 
@@ -179,13 +179,13 @@ def _cluster(text: str, per_server: str) -> str:
     return f"gavel:{text}" if per_server == "1:1:1" else f"gavel:{text}?per_server={per_server}"
 
 
-def _prices(given: argparse.Namespace) -> str | None:
-    folder = given.per_instance_type_prices_dir
+def _prices(options: argparse.Namespace) -> str | None:
+    folder = options.per_instance_type_prices_dir
     if folder is None:
         return None
     if not Path(folder).is_dir():
         raise InputError(folder, "no such folder", "a folder of recorded prices")
-    clouds = given.available_clouds
+    clouds = options.available_clouds
     return f"{folder}?clouds={','.join(clouds)}" if clouds else str(folder)
 
 
@@ -194,7 +194,7 @@ def _parser(kind: str) -> _Parser:
     parser = _Parser(prog=script, add_help=False)
     add = parser.add_argument
     for flag in ("-l", "--log-dir"), ("-t", "--timeout"), ("-j", "--processes"), ("--solver",):
-        add(*flag, help="says where and how fast, not what")
+        add(*flag, help="no effect on results")
     add("-v", "--verbose", action="store_true")
     add("-p", "--policies", nargs="+")
     add("-c", "--cluster-spec", nargs="+", default=CLUSTERS)

@@ -1,5 +1,5 @@
-"""Single charts, and what all of them need: files, series, sizes.
+"""Single charts, with their files, series and sizes.
 
-In come results or workloads, out go charts of Altair, or files for other tools such as a Chrome trace.
+Inputs are results or workloads, outputs charts of Altair, or files for other tools such as a Chrome trace.
 Open ``chart_files`` first.
 """

@@ -1,4 +1,4 @@
-"""What drawing needs: the libraries of the ``[report]`` extra, and files that are complete or absent."""
+"""The chart libraries of the ``[report]`` extra, and files of charts that are complete or absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 SUFFIXES = (".png", ".svg", ".html", ".json")
-"""Ends of the names of files that a chart can be written to."""
+"""File suffixes of the formats."""
 
 
 def charting() -> Any:
@@ -28,7 +28,7 @@ def charting() -> Any:
 
 
 def picturing() -> Any:
-    """The module vl_convert, which makes pictures of charts."""
+    """The module vl_convert, which draws pictures of charts."""
     interrupts.check()
     try:
         import vl_convert
@@ -38,19 +38,19 @@ def picturing() -> Any:
 
 
 def page_scripts() -> str:
-    """What draws charts in a page, as JavaScript; putting it together takes seconds, so a process does it once."""
-    picturing()  # says what is missing, whatever was put together before
+    """The JavaScript that draws charts in a page; it takes seconds to bundle, so a process does it once."""
+    picturing()  # raises if the extra is missing, also when the bundle is cached
     return _bundle()
 
 
 @cache
 def _bundle() -> str:
-    made: str = picturing().javascript_bundle()
-    return made
+    bundle: str = picturing().javascript_bundle()
+    return bundle
 
 
 def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
-    """The file, complete or not at all."""
+    """Write the file, complete or not at all; its path."""
     target = Path(path)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
@@ -64,13 +64,13 @@ def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
 
 
 def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale: float = 1.5) -> Path:
-    """The chart as .png (``scale`` picture pixels for each of its own), .svg, .html (one file) or .json (Vega-Lite)."""
-    suffix, told = Path(path).suffix, chart.to_json()
+    """Write the chart as .png (``scale`` pixels for each chart pixel), .svg, .html (one file) or .json (Vega-Lite)."""
+    suffix, spec = Path(path).suffix, chart.to_json()
     if suffix not in SUFFIXES:
         raise ScenarioError(str(path), f"a name that ends in {suffix or 'nothing'}", f"one of {', '.join(SUFFIXES)}")
     if suffix == ".json":
-        return written_file(path, told.encode())
+        return written_file(path, spec.encode())
     if suffix == ".png":
-        return written_file(path, picturing().vegalite_to_png(told, scale=scale))
-    content = picturing().vegalite_to_svg(told) if suffix == ".svg" else picturing().vegalite_to_html(told, bundle=True)
+        return written_file(path, picturing().vegalite_to_png(spec, scale=scale))
+    content = picturing().vegalite_to_svg(spec) if suffix == ".svg" else picturing().vegalite_to_html(spec, bundle=True)
     return written_file(path, content.encode())

@@ -1,4 +1,4 @@
-"""Who holds which GPU when: node by time, bars of a window, and shares of applications, from a run's placements."""
+"""Occupancy of GPUs over time: nodes by time, bars of a window, and shares of applications, from placements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS, STEPS = 32, 64
 BAR_ROWS, BARS = 24, 300
 """Most rows and bars of a window."""
 PARTS = 8
-"""Most applications that are told apart."""
+"""Most applications with an area of their own."""
 OTHERS = "others"
 SHARE_STEPS = 80
 
@@ -33,10 +33,10 @@ class Window(NamedTuple):
 def stays(result: Result) -> pl.DataFrame:
     """``pod_id``, ``node_id``, ``node``, ``gpu``, ``start_s`` and ``end_s``: one row for each GPU of each stay.
 
-    Stays that had not ended count to the end of the run.
+    Stays without an end last to the end of the run.
     """
-    wanted = ("pod_id", "node_id", "node", "gpu_ids", "start_s", "end_s")
-    placed = result.scan("placements").filter(pl.col("start_s").is_not_null()).select(wanted)
+    columns = ("pod_id", "node_id", "node", "gpu_ids", "start_s", "end_s")
+    placed = result.scan("placements").filter(pl.col("start_s").is_not_null()).select(columns)
     frame = placed.explode("gpu_ids", empty_as_null=True, keep_nulls=True).rename({"gpu_ids": "gpu"}).collect()
     return frame.with_columns(pl.col("end_s").fill_null(last_s(result, frame))).filter(
         pl.col("gpu").is_not_null(), pl.col("end_s") > pl.col("start_s")
@@ -44,19 +44,19 @@ def stays(result: Result) -> pl.DataFrame:
 
 
 def last_s(result: Result, frame: pl.DataFrame) -> float:
-    """The last moment that the run knows of."""
+    """The last recorded moment of the run, seconds."""
     lasts = [frame["start_s"].max(), frame["end_s"].max()]
     lasts.append(result.scan("timeline").select(pl.col("t_s").max()).collect().item())
     return max((float(last) for last in lasts if isinstance(last, int | float)), default=0.0)
 
 
 def coverage(start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: int, edges: Floats) -> Floats:
-    """Seconds that spans cover of each step between ``edges``, by row."""
+    """Seconds of each step between ``edges`` that spans cover, by row."""
     steps = len(edges) - 1
     width = float(edges[1] - edges[0])
     grid = np.zeros((rows, steps + 2))
     for sign, at in ((1.0, start_s), (-1.0, end_s)):
-        # What has begun by a moment covers the rest of that step, and all of every later one.
+        # A span that begins within a step covers the rest of it and all later steps; its end takes these away.
         place = np.clip((at - edges[0]) / width, 0.0, float(steps))
         step = place.astype(np.int64)
         rest = 1.0 - (place - step)
@@ -71,9 +71,9 @@ def heat(result: Result, frame: pl.DataFrame, scale: float) -> pl.DataFrame:
     edges = np.linspace(frame["start_s"].to_numpy().min(), last_s(result, frame), STEPS + 1)
     nodes = max(int(result.provenance.get("cluster", {}).get("nodes", 0)), int(frame["node_id"].to_numpy().max()) + 1)
     devices = frame.select("node_id", "gpu").unique(maintain_order=True).with_row_index("row")
-    told = frame.join(devices, on=["node_id", "gpu"], how="left", maintain_order="left")
-    row = told["row"].to_numpy().astype(np.int64)
-    used = coverage(told["start_s"].to_numpy(), told["end_s"].to_numpy(), row, len(devices), edges)
+    numbered = frame.join(devices, on=["node_id", "gpu"], how="left", maintain_order="left")
+    row = numbered["row"].to_numpy().astype(np.int64)
+    used = coverage(numbered["start_s"].to_numpy(), numbered["end_s"].to_numpy(), row, len(devices), edges)
     # Pods that share a GPU use it once.
     used = np.minimum(used / float(edges[1] - edges[0]), 1.0)
     per_row = -(-nodes // ROWS)
@@ -98,14 +98,14 @@ def bars(frame: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
     if window is not None:
         frame = frame.filter(pl.col("end_s") > window.begin_s, pl.col("start_s") < window.end_s)
     rows = frame.select("node_id", "gpu").unique().sort("node_id", "gpu").head(BAR_ROWS)
-    kept = frame.join(rows, on=["node_id", "gpu"]).sort("start_s", "node_id", "gpu", "pod_id").head(BARS)
+    shown = frame.join(rows, on=["node_id", "gpu"]).sort("start_s", "node_id", "gpu", "pod_id").head(BARS)
     if window is not None:
-        kept = kept.with_columns(pl.col("start_s").clip(window.begin_s), pl.col("end_s").clip(None, window.end_s))
-    elif len(kept) == BARS:
-        known_s = float(kept["start_s"].to_numpy().max())  # of what begins later, not all bars are there
-        kept = kept.with_columns(pl.col("end_s").clip(None, known_s))
+        shown = shown.with_columns(pl.col("start_s").clip(window.begin_s), pl.col("end_s").clip(None, window.end_s))
+    elif len(shown) == BARS:
+        complete_s = float(shown["start_s"].to_numpy().max())  # bars that begin later are incomplete
+        shown = shown.with_columns(pl.col("end_s").clip(None, complete_s))
     name = pl.format("{} · {}", pl.col("node").fill_null(pl.col("node_id").cast(pl.String)), "gpu")
-    return kept.filter(pl.col("end_s") > pl.col("start_s")).sort("node_id", "gpu", "start_s").select(
+    return shown.filter(pl.col("end_s") > pl.col("start_s")).sort("node_id", "gpu", "start_s").select(
         name.alias("row"), pl.col("pod_id").alias("pod"),
         pl.col("start_s").alias("x"), pl.col("end_s").alias("x2"),
         (pl.col("pod_id") % 10).alias("shade"),
@@ -113,30 +113,30 @@ def bars(frame: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
 
 
 def held_s(result: Result, frame: pl.DataFrame) -> pl.DataFrame | None:
-    """``pod_id``, ``part`` and ``held_s`` of each stay: application and seconds of GPUs; None if jobs tell none."""
+    """``pod_id``, ``part`` and ``held_s`` of each stay: application and seconds; None if jobs have no applications."""
     if "workload" not in result.scan("jobs").collect_schema():
         return None
-    known = result.scan("jobs").select("pod_id", pl.col("workload").alias("part")).collect()
-    told = frame.join(known, on="pod_id", how="left", maintain_order="left")
-    return told.with_columns(pl.col("part").fill_null("?"), (pl.col("end_s") - pl.col("start_s")).alias("held_s"))
+    applications = result.scan("jobs").select("pod_id", pl.col("workload").alias("part")).collect()
+    labelled = frame.join(applications, on="pod_id", how="left", maintain_order="left")
+    return labelled.with_columns(pl.col("part").fill_null("?"), (pl.col("end_s") - pl.col("start_s")).alias("held_s"))
 
 
 def leading(frames: Sequence[pl.DataFrame]) -> list[str]:
-    """The applications that are told apart: all, or those that hold most and ``others``."""
+    """The applications with areas of their own: all, or those with most GPU time and ``others``."""
     ranked = pl.concat([frame.select("part", "held_s") for frame in frames]).group_by("part").sum()
     parts: list[str] = ranked.sort("held_s", "part", descending=[True, False])["part"].to_list()
     return parts if len(parts) <= PARTS else [*parts[: PARTS - 1], OTHERS]
 
 
-def shares(told: pl.DataFrame, parts: Sequence[str], scale: float) -> pl.DataFrame:
+def shares(held: pl.DataFrame, parts: Sequence[str], scale: float) -> pl.DataFrame:
     """``x``, ``part`` and ``y``: GPUs held by the jobs of each application, mean over steps of time."""
     number = {part: place for place, part in enumerate(parts)}
-    row = np.array([number.get(part, len(parts) - 1) for part in told["part"]], np.int64)
-    edges = np.linspace(told["start_s"].to_numpy().min(), told["end_s"].to_numpy().max(), SHARE_STEPS + 1)
-    held = coverage(told["start_s"].to_numpy(), told["end_s"].to_numpy(), row, len(parts), edges)
-    held /= float(edges[1] - edges[0])
+    row = np.array([number.get(part, len(parts) - 1) for part in held["part"]], np.int64)
+    edges = np.linspace(held["start_s"].to_numpy().min(), held["end_s"].to_numpy().max(), SHARE_STEPS + 1)
+    used = coverage(held["start_s"].to_numpy(), held["end_s"].to_numpy(), row, len(parts), edges)
+    used /= float(edges[1] - edges[0])
     x = pl.Series("x", edges[1:] / scale).round_sig_figs(5)
     return pl.concat(
-        pl.DataFrame({"x": x, "y": held[place]}).select("x", pl.lit(part).alias("part"), pl.col("y").round(3) + 0.0)
+        pl.DataFrame({"x": x, "y": used[place]}).select("x", pl.lit(part).alias("part"), pl.col("y").round(3) + 0.0)
         for place, part in enumerate(parts)
     )

@@ -3,7 +3,7 @@
 ====================  =============================================================================================
 ``jct_cdf``           part of the jobs that were done within so many hours, one curve for each run
 ``jct_over_load``     mean completion time by jobs per hour, one line for each policy; runs of one load are averaged
-``demand_over_load``  GPUs that jobs in the system ask for, mean over the run, in per cent of the cluster's
+``demand_over_load``  GPUs requested by jobs in the system, mean over the run, in per cent of the cluster's
 ====================  =============================================================================================
 
 Jobs that count are those of the run's window, or all that were done. Charts need the ``[report]`` extra.
@@ -38,9 +38,9 @@ CHARTS = {
     "jct_over_load": _Axes("Mean completion time", "load (jobs/h)", "mean completion time (h)"),
     "demand_over_load": _Axes("GPU demand", "load (jobs/h)", "GPU demand (% of capacity)"),
 }
-"""What can be drawn, with titles and axes."""
+"""Titles and axes of the charts."""
 SHORTEST_H = 1 / 3600
-"""Completion times are drawn on a logarithmic axis from one second on."""
+"""Start of the logarithmic axis of completion times: one second."""
 
 
 def job_chart(
@@ -62,8 +62,8 @@ def job_chart(
                  altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
     )  # fmt: skip
     style = {"interpolate": "step-after"} if cdf else {"point": {"size": 30}}
-    drawn: alt.Chart = encoded.mark_line(strokeWidth=1.8, clip=True, **style)
-    return drawn.properties(title=axes.title, width=WIDTH, height=HEIGHT)
+    lines: alt.Chart = encoded.mark_line(strokeWidth=1.8, clip=True, **style)
+    return lines.properties(title=axes.title, width=WIDTH, height=HEIGHT)
 
 
 def job_points(
@@ -78,12 +78,12 @@ def job_points(
     _axes(chart)
     if not results:
         raise ScenarioError(chart, "no results", "one at least")
-    for what, given in (("names", names), ("loads", loads)):
-        if given is not None and len(given) != len(results):
-            raise ScenarioError(f"{chart}: {what}", f"{len(given)} of them", f"{len(results)}, one for each result")
+    for option, values in (("names", names), ("loads", loads)):
+        if values is not None and len(values) != len(results):
+            raise ScenarioError(f"{chart}: {option}", f"{len(values)} of them", f"{len(results)}, one for each result")
     named = list(names or [run_name(result) for result in results])
     if chart == "jct_cdf":
-        pairs = zip(_told_apart(named, [_written_load(result) for result in results]), results, strict=True)
+        pairs = zip(_distinct_names(named, [_written_load(result) for result in results]), results, strict=True)
         return pl.concat([_cdf(name, completion_hours(result, name)) for name, result in pairs])
     rates = [float(load) for load in loads] if loads is not None else [_load(result) for result in results]
     rows = []
@@ -110,12 +110,12 @@ def completion_hours(result: Result, name: str = "run") -> pl.Series:
 
 
 def _cdf(name: str, hours: pl.Series) -> pl.DataFrame:
-    """Steps of the curve, at most so many as are seen."""
+    """Points of the distribution function, at most ``POINTS``."""
     count = len(hours)
     frame = pl.DataFrame({"x": hours.clip(SHORTEST_H), "y": [100 * (i + 1) / count for i in range(count)]})
     step = pl.int_range(pl.len()) * POINTS // count
-    kept = frame.group_by(step.alias("step"), maintain_order=True).last() if count > POINTS else frame
-    return kept.select(pl.lit(name).alias("name"), "x", "y")
+    thinned = frame.group_by(step.alias("step"), maintain_order=True).last() if count > POINTS else frame
+    return thinned.select(pl.lit(name).alias("name"), "x", "y")
 
 
 def _mean(hours: pl.Series) -> float:
@@ -124,21 +124,21 @@ def _mean(hours: pl.Series) -> float:
 
 
 def _demand(result: Result, gpus: int | None) -> float:
-    """Mean over the run of the GPUs that jobs in the system ask for, per cent of the cluster's."""
+    """GPUs requested by jobs in the system, mean over the run, per cent of the cluster's."""
     jobs = result.jobs
     if jobs.is_empty():
         raise ResultError("found no jobs, expected a run that recorded them")
     times: Any = (jobs["end_s"].max(), jobs["submit_s"].max())
     end = max(float(time) for time in times if time is not None)
-    asked = jobs["num_gpu"] * (jobs["end_s"].fill_null(end) - jobs["submit_s"])
+    requested = jobs["num_gpu"] * (jobs["end_s"].fill_null(end) - jobs["submit_s"])
     span = end - float(min(jobs["submit_s"]))
-    total: Any = asked.sum()
+    total: Any = requested.sum()
     return 100 * float(total) / (span * _gpus(result, gpus)) if span > 0 else 0.0
 
 
-def _gpus(result: Result, given: int | None) -> int:
-    if given is not None:
-        return given
+def _gpus(result: Result, gpus: int | None) -> int:
+    if gpus is not None:
+        return gpus
     text = result.provenance.get("scenario", {}).get("cluster")
     if text is None:
         raise ScenarioError("demand_over_load: gpus", "nothing", "GPUs of the cluster: the run was not made from texts")
@@ -150,23 +150,23 @@ def _gpus(result: Result, given: int | None) -> int:
 def _load(result: Result) -> float:
     text, load = _workload(result), _written_load(result)
     if load is None:
-        told = f"{text!r}, which tells no rate_per_hour" if text else "nothing"
-        raise ScenarioError("loads", told, "jobs per hour of each run")
+        origin = f"{text!r}, which tells no rate_per_hour" if text else "nothing"
+        raise ScenarioError("loads", origin, "jobs per hour of each run")
     return load
 
 
 def _written_load(result: Result) -> float | None:
-    """Jobs per hour as the text of the workload tells them."""
-    found = re.search(r"[?&]rate_per_hour=([^&]+)", _workload(result))
-    return float(found[1]) if found else None
+    """Jobs per hour in the text of the workload; None without that option."""
+    option = re.search(r"[?&]rate_per_hour=([^&]+)", _workload(result))
+    return float(option[1]) if option else None
 
 
 def _workload(result: Result) -> str:
     return str(result.provenance.get("scenario", {}).get("workload", ""))
 
 
-def _told_apart(names: list[str], loads: list[float | None]) -> list[str]:
-    """Equal names get their runs' loads, then numbers."""
+def _distinct_names(names: list[str], loads: list[float | None]) -> list[str]:
+    """The names, with the run's load and then a number added to equal ones."""
     twice = {name for name in names if names.count(name) > 1}
     pairs = zip(names, loads, strict=True)
     longer = [f"{n}, {load:g} jobs/h" if n in twice and load is not None else n for n, load in pairs]

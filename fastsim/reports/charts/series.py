@@ -1,6 +1,6 @@
 """Runs that differ in their seeds only are one series: one line of a chart, one row of a table.
 
-A series is named after what tells it from the others: its policy, and whatever else of the scenarios differs.
+A series is named after the fields of its scenario in which it differs from the others, the policy first.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ WIDTH, HEIGHT = 420, 260
 SEED = re.compile(r"(?<=[?&])(tune_)?seed=[^&]*&?")
 """The seed in the text of a cluster or workload."""
 SILENT = ("seed", "name", "out", "log", "record")
-"""Fields of a scenario that make no other series."""
+"""Fields of a scenario that do not distinguish series."""
 
 
-class Series(NamedTuple):
-    """Runs that are alike but for their seeds."""
+class RunSeries(NamedTuple):
+    """Runs that differ in their seeds only."""
 
     name: str
     runs: tuple[Result, ...]
 
 
-def series_of(results: Sequence[Result], names: Sequence[str] | None = None) -> list[Series]:
-    """The series of these runs in the order they first appear; runs of one of the ``names`` are one, if they are given.
+def series_of(results: Sequence[Result], names: Sequence[str] | None = None) -> list[RunSeries]:
+    """The series of these runs in order of first appearance; with ``names``, runs of equal names are one series.
 
-    Runs that were not made from texts are told apart by policy and checksums.
+    Runs of objects in memory are distinguished by policy and checksums.
     """
     keys = [{"name": name} for name in names] if names is not None else [_fields(result) for result in results]
     grouped: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for key, result in zip(keys, results, strict=True):
         grouped.setdefault(tuple(key.items()), []).append(result)
     fields = [dict(key) for key in grouped]
-    told = [_name(field, _differing(fields)) for field in fields]
-    return [Series(name, tuple(runs)) for name, runs in zip(_distinct(told), grouped.values(), strict=True)]
+    labels = [_name(field, _differing(fields)) for field in fields]
+    return [RunSeries(name, tuple(runs)) for name, runs in zip(_numbered(labels), grouped.values(), strict=True)]
 
 
 def seed_text(result: Result) -> str:
@@ -50,13 +50,13 @@ def seed_text(result: Result) -> str:
 
 
 def _fields(result: Result) -> dict[str, str]:
-    """What a run is, seeds left out; the policy first."""
-    known = result.provenance
-    fields = {"policy": str(known.get("policy", "run"))}
-    scenario = known.get("scenario")
+    """The fields that distinguish a run from those of other series; the policy first."""
+    provenance = result.provenance
+    fields = {"policy": str(provenance.get("policy", "run"))}
+    scenario = provenance.get("scenario")
     if scenario is None:
         for name in ("cluster", "workload"):
-            fields[name] = str(known.get(name, {}).get("sha256", ""))[:8]
+            fields[name] = str(provenance.get(name, {}).get("sha256", ""))[:8]
         return fields
     for name, value in sorted(scenario.items()):
         if name not in SILENT and name != "policy":
@@ -78,26 +78,26 @@ def _name(field: dict[str, str], differing: Sequence[str]) -> str:
     return ", ".join(words) or field.get("policy") or field.get("name", "run")
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    seen: dict[str, int] = {}
+def _numbered(names: Sequence[str]) -> list[str]:
+    count: dict[str, int] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-    if max(seen.values(), default=0) < 2:
+        count[name] = count.get(name, 0) + 1
+    if max(count.values(), default=0) < 2:
         return list(names)
-    return [f"{name} ({place})" if seen[name] > 1 else name for place, name in enumerate(names, 1)]
+    return [f"{name} ({place})" if count[name] > 1 else name for place, name in enumerate(names, 1)]
 
 
 def run_name(result: Result) -> str:
-    """What a run is called unless it is given a name: its scenario's name, or its policy."""
+    """Default name of a run: its scenario's name, or its policy."""
     scenario = result.provenance.get("scenario", {})
     return str(scenario.get("name") or result.provenance.get("policy", "run"))
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names, a number behind those that were there before."""
-    seen: dict[str, int] = {}
+    """The names, with a number added to repeated ones."""
+    count: dict[str, int] = {}
     distinct = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        count[name] = count.get(name, 0) + 1
+        distinct.append(name if count[name] == 1 else f"{name} ({count[name]})")
     return distinct

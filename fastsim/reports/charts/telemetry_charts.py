@@ -1,6 +1,6 @@
 """Charts of readings of GPUs over time: four quantities of a workload, or of several runs side by side.
 
-Up to `LINES` devices have a line each; of more, the mean is drawn and, behind it, where nine of ten devices are. Times
+Up to `LINES` devices have a line each; of more, the mean is drawn over the band of nine tenths of the devices. Times
 count from the first reading. Charts need the ``[report]`` extra.
 """
 
@@ -30,13 +30,13 @@ QUANTITIES = {
     "memory_temperature_c": "memory temperature (°C)",
     "energy_j": "energy (J)",
 }
-"""What can be drawn, and its axis."""
+"""Axes by quantity."""
 FOUR = ("util_pct", "temperature_c", "copy_pct", "power_w")
-"""What is drawn unless other quantities are asked for."""
+"""The default quantities."""
 LINES = 8
 """Most devices that have a line each."""
 POINTS = 400
-"""Most points of a line; a longer record is averaged over so many pieces of its time."""
+"""Most points of a line; a longer record is averaged over this number of steps."""
 WIDTH, HEIGHT = 380, 170
 """Size of one chart in pixels."""
 _DEVICE = ("node", "gpu_uuid", "gpu_index")
@@ -49,9 +49,9 @@ def workload_chart(
     points = device_points(table, metrics, pod)
     axis = _time_axis(points)
     crowd = points["name"].n_unique() > LINES
-    drawn = [_crowd(part, axis, metric) if crowd else _lines(part, axis, metric) for metric, part in _parts(points)]
+    charts = [_crowd(part, axis, metric) if crowd else _lines(part, axis, metric) for metric, part in _parts(points)]
     crowded = f"mean of {points['name'].n_unique():,} GPUs, and where 90 % of them are" if crowd else ""
-    return _grid(drawn, 2, title or f"pods {pod}".removesuffix("pods "), crowded)
+    return _grid(charts, 2, title or f"pods {pod}".removesuffix("pods "), crowded)
 
 
 def comparison_chart(
@@ -105,7 +105,7 @@ def device_points(table: pa.Table, metrics: Sequence[str] = FOUR, pod: str = "")
 
 
 def mean_points(table: pa.Table, metrics: Sequence[str] = FOUR, pod: str = "", name: str = "mean") -> pl.DataFrame:
-    """The same as one line: the mean over all devices."""
+    """Points of the mean over all devices; columns as in :func:`device_points`."""
     points = device_points(table, metrics, pod)
     mean = points.group_by("metric", "piece", maintain_order=True).agg(pl.col("x").min(), pl.col("y").mean())
     order = pl.col("metric").replace_strict({metric: i for i, metric in enumerate(metrics)}, return_dtype=pl.Int32)
@@ -117,7 +117,7 @@ def _parts(points: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _time_axis(points: pl.DataFrame) -> tuple[float, str]:
-    """Seconds of a unit of the axis, and its title."""
+    """Seconds per unit of the axis, and its title."""
     span: Any = points["x"].max()
     return (1.0, "time (s)") if span < 600 else (60.0, "time (min)") if span < 36_000 else (3600.0, "time (h)")
 
@@ -149,12 +149,12 @@ def _lines(
 
 
 def _crowd(points: pl.DataFrame, axis: tuple[float, str], metric: str) -> alt.LayerChart:
-    """The mean over devices before the band in which nine of ten of them are."""
+    """The mean over devices in front of the band from the 5th to the 95th percentile."""
     altair = charting()
-    told = points.group_by("piece").agg(
+    summary = points.group_by("piece").agg(
         pl.col("x").min(), y=pl.col("y").mean(), low=pl.col("y").quantile(0.05), high=pl.col("y").quantile(0.95)
     ).sort("x")  # fmt: skip
-    base = altair.Chart(_scaled(told, axis)).encode(
+    base = altair.Chart(_scaled(summary, axis)).encode(
         x=altair.X("x:Q", title=axis[1], axis=altair.Axis(grid=False), scale=altair.Scale(nice=False))
     )
     scale = altair.Scale(zero=metric != "temperature_c")

@@ -1,4 +1,4 @@
-"""Charts of a trace: the load it offers over time by GPU model, and how its durations and requests are spread.
+"""Charts of a trace: offered load over time by GPU model, and distributions of durations and requests.
 
 Charts need the ``[report]`` extra.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
 MOST_MODELS = 8
-"""Labels of GPU models that have a line of their own; the rest is summed up."""
+"""Most labels of GPU models with a line of their own; the rest is one line."""
 WIDTH, HEIGHT = 460, 240
 DAY_S = 86_400.0
 SPREADS = {
@@ -33,17 +33,17 @@ SPREADS = {
 def trace_chart(frame: pl.DataFrame, cluster: Cluster | None = None, name: str = "trace") -> alt.ConcatChart:
     """All charts of a trace, two a line."""
     altair = charting()
-    drawn = [chart for chart in (_load(altair, frame, cluster), _gpus(altair, frame)) if chart is not None]
+    charts = [chart for chart in (_load(altair, frame, cluster), _gpus(altair, frame)) if chart is not None]
     for column, (title, axis) in SPREADS.items():
         values = spread(frame, column)
         if values is not None:
-            drawn.append(_cdf(altair, values, title, axis))
-    made: alt.ConcatChart = altair.concat(*drawn, columns=2).resolve_scale(color="independent")
-    return made.properties(title=name)
+            charts.append(_cdf(altair, values, title, axis))
+    grid: alt.ConcatChart = altair.concat(*charts, columns=2).resolve_scale(color="independent")
+    return grid.properties(title=name)
 
 
 def load_points(frame: pl.DataFrame, cluster: Cluster | None) -> tuple[pl.DataFrame, str]:
-    """Points of the load curve and what they count; the labels that ask for least become one."""
+    """Points of the load curve and the title of its axis; the labels with the least load become one."""
     curve = load_curve(frame, cluster)
     if "load_pct" in curve.columns and not curve["load_pct"].is_infinite().any():
         value, title = "load_pct", "GPUs offered (% of capacity)"
@@ -96,14 +96,14 @@ def _load(altair: Any, frame: pl.DataFrame, cluster: Cluster | None) -> Any:
 
 
 def _gpus(altair: Any, frame: pl.DataFrame) -> Any:
-    """How many rows ask for which part or number of GPUs, and what part of all GPUs they ask for."""
+    """Part of the rows, and of all requested GPUs, by the number of GPUs of a row."""
     label = (
         pl.when(pl.col(s.NUM_GPU) == 0).then(pl.lit("none"))
         .when((pl.col(s.NUM_GPU) == 1) & (pl.col(s.GPU_MILLI) < 1000)).then(pl.lit("a part"))
         .otherwise(pl.col(s.NUM_GPU).cast(pl.String))
     )  # fmt: skip
-    asked = pl.col(s.NUM_GPU).cast(pl.Float64) * pl.col(s.GPU_MILLI)
-    table = frame.group_by(label.alias("gpus")).agg(pl.len().alias("rows"), asked.sum().alias("asked"))
+    requested = pl.col(s.NUM_GPU).cast(pl.Float64) * pl.col(s.GPU_MILLI)
+    table = frame.group_by(label.alias("gpus")).agg(pl.len().alias("rows"), requested.sum().alias("asked"))
     table = table.select(
         "gpus", pl.format("{}", "gpus").replace({"none": "-2", "a part": "-1"}).cast(pl.Int64).alias("at"),
         (100 * pl.col("rows") / pl.col("rows").sum()).alias("of rows"),

@@ -24,7 +24,7 @@ def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:
 
 
 def pod(name: str, gpus: int = 1, on: str | None = None, milli: int = 0, **spec: Any) -> dict[str, Any]:
-    """A pod that asks for devices, or for part of one; `on` a node it is bound to."""
+    """A pod that requests devices, or part of one; `on` a node it is bound to."""
     requests = {"cpu": "1", "memory": "1Gi", **({} if milli else {"nvidia.com/gpu": str(gpus)})}
     notes = {"alibabacloud.com/gpu-milli": str(milli), "alibabacloud.com/gpu-count": "1"} if milli else {}
     return {"kind": "Pod", "metadata": {"name": name, "namespace": "ns", "annotations": notes},
@@ -48,7 +48,7 @@ THREE = (
 
 
 def test_names_in_names_out(tmp_path: Path) -> None:
-    """With nodeCacheCapable the scheduler tells names only, and wants names."""
+    """With nodeCacheCapable, requests and answers have names only."""
     made = extender(tmp_path, *THREE)
     told = made.filter({"Pod": pod("p", 2), "Nodes": None, "NodeNames": ["n1", "n2", "n3", "n9"]})
     assert told == {
@@ -92,7 +92,7 @@ def test_ties_are_the_policy_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["fgd", "best_fit", "pwr", "0.9*fgd + 0.1*pwr", "gpu_packing", "random"])
 def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) -> None:
-    """Played pod by pod against the extender and bound where it says, the cluster fills as in one run of the engine."""
+    """Pod by pod through the extender, the cluster fills as in one run of the engine."""
     from fastsim.kubernetes.objects import Manifest
     from fastsim.kubernetes.snapshot import Snapshot
     from fastsim.simulation.simulate import simulate

@@ -19,7 +19,7 @@ from tests.unit.telemetry.test_exporter import Clock
 
 
 class Api(ThreadingHTTPServer):
-    """Tells nodes and pods as an API server does: typed lists whose items do not say what they are."""
+    """Serves nodes and pods as an API server does: typed lists whose items have no kind."""
 
     objects: list[dict[str, Any]]
     asked = 0
@@ -66,12 +66,12 @@ def test_a_server_is_asked_again_for_a_stale_snapshot(api: Api) -> None:
     clock = Clock()
     live = LiveSnapshot(f"http://127.0.0.1:{api.server_port}/", refresh_s=2, clock=clock)
     first = live.state()
-    assert first.told == "1 nodes with 1 pods" and first.positions == {"n1": 0}
+    assert first.description == "1 nodes with 1 pods" and first.positions == {"n1": 0}
     api.objects.append(pod("c", 1, "n1"))
     clock.now += 1.9
     assert live.state() is first and api.asked == 2
     clock.now += 0.2
-    assert live.state().told == "1 nodes with 2 pods" and live.state().number == 1
+    assert live.state().description == "1 nodes with 2 pods" and live.state().number == 1
 
 
 def test_broken_servers(api: Api) -> None:
@@ -96,7 +96,7 @@ def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
     assert live.state() is first
     path.write_text(json.dumps({"kind": "List", "items": [node("n1"), node("n2")]}))
     os.utime(path, ns=(1, 1))
-    assert live.state().told == "2 nodes with 0 pods"
+    assert live.state().description == "2 nodes with 0 pods"
     path.unlink()
     with pytest.raises(InputError, match="no objects"):
         live.state()

@@ -62,7 +62,7 @@ def test_a_pod_that_nothing_lets_in(tmp_path: Path) -> None:
     )  # fmt: skip
     cluster, workload = fs.Cluster.from_kubernetes(path), fs.Workload.from_kubernetes(path)
     found = explained(Scenario(cluster, workload, "best_fit"), ["large", "away", "odd"])
-    away, large, odd = (explanation_text(type(found)(found.made, [one])) for one in found.decisions)
+    away, large, odd = (explanation_text(type(found)(found.inputs, [one])) for one in found.decisions)
     assert large.splitlines()[0].endswith("where zone In [a]") and "-> nowhere: no empty node could host it" in large
     assert ("0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, "
             "1 node(s) had untolerated taint {dedicated: infra}.") in large  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.decisions.replay import AskedPod, asked_pods, replayed, sampled_pods
+from fastsim.decisions.replay import SelectedPod, replayed, sampled_pods, selected_pods
 from fastsim.engine.online.closing_stages import Deschedule, RunningPod, RunView
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
@@ -17,7 +17,7 @@ from tests.unit.ext.state.test_node_table import t4
 
 
 def pods(*rows: dict[str, Any]) -> Workload:
-    """Pods that arrive every second and ask for a whole GPU for ever, unless told otherwise."""
+    """Pods that arrive every second and hold a whole GPU for ever, unless fields are given."""
     usual = {"cpu_milli": 0, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 1000, "duration_s": None}
     table = [{"pod_id": 10 + i, "submit_s": float(i), **usual, **row} for i, row in enumerate(rows)]
     types = {"duration_s": pa.float64(), "native_id": pa.string()}
@@ -44,22 +44,22 @@ class LastFirst:
 
 def test_pods_by_id_and_by_name() -> None:
     workload = named("job-a", "11", None, "job-a")
-    assert asked_pods(workload, [12]) == {2: AskedPod(2, 12, None)}
-    assert asked_pods(workload, ["11"]) == {1: AskedPod(1, 11, "11")}
-    assert list(asked_pods(workload, ["job-a", 11])) == [0, 3, 1]
+    assert selected_pods(workload, [12]) == {2: SelectedPod(2, 12, None)}
+    assert selected_pods(workload, ["11"]) == {1: SelectedPod(1, 11, "11")}
+    assert list(selected_pods(workload, ["job-a", 11])) == [0, 3, 1]
 
 
 def test_digits_are_an_id_if_there_is_such_an_id() -> None:
     workload = named("11", "b", "77")
-    assert list(asked_pods(workload, ["11", "77"])) == [1, 2]
+    assert list(selected_pods(workload, ["11", "77"])) == [1, 2]
     with pytest.raises(InputError, match="pod 77: found no such pod"):  # a number is never a name
-        asked_pods(workload, [77])
+        selected_pods(workload, [77])
 
 
 def test_names_in_a_workload_without_names() -> None:
-    assert list(asked_pods(pods({}, {}), ["11"])) == [1]
+    assert list(selected_pods(pods({}, {}), ["11"])) == [1]
     with pytest.raises(InputError, match="pod 'job-a': found no such pod in the workload"):
-        asked_pods(pods({}, {}), ["job-a"])
+        selected_pods(pods({}, {}), ["job-a"])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_sample_of_nothing_is_empty() -> None:
 def tries(workload: Workload, pod_id: int, attempt: str, **options: Any) -> list[tuple[int, float, int]]:
     """(attempt, time in s, node) of the decisions about a pod."""
     ready = made(workload, **options)
-    return [(d.attempt, d.t_s, d.node) for d in replayed(ready, asked_pods(workload, [pod_id]), attempt)]
+    return [(d.attempt, d.t_s, d.node) for d in replayed(ready, selected_pods(workload, [pod_id]), attempt)]
 
 
 def test_first_placed_and_all_attempts_of_a_pod_that_waits() -> None:
@@ -102,7 +102,7 @@ def test_a_pod_behind_others_is_not_tried() -> None:
 
 def test_a_pod_too_large_is_looked_at_once() -> None:
     workload = pods({"num_gpu": 3})
-    (decision,) = replayed(made(workload), asked_pods(workload, [10]), "placed")
+    (decision,) = replayed(made(workload), selected_pods(workload, [10]), "placed")
     assert decision.never == "too_large" and decision.found__n.tolist() == [2] and decision.needed__n.tolist() == [3]
 
 
@@ -114,9 +114,9 @@ def test_the_run_stops_where_the_answer_is_known() -> None:
         played.append(arrived)
 
     ready = prepared(Scenario(t4(1), workload, "best_fit"), progress=watch)
-    replayed(ready, asked_pods(workload, [11]), "placed")
+    replayed(ready, selected_pods(workload, [11]), "placed")
     assert played == []
-    replayed(ready, asked_pods(workload, [11]), "all")
+    replayed(ready, selected_pods(workload, [11]), "all")
     assert played[-1] == 6
 
 
@@ -134,9 +134,9 @@ def test_an_unknown_choice_of_attempts() -> None:
 
 def test_a_name_without_its_namespace_where_one_namespace_has_it() -> None:
     workload = named("default/p7", "a/p8", "b/p8", "p8x", "c/d/p9", None)
-    assert list(asked_pods(workload, ["p7"])) == [0]
-    assert list(asked_pods(workload, ["b/p8"])) == [2]
+    assert list(selected_pods(workload, ["p7"])) == [0]
+    assert list(selected_pods(workload, ["b/p8"])) == [2]
     with pytest.raises(InputError, match="pod 'p8': found 2 pods of that name: a/p8, b/p8, expected one of them"):
-        asked_pods(workload, ["p8"])
+        selected_pods(workload, ["p8"])
     with pytest.raises(InputError, match="no such pod"):
-        asked_pods(workload, ["p"])
+        selected_pods(workload, ["p"])

@@ -106,7 +106,7 @@ def test_whatever_an_agent_does_the_engine_does_the_same() -> None:
         points[next(turn)] = 1
         return points
 
-    # A scorer is not asked where one node alone can host the pod.
+    # A scorer is not called if one node alone can host the pod.
     several = [node for node, alone in zip(taken, _alone(taken), strict=True) if not alone]
     turn = iter(several)
     same(found, simulated(fs.policies.PythonScorer(scorer, gpu_pick="best"), 3))

@@ -52,7 +52,7 @@ def test_what_is_found_suffices_and_one_less_does_not(good: set[int]) -> None:
 
 
 def workload(**columns: Any) -> Workload:
-    """Pods that ask for two GPUs each."""
+    """Pods that request two GPUs each."""
     count = 7
     made = {"pod_id": range(count), "submit_s": [10.0 * i for i in range(count)], "cpu_milli": [1000] * count,
             "memory_mib": [1024] * count, "num_gpu": [2] * count, "gpu_milli": [1000] * count, **columns}  # fmt: skip
@@ -101,7 +101,7 @@ def test_what_will_never_do() -> None:
 
 
 def test_nodes_of_a_kubernetes_cluster(tmp_path: Path) -> None:
-    """A copy has the labels and taints that pods ask for; an object in a file is a kind of node, too."""
+    """A copy has the labels and taints of the constraints; an object in a file is a kind of node, too."""
     tainted = node("n1", zone="a")
     tainted["spec"]["taints"] = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
     ours: dict[str, Any] = {"nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}]}

@@ -67,7 +67,7 @@ def test_the_default_is_the_published_size() -> None:
 
 def test_a_small_demo_compares_all_and_counts_its_runs() -> None:
     told: list[int] = []
-    comparison = demo.played(nodes=6, pods=30, workers=1, progress=told.append)
+    comparison = demo.policy_comparison(nodes=6, pods=30, workers=1, progress=told.append)
     assert comparison.names == demo.POLICIES and told[-1] == demo.runs()
     # The same demand for every policy, so their tables can be compared.
     assert len({result.summary["arrived_gpu_milli"].item() for result in comparison.results}) == 1
@@ -76,7 +76,7 @@ def test_a_small_demo_compares_all_and_counts_its_runs() -> None:
 def test_the_folder_has_table_report_picture_and_every_run(tmp_path: Path) -> None:
     compared: Any = Compared(("fgd", "0.9*fgd + 0.1*pwr"))
     folder = tmp_path / "new" / "demo"
-    assert demo.saved(compared, folder) == folder
+    assert demo.write_folder(compared, folder) == folder
     runs = ["runs/0.9fgd+0.1pwr/run.json", "runs/fgd/run.json"]
     assert tree(tmp_path / "new") == [f"demo/{name}" for name in ("report.html", "report.png", *runs, "table.csv")]
     assert (folder / "table.csv").read_text() == "name,x\na,1\n"
@@ -89,10 +89,10 @@ def test_a_failure_keeps_the_folder_of_before(tmp_path: Path, error: Exception) 
     (folder / "old").write_text("old")
     compared: Any = Compared(("fgd",), error)
     with pytest.raises(FastsimError) as raised:
-        demo.saved(compared, folder)
+        demo.write_folder(compared, folder)
     if isinstance(error, OSError):
         assert type(raised.value) is ResultError
         assert str(raised.value) == f"{folder}: cannot be written: No space left on device"
     assert tree(tmp_path) == ["demo/old"]
-    demo.saved(Compared(("fgd",)), folder)  # type: ignore[arg-type]
+    demo.write_folder(Compared(("fgd",)), folder)  # type: ignore[arg-type]
     assert "demo/old" not in tree(tmp_path) and "demo/report.png" in tree(tmp_path)

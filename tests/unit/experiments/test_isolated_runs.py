@@ -43,9 +43,9 @@ def test_runs_are_made_once() -> None:
     runs = IsolatedRuns(adaptive_setting(2, 1, 0), Sia())
     needed = [*runs.needed(JOB, 3.0), *runs.needed(JOB, 6.0)]
     assert [run[1:] for run in needed] == [(0, 3), (0, 3), (1, 3), (1, 3), (0, 4), (0, 8), (1, 6), (1, 6)]
-    assert [*runs.play(needed)][-1] == len(runs.known) == 5
-    known = dict(runs.known)
-    assert list(runs.play(needed)) == [] and runs.seconds(JOB, 6.0) > 0 and runs.known == known
+    assert [*runs.play(needed)][-1] == len(runs.seconds_of) == 5
+    known = dict(runs.seconds_of)
+    assert list(runs.play(needed)) == [] and runs.seconds(JOB, 6.0) > 0 and runs.seconds_of == known
     assert [*runs.needed(JOB._replace(num_gpu=64, mode="rigid"), 3.0)] == []
 
 

@@ -79,7 +79,7 @@ def test_what_is_drawn() -> None:
     converter = needed("vl_convert")
     for key in ("gpu_power", "copies_by_gpu"):
         assert "<svg" in converter.vegalite_to_svg(still(drawn[key]))
-    [only] = figures(series_of(runs), wanted=("gpu_memory",))
+    [only] = figures(series_of(runs), keys=("gpu_memory",))
     assert only.key == "gpu_memory" and float(only.data["y"].max()) >= 6994  # type: ignore[arg-type]
 
 

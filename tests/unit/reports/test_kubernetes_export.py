@@ -63,7 +63,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert cluster_of(again).nodes.drop_columns(["labels"]) == cluster_of(first).nodes.drop_columns(["labels"])
         labels = [cluster_of(snapshot).nodes["labels"].to_pylist() for snapshot in (first, again)]
         for old, new in zip(*labels, strict=True):
-            assert dict(old).items() <= dict(new).items()  # how much memory a device has is told, too
+            assert dict(old).items() <= dict(new).items()  # the export adds the memory of a device
         placed = simulate(cluster_of(again), workload_of(again), "best_fit")
         assert not placed.summary["pods_unplaced"][0]
 

@@ -132,7 +132,7 @@ SHARES = st.sampled_from([
 
 @st.composite
 def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Nodes and pods of every kind, among them a node for everybody."""
+    """Nodes and pods of every kind, among them a node that all pods match."""
     found = [node("all", {"zone": "x"}, amounts={"ephemeral-storage": "1Gi"})]
     for number in range(draw(st.integers(0, 3))):
         labels, amounts = draw(DEVICES)

@@ -10,7 +10,7 @@ from fastsim.reports import progress
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         """Always."""

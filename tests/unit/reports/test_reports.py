@@ -19,7 +19,7 @@ FULL = ["allocation", "fragmentation", "power", "failed", "classes"]
 
 
 def keys(*results: fs.Result, wanted: tuple[str, ...] = ()) -> list[str]:
-    return [figure.key for figure in figures(series_of(results), wanted=wanted)]
+    return [figure.key for figure in figures(series_of(results), keys=wanted)]
 
 
 def test_what_runs_recorded_decides_what_is_drawn() -> None:

@@ -21,11 +21,11 @@ from fastsim.simulation.run_warnings import PodTooLarge
 from tests.unit.experiments.executors.test_executor import fail_at_two
 
 FOR_EVER_S = 1e6
-"""Whoever waits for the end of this does not end."""
+"""Seconds of a task that never ends."""
 
 
 def slow_square(number: int) -> tuple[int, int]:
-    """The square, later for smaller numbers, and who computed it."""
+    """The square, later for smaller numbers, and the process that computed it."""
     time.sleep(0.05 if number == 0 else 0.0)
     return number * number, os.getpid()
 

@@ -12,7 +12,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.experiments.reproduce import fgd_protocol
 from fastsim.experiments.reproduce.fgd_pwr import fgd_reproduction, pwr_reproduction, run_count
-from fastsim.experiments.reproduce.placement_figures import MIXES, POLICIES, Task, played
+from fastsim.experiments.reproduce.placement_figures import MIXES, POLICIES, Task, task_runs
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_pwr_is_compared_with_fgd() -> None:
 
 
 def test_runs_keep_all_curves() -> None:
-    (run,) = played(Task(None, "generated-01", (42,), ("fgd",)))
+    (run,) = task_runs(Task(None, "generated-01", (42,), ("fgd",)))
     assert set(run.curves) == {"arrive_pct", "alloc_pct", "frag_pct", "frag_ratio_pct", "power_w", "grar"}
     assert len(run.curves["power_w"]) == 201 and run.curves["grar"][0] == 1 and run.failed > 0
 

@@ -1,4 +1,4 @@
-"""What is found in folders of the Sia and Pollux experiments."""
+"""Files in folders of the Sia and Pollux experiments."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.experiments.sweep.axes import Mistakes, axes_of, choices_of, cutoffs_of, is_cut, placed
+from fastsim.experiments.sweep.axes import Mistakes, axes_of, choices_of, cutoffs_of, is_cut, located
 
 KEYS = ("cluster", "policy", "jobs", "seed")
 
 
 def listed(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each combination chooses."""
+    """Values of each combination."""
     mistakes = Mistakes()
     axes, _ = axes_of(values, KEYS, "x", mistakes)
     mistakes.check("x")
@@ -69,7 +69,7 @@ def test_cutoffs() -> None:
 
 
 def test_a_mistake_gets_its_place() -> None:
-    error = placed(InputError("policy 'x'", "an unknown name", "one of a"), "f.toml", "policy[1]", "policy")
+    error = located(InputError("policy 'x'", "an unknown name", "one of a"), "f.toml", "policy[1]", "policy")
     assert str(error) == "f.toml: policy[1] 'x': found an unknown name, expected one of a"
-    error = placed(InputError("synth.jobs", "0", "1"), "f.toml", "workload", "workload")
+    error = located(InputError("synth.jobs", "0", "1"), "f.toml", "workload", "workload")
     assert str(error) == "f.toml: workload: synth.jobs: found 0, expected 1"

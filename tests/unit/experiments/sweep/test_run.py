@@ -139,7 +139,7 @@ def runs(*kinds: tuple[str, int]) -> list[Scenario]:
 
 
 class Clock:
-    """Seconds that go on when they are told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -33,7 +33,7 @@ def test_a_run_is_kept(place: str) -> None:
     store = store_at(place)
     name = "policy=fgd/seed=0"
     assert store.record(name) is None
-    assert store.keep(name, played) == "done"
+    assert store.write_run(name, played) == "done"
     known = store.record(name)
     assert known is not None and known["policy"] == "fgd"
     assert len(store.frame(name, "jobs")) == 20
@@ -47,7 +47,7 @@ def test_a_run_that_fails_leaves_nothing(place: str) -> None:
 
     store = store_at(place)
     with pytest.raises(FastsimError, match="no"):
-        store.keep("seed=0", broken)
+        store.write_run("seed=0", broken)
     assert store.record("seed=0") is None
 
 

@@ -1,4 +1,4 @@
-"""Files of charts: every kind, complete or absent, and what is told without the extra."""
+"""Files of charts: every kind, complete or absent, and the error without the extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds which GPU when: seconds of spans, rows of nodes, bars of a window, shares."""
+"""Occupancy of GPUs: seconds of spans, rows of nodes, bars of a window, shares."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_gpu_that_pods_share_is_used_once() -> None:
     assert grid["y"].max() <= 2.0  # type: ignore[operator]
     assert grid.select("low", "high").unique().sort("low").rows() == [(0, 1), (1, 2)]
     used = float((grid["y"] * (grid["x2"] - grid["x"])).sum())
-    # 1 GPU for 100 s, 2 for 80 s, 2 for 50 s; cells tell two decimals, positions five digits.
+    # 1 GPU for 100 s, 2 for 80 s, 2 for 50 s; cells have two decimals, positions five digits.
     assert used == pytest.approx(100 + 160 + 100, rel=0.01)
 
 
@@ -73,7 +73,7 @@ def test_shares_are_the_gpus_of_each_application() -> None:
     assert len(parts) <= PARTS and told["part"].n_unique() >= len([part for part in parts if part != OTHERS])
     grid = shares(told, parts, 1.0)
     step = (told["end_s"].to_numpy().max() - told["start_s"].to_numpy().min()) / 80
-    # Three decimals are told of each of 80 steps.
+    # Three decimals of each of 80 steps.
     assert float(grid["y"].sum()) * step == pytest.approx(float(told["held_s"].sum()), rel=0.01)
 
 

@@ -11,7 +11,7 @@ from fastsim.reports.charts.series import seed_text, series_of
 
 
 def run(seed: int = 0, **scenario: Any) -> Result:
-    """A result that only tells where it comes from."""
+    """A result with provenance alone."""
     known = {"policy": scenario.get("policy", "fgd"), "scenario": {**scenario, "seed": seed}, "options": {"seed": seed}}
     return Result({}, known, {})
 
