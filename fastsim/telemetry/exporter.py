@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http import Answer, Reply, Request, json_reply
+from fastsim.foundation.http import Reply, Request, Route, json_reply
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, lazily, looked, ordered_rows
@@ -155,7 +155,7 @@ class Record:
         return float(np.median(gaps)) / 1000 if len(gaps) else 0.0
 
 
-def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Answer]:
+def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Route]:
     """Paths of the live endpoint: ``/metrics``, ``/metrics?node=NAME``, and ``/targets``, which tells the nodes.
 
     Prometheus takes ``/targets`` (HTTP service discovery) if every node is to be a target of its own.

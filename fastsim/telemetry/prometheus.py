@@ -83,14 +83,14 @@ class Prometheus:
         page_s = (MOST_POINTS - 1) * step_s
         for begin in range(start_s, end_s + 1, page_s + step_s):
             end = min(begin + page_s, end_s)
-            asked = {"query": query, "start": begin, "end": end, "step": step_s}
-            for series in self._answer("query_range", asked):
+            form = {"query": query, "start": begin, "end": end, "step": step_s}
+            for series in self._answer("query_range", form):
                 yield from series_samples(self.url, series)
 
-    def _answer(self, verb: str, asked: Mapping[str, object]) -> Sequence[Any]:
+    def _answer(self, verb: str, form: Mapping[str, object]) -> Sequence[Any]:
         """The result of one request; anything but a complete and successful answer is an InputError."""
         address = f"{self.url.rstrip('/')}/api/v1/{verb}"
-        body = answer_of(address, "a Prometheus", asked, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
+        body = answer_of(address, "a Prometheus", form, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
         return _matrix(address, body)
 
 

@@ -100,7 +100,7 @@ def played_to_store(given: Assignment) -> list[Message]:
     known = given.store.record(given.name)
     if known is not None and known.get("scenario_id") == given.scenario.id:
         return []  # a worker before this one kept the run and died before it could say so
-    OBJECTS.keep_for(given.sweep)
+    OBJECTS.cache_for(given.sweep)
     began = time.monotonic()
 
     def in_time(_: int) -> None:
@@ -173,7 +173,7 @@ def _played(
                 if tell[1] is not None:
                     tell[1](state)
     finally:
-        OBJECTS.keep_for(None)
+        OBJECTS.cache_for(None)
     return {run.name: failures[run.name] for run in missing if run.name in failures}
 
 
