@@ -97,12 +97,12 @@ def synth_sia(
         max_gpus,
     )  # fmt: skip
     family = _family(applications)
-    told = {**asdict(options), "applications": family.name}
+    parameters = {**asdict(options), "applications": family.name}
     metadata = {
         "fastsim.source": "synth sia",
         "fastsim.converter": "fastsim synth sia",
         "fastsim.seed": str(seed),
-        "fastsim.params": json.dumps(told, sort_keys=True),
+        "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
     return job_list(_columns(options, family), "synth:sia", metadata)
 
