@@ -105,7 +105,7 @@ def _cluster_of(source: Any) -> Cluster:
 
 
 def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
-    """The pods a text stands for, tuned to the cluster if the text says so."""
+    """The pods of a text, tuned to the cluster if the text has that option."""
     from fastsim.workload import Workload
 
     if isinstance(source, Workload):

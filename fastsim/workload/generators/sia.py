@@ -36,7 +36,7 @@ STYLES = {
 }
 """How often each application comes, and how much an hour's arrivals swing (standard deviation of their logarithm)."""
 HOUR_CORRELATION = 0.5
-"""What an hour remembers of the one before."""
+"""Correlation of the hourly factor with that of the hour before."""
 
 
 @dataclass(frozen=True)
