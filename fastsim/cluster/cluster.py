@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from fastsim.kubernetes.snapshot import Snapshot
 
 PRESETS = {"openb": False, "openb-all": True}
-"""Preset names; the value says whether nodes without GPUs belong to it."""
+"""Presets by name; True includes nodes without GPUs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue their models are looked up in.
+    """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue of their models.
 
-    ``snapshot`` are the Kubernetes objects that nodes were read from: the pods that run there hold their places in
-    every run, and taints keep pods away that do not tolerate them.
+    ``snapshot`` are the Kubernetes objects that the nodes were read from: pods that run there keep their nodes in every
+    run, and taints keep pods away that do not tolerate them.
     """
 
     nodes: pa.Table
@@ -55,9 +55,9 @@ class Cluster:
     def preset(cls, name: str) -> Cluster:
         """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. The types are interleaved by a fixed shuffle.
 
-        Ties go to the smallest position, so nodes that stand type by type would favour one type and cost some
-        policies several points of allocation; the published experiments shuffle their nodes for every run, as
-        `shuffled` does. The recorded cluster's own order is in the trace: use `from_openb` for that.
+        Ties go to the smallest position, so nodes sorted by type would favour one type and cost some policies several
+        points of allocation; the published experiments shuffle their nodes for every run, as `shuffled` does. For the
+        recorded cluster's own order read the trace with `from_openb`.
         """
         parts = node_types.openb_parts(_preset(name))
         return cls.mix(parts, seed=0, name=name, max_pods=node_types.OPENB_MAX_PODS)
@@ -127,10 +127,10 @@ class Cluster:
     def from_gavel(
         cls, spec: str | os.PathLike[str], per_server: str = "1:1:1", *, catalog: Catalog | None = None
     ) -> Cluster:
-        """Nodes of a Gavel cluster, `36:36:36` = GPUs of v100, p100 and k80, or a JSON file that holds one of those.
+        """Nodes of a Gavel cluster: `36:36:36` are GPUs of v100, p100 and k80; or a JSON file with one such text.
 
-        `per_server` says in the same order how many GPUs a node has; GPUs that do not fill a node are left out. Nodes
-        stand by model in the order of the names: k80, p100, v100.
+        `per_server` are the GPUs of one node, in the same order; GPUs that do not fill a node are left out. Nodes are
+        sorted by model: k80, p100, v100.
         """
         from fastsim.cluster.published_specs import gavel_parts
 
@@ -199,7 +199,7 @@ class Cluster:
 
     @property
     def partitioned_gpus(self) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """How many GPUs of each node are partitioned."""
+        """Partitioned GPUs of each node."""
         return self._offered[1]
 
     @cached_property
@@ -237,7 +237,7 @@ class Cluster:
         return Cluster(self.nodes, catalog, self.name, snapshot=self.snapshot)
 
     def emptied(self) -> Cluster:
-        """The same nodes without the pods that run there."""
+        """The same nodes without running pods."""
         left = None if self.snapshot is None else self.snapshot.without_pods()
         return Cluster(self.nodes, self.catalog, self.name, snapshot=left)
 
@@ -260,7 +260,7 @@ class Cluster:
             pa.csv.write_csv(table, partial, pa.csv.WriteOptions(quoting_style="needed"))
 
     def _self_contained(self, everywhere: bool = False) -> pa.Table:
-        """The nodes with every watt spelt out that the default catalogue would not give back; no empty columns."""
+        """The nodes with all watts that differ from the default catalogue as columns; no empty columns."""
         nodes, default = self.nodes, Catalog.default()
         if everywhere or self.catalog != default:
             for index, name in enumerate(NODE_SCHEMA.names):

@@ -1,4 +1,4 @@
-"""Clusters made of what others wrote: node lists of openb, nodes of a Kubernetes snapshot."""
+"""Clusters from foreign formats: node lists of openb, nodes of a Kubernetes snapshot."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 
 def list_row(path: str | os.PathLike[str], row: int) -> str:
-    """Where data row `row` (from 0) stands: a line of a CSV file, a row of a Parquet file (both from 1)."""
+    """Name of data row `row` (from 0) in messages: a line of a CSV file, a row of a Parquet file (both from 1)."""
     return f"{path}:{row + 1 if is_parquet(path) else csv_line(path, row)}"
 
 

@@ -46,7 +46,7 @@ REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 
 _WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
 _LIMIT = 2**40
-# Arrow looks for a time-zone library whenever it has to find out the type of a Python value; these have theirs.
+# Arrow looks for a time-zone library whenever it has to infer the type of a Python value; these are typed.
 _NONE, _ONE, _MOST_GPUS, _MOST = (pa.scalar(value, pa.int64()) for value in (0, 1, MAX_GPUS, _LIMIT))
 _NO_WATTS, _NO_NAME = pa.scalar(0.0, pa.float64()), pa.scalar("", pa.string())
 
@@ -161,7 +161,7 @@ def _map_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
 
 
 def _maps(column: Any, wrong: Callable[[str, Any], bool]) -> Any:
-    """Mask of the rows in whose map an entry is wrong or a key stands twice."""
+    """Mask of the rows whose map has a wrong entry or the same key twice."""
     rows = column.to_pylist()
     return pa.array([
         row is not None and (any(wrong(*entry) for entry in row) or len(dict(row)) < len(row)) for row in rows
@@ -176,15 +176,15 @@ def _unique_names(nodes: pa.Table, where: Where) -> None:
     names = nodes["name"].to_pylist()
     if len(set(names)) == len(names) and "" not in names:
         return
-    seen: set[str] = {""}
+    names_before: set[str] = {""}
     for row, name in enumerate(names):
-        if name in seen:
+        if name in names_before:
             raise InputError(f"{where(row)}: name", repr(name), "a unique name")
-        seen.add(name)
+        names_before.add(name)
 
 
 def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
-    """A model outside the catalogue is fine only if the row brings its own watts."""
+    """InputError for a model outside the catalogue, unless the row has its own watts."""
     for column, known, own in (
         ("gpu_model", catalog.gpu, ("gpu_idle_w", "gpu_peak_w")),
         ("cpu_model", catalog.cpu, ("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket")),
@@ -212,7 +212,7 @@ def _possible_layouts(nodes: pa.Table, where: Where) -> None:
 
 
 def offered(nodes: pa.Table) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:
-    """The nodes as pods see them, and how many GPUs of each are partitioned.
+    """The nodes as pods see them, and the number of partitioned GPUs of each.
 
     A partitioned GPU is not among `num_gpu`; its instances are among the `extra_resources`.
     """
@@ -220,14 +220,14 @@ def offered(nodes: pa.Table) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int3
     if nodes["mig"].null_count == rows:
         return nodes, np.zeros(rows, np.int32)
     num_gpu = nodes["num_gpu"].to_pylist()
-    found = [mig.instances(text, count) for text, count in zip(nodes["mig"].to_pylist(), num_gpu, strict=True)]
-    parted = np.array([count for count, _ in found], np.int32)
+    partitions = [mig.instances(text, count) for text, count in zip(nodes["mig"].to_pylist(), num_gpu, strict=True)]
+    partitioned = np.array([count for count, _ in partitions], np.int32)
     own = nodes["extra_resources"].to_pylist()
-    amounts = [[*(amounts or ()), *more] or None for amounts, (_, more) in zip(own, found, strict=True)]
-    for name, values in (("num_gpu", np.array(num_gpu) - parted), ("extra_resources", amounts)):
+    amounts = [[*(amounts or ()), *more] or None for amounts, (_, more) in zip(own, partitions, strict=True)]
+    for name, values in (("num_gpu", np.array(num_gpu) - partitioned), ("extra_resources", amounts)):
         field = NODE_SCHEMA.field(name)
         nodes = nodes.set_column(NODE_SCHEMA.get_field_index(name), field, pa.array(values, field.type))
-    return nodes, parted
+    return nodes, partitioned
 
 
 def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:
@@ -238,11 +238,11 @@ def watts(nodes: pa.Table, catalog: Catalog) -> pa.Table:
     gpu = _looked_up(nodes["gpu_model"].to_pylist(), catalog.gpu, ("idle_w", "peak_w"))
     cpu_names = [name or "" for name in nodes["cpu_model"].to_pylist()]
     cpu = _looked_up(cpu_names, catalog.cpu, ("idle_w", "peak_w", "cores_per_socket"))
-    found = dict(zip(("gpu_idle_w", "gpu_peak_w"), gpu, strict=True))
-    found |= dict(zip(("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"), cpu, strict=True))
+    looked_up = dict(zip(("gpu_idle_w", "gpu_peak_w"), gpu, strict=True))
+    looked_up |= dict(zip(("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket"), cpu, strict=True))
     columns = {
         name: pc.coalesce(nodes[name].combine_chunks(), pa.array(values, NODE_SCHEMA.field(name).type))
-        for name, values in found.items()
+        for name, values in looked_up.items()
     }
     return pa.table(columns)
 

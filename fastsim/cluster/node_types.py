@@ -1,4 +1,4 @@
-"""Named node types and how often each occurs in the openb cluster; mixes of them in any size."""
+"""Named node types and the number of each in the openb cluster; mixes of them in any size."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class NodeType:
 def node_types() -> Mapping[str, NodeType]:
     """All named node types in table order; a bare model name is the commonest node with that model.
 
-    `k80`, `p100` and `v100` are single GPUs of Gavel's experiments in the cloud instances that have them: p2.xlarge,
-    NC6s v2 and p3.2xlarge. The commonest node with openb's P100 is `p100x2`.
+    `k80`, `p100` and `v100` are cloud instances with one GPU of Gavel's experiments: p2.xlarge, NC6s v2 and p3.2xlarge.
+    The commonest node with openb's P100 is `p100x2`.
     """
     with open(TABLES / "node_types.csv", encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))

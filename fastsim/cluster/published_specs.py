@@ -1,4 +1,7 @@
-"""Gavel's cluster specifications: numbers of GPUs as text, `v100:p100:k80`."""
+"""Clusters as published: Gavel's `v100:p100:k80`, Sia's `aws:dgx-ext:rtx`, Synergy's INI files.
+
+Gavel counts GPUs of three models, Sia machines of three kinds; Synergy's servers are equal.
+"""
 
 from __future__ import annotations
 
@@ -15,33 +18,34 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 
 MODELS = ("v100", "p100", "k80")
-"""What the numbers of a specification count, in its order."""
+"""GPU models that the numbers of Gavel's specification count, in its order."""
 MACHINES: dict[str, dict[str, Any]] = {
     "aws": {"num_gpu": 4, "cpu_milli": 48_000, "memory_mib": 196_608},
     "dgx-ext": {"num_gpu": 8, "cpu_milli": 128_000, "memory_mib": 1_048_576},
     "rtx": {"num_gpu": 8, "cpu_milli": 40_000, "memory_mib": 196_608},
 }
-"""What the numbers count, in their order: machines with T4, A100-40GB and RTX 2080 Ti GPUs."""
+"""Machines that the numbers of Sia's specification count, in its order: T4, A100-40GB and RTX 2080 Ti GPUs."""
 WATTS = {
     "aws": GpuModel(10, 70, 15_109),
     "dgx-ext": GpuModel(50, 400, 40_960),
     "rtx": GpuModel(20, 250, 11_264),
 }
-"""Of one GPU: those of the catalogue, or rounded from data sheets."""
+"""Watts and MiB of one GPU of those machines: from the catalogue, or rounded from data sheets."""
 DEFAULT = "6:2:3"
-"""The cluster of most experiments: 64 GPUs."""
+"""The cluster of most of Sia's experiments: 64 GPUs."""
 SECTION = "CLUSTER"
+"""Section of Synergy's INI files."""
 USUAL = {
     "racks": 1, "servers_per_rack": 4, "gpus_per_server": 8, "cpus_per_server": 24, "dram_per_server": 500,
     "sspeed_per_server": 300, "net_per_server": 40,
 }  # fmt: skip
-"""What a key that a file leaves out stands for: servers, GPUs, CPUs, GB, MB/s and Gbit/s."""
+"""Defaults of the keys in that section: servers, GPUs, CPUs, GB, MB/s and Gbit/s."""
 MODEL = "v100"
-"""GPU model of the published experiments."""
+"""GPU model of Synergy's experiments."""
 
 
 def gavel_parts(spec: str | os.PathLike[str], per_server: str = "1:1:1") -> list[tuple[int, dict[str, Any]]]:
-    """(count, columns) of each kind of node, models by name; a node has CPU and memory in proportion to its GPUs."""
+    """(count, columns) of each kind of node, sorted by model; CPU and memory of a node are proportional to its GPUs."""
     gpus = _numbers("cluster gavel", _specification(spec), 0)
     sizes = _numbers("cluster gavel: per_server", per_server, 1)
     parts = []
@@ -69,18 +73,18 @@ def _specification(spec: str | os.PathLike[str]) -> str:
         return str(spec)
     try:
         document = json.loads(Path(spec).read_text(encoding="utf-8"))
-        found = [text for texts in document.values() for text in texts]
+        specs = [text for texts in document.values() for text in texts]
     except FileNotFoundError:
         raise InputError(str(spec), "no such file", "a JSON file of cluster specifications") from None
     except (OSError, ValueError, AttributeError, TypeError):
         raise InputError(str(spec), "something else", 'JSON such as {"name": ["36:36:36"]}') from None
-    if len(found) != 1:
-        raise InputError(str(spec), f"{len(found)} specifications", "one; give the text of one instead")
-    return str(found[0])
+    if len(specs) != 1:
+        raise InputError(str(spec), f"{len(specs)} specifications", "one; give the text of one instead")
+    return str(specs[0])
 
 
 def sia_cluster(spec: str = DEFAULT, catalog: Catalog | None = None) -> Cluster:
-    """So many machines of each kind; GPU models have the names of the machines, as in tables of applications."""
+    """The cluster of a specification of Sia; GPU models are named after machines, as in tables of applications."""
     words = str(spec).split(":")
     if len(words) != len(MACHINES) or not all(word.isdecimal() for word in words) or not any(map(int, words)):
         raise InputError("cluster sia", repr(spec), f"three whole numbers, not all 0: {':'.join(MACHINES)}")
@@ -101,8 +105,8 @@ def synergy_parts(spec: str | os.PathLike[str] | int, cpus: int | None = None) -
         keys = USUAL | {"servers_per_rack": int(str(spec)), "sspeed_per_server": 500, "cpus_per_server": cpus or 24}
     else:
         if cpus is not None:
-            raise ScenarioError("cluster synergy: cpus", cpus, "none: the file tells")
-        keys = USUAL | _written(Path(str(spec)))
+            raise ScenarioError("cluster synergy: cpus", cpus, "none with a file, which has them")
+        keys = USUAL | _ini_keys(Path(str(spec)))
     for name, value in keys.items():
         if value < 1:
             raise InputError(f"cluster synergy: {name}", value, "1 or more")
@@ -117,8 +121,8 @@ def synergy_parts(spec: str | os.PathLike[str] | int, cpus: int | None = None) -
     return [(keys["racks"] * keys["servers_per_rack"], shape)]
 
 
-def _written(path: Path) -> dict[str, int]:
-    """The keys of the file's cluster section; the others say nothing about the cluster."""
+def _ini_keys(path: Path) -> dict[str, int]:
+    """The keys of the file's cluster section; other sections are ignored."""
     parser = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=("#", ";"))
     try:
         parser.read_string(path.read_text(encoding="utf-8"))
@@ -128,12 +132,12 @@ def _written(path: Path) -> dict[str, int]:
         raise InputError(str(path), " ".join(str(error).split()), "an INI file of a cluster") from None
     if not parser.has_section(SECTION):
         raise InputError(str(path), f"sections {', '.join(parser.sections()) or '(none)'}", f"a section [{SECTION}]")
-    found = {}
+    keys = {}
     for name, text in parser[SECTION].items():
         if name not in USUAL:
             raise InputError(f"{path}: {name}", "an unknown key", f"one of {', '.join(USUAL)}")
         try:
-            found[name] = int(text)
+            keys[name] = int(text)
         except ValueError:
             raise InputError(f"{path}: {name}", repr(text), "a whole number") from None
-    return found
+    return keys

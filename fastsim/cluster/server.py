@@ -1,6 +1,6 @@
-"""One server of a cluster of equal servers, as a vector of what it has, and each GPU's part of it.
+"""The resource vector of one server of a cluster of equal servers, and each GPU's part of it.
 
-A job's *fair share* of a server is what belongs to its GPUs if CPUs, memory and bandwidth are split evenly over GPUs.
+A job's *fair share* of a server is the part of its GPUs if CPUs, memory and bandwidth are split evenly over GPUs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ STORAGE_MB_S = "storage_mb_s"
 NETWORK_GBPS = "network_gbps"
 """Name among a node's `extra_resources`: bandwidth of its network, Gbit/s."""
 GB_MIB = 1024
-"""MiB in what is called a GB here."""
+"""MiB in a GB, as Synergy counts."""
 
 
 class Server(NamedTuple):
-    """GPUs, CPUs, memory in GB (1,024 MiB), storage in MB/s, network in Gbit/s; a bandwidth of 0 is not looked at."""
+    """GPUs, CPUs, memory in GB (1,024 MiB), storage in MB/s, network in Gbit/s; a bandwidth of 0 is ignored."""
 
     gpus: int
     cpus: float
@@ -31,7 +31,7 @@ class Server(NamedTuple):
 
     @property
     def fair(self) -> Server:
-        """What belongs to one GPU; its `gpus` is 1."""
+        """The fair share of one GPU; its `gpus` is 1."""
         n = self.gpus
         return Server(1, self.cpus / n, self.memory_gb / n, self.storage_mb_s / n, self.network_gbps / n)
 

@@ -23,7 +23,7 @@ from fastsim.decisions.explain import NAMES, shortfall
 from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_arrival
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
-from fastsim.foundation.http import Answer, Reply, Request, json_reply
+from fastsim.foundation.http import Reply, Request, Route, json_reply
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -77,7 +77,7 @@ class Extender:
         state, decision = self._decided(arguments)
         return [{"Host": name, "Score": score} for name, score in points(state, decision, names)]
 
-    def routes(self) -> dict[tuple[str, str], Answer]:
+    def routes(self) -> dict[tuple[str, str], Route]:
         """Paths of the service: ``/filter``, ``/prioritize`` and ``/healthz``."""
 
         def filtered(request: Request) -> Reply:

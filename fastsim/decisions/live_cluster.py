@@ -21,7 +21,7 @@ from fastsim.errors import InputError
 from fastsim.foundation.http import answer_of, base_address
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
-from fastsim.kubernetes.snapshot import Snapshot, holds_a_place
+from fastsim.kubernetes.snapshot import Snapshot, is_running
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ClusterState(Snapshot):
     @cached_property
     def bound_rows(self) -> list[dict[str, Any]]:
         """Rows of the pods that hold resources on a node of the cluster."""
-        holders = [item for item in self.of_kind("Pod") if holds_a_place(item)]
+        holders = [item for item in self.of_kind("Pod") if is_running(item)]
         bound = [item for item in holders if item.part("spec").get("nodeName") in self.positions]
         from fastsim.kubernetes.arrival_order import age
 

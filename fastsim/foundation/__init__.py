@@ -1,5 +1,5 @@
 """Files, folders, HTTP, Ctrl-C, random streams: knows nothing of clusters.
 
-What the packages above would otherwise each have of their own. Files are complete or absent.
+Services that several packages above need. Files are complete or absent.
 Open ``parquet`` first.
 """

@@ -1,4 +1,4 @@
-"""One thread that does what it is told, in order, so that the loop need not wait for files."""
+"""A thread that runs tasks in order, so that the loop need not wait for files."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 from fastsim.foundation import interrupts
 
 DEPTH = 2
-"""Tasks that may wait; whoever tells one more waits too, so memory stays bounded."""
+"""Tasks that may wait; a further call waits for room, so memory stays bounded."""
 PATIENCE_S = 0.1
-"""How long to wait before looking for an error of the other side, and for Ctrl-C."""
+"""Seconds between two looks for an error of the other side and for Ctrl-C."""
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Inline:
-    """Does everything at once, where it is told; the same face as :class:`Background`."""
+    """Runs each task at once in the calling thread; the same methods as :class:`Background`."""
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> None:
-        """Do it."""
+        """Run the task."""
         work(*arguments)
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: no task is left."""
 
     def drop(self) -> None:
-        """Nothing is left to drop."""
+        """Do nothing: no task waits."""
 
 
 class Background:
-    """A second thread; its first error is raised at the next call, and nothing is done after it."""
+    """A second thread that runs tasks; its first error is raised at the next call, and later tasks are skipped."""
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -44,7 +44,7 @@ class Background:
         self._thread.start()
 
     def do(self, work: Callable[..., Any], *arguments: Any) -> None:
-        """Have it done after everything that was told before."""
+        """Queue a task behind all earlier ones; waits while ``DEPTH`` tasks are queued."""
         while True:
             self._raise()
             try:
@@ -55,7 +55,7 @@ class Background:
             return self._tasks.put((work, arguments))
 
     def close(self) -> None:
-        """Wait until everything is done."""
+        """Wait until every task has run."""
         self._raise()
         self._tasks.put(None)
         while self._thread.is_alive():  # a join without end would sleep through Ctrl-C
@@ -64,7 +64,7 @@ class Background:
         self._raise()
 
     def drop(self) -> None:
-        """End the thread without doing what still waits."""
+        """End the thread without running the tasks that wait."""
         self._error = self._error or InterruptedError("dropped")
         self._tasks.put(None)
         while self._thread.is_alive():
@@ -82,4 +82,4 @@ class Background:
                     task[0](*task[1])
                 except BaseException as error:
                     self._error = error
-            del task  # what a task was told must not live until the next one comes
+            del task  # its arguments must not live until the next task comes

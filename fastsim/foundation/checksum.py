@@ -29,7 +29,7 @@ class ContentChecksum:
         self._filled: set[str] = set()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """The next rows."""
+        """Add the next rows."""
         for field in self.schema:
             column = batch.column(field.name)
             if column.null_count < len(column):

@@ -1,4 +1,4 @@
-"""CSV read strictly: a stray field, a bad number or an unknown column is named by file, line and column."""
+"""Strict CSV: an extra field, a bad number or an unknown column is named by file, line and column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastsim.foundation.parquet import one_line
 interrupts.quieten_arrow()
 
 FAULT_ROWS = 4096
-"""Rows that are looked at together while the first fault of a file is searched."""
+"""Rows checked together during the search for a file's first fault."""
 
 
 def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
@@ -95,7 +95,7 @@ def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], requ
 
 
 def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType]) -> None:
-    """Reads again, slowly, to name the first field that does not belong."""
+    """Reads the file again, slowly, and raises InputError for its first bad field."""
     try:
         with _opened(path) as text:
             reader = csv.reader(text)
@@ -109,7 +109,7 @@ def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Map
 
 
 def _sound(rows: list[list[str]], header: list[str], types: Mapping[str, pa.DataType]) -> bool:
-    """Whether rows have all their fields, and numbers in the fields for numbers; maps are looked at one by one."""
+    """Whether rows have all fields, and numbers where numbers belong; False with maps, which are checked one by one."""
     if any(len(fields) != len(header) for fields in rows) or any(pa.types.is_map(types[name]) for name in header):
         return False
     try:

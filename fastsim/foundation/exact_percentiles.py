@@ -19,7 +19,7 @@ import numpy as np
 from fastsim_ext.sorting import counted, gathered
 
 HELD = 1 << 19
-"""Values held in memory before they are put aside in a file: 4 MB."""
+"""Values held in memory before they move to a file: 4 MB."""
 GATHERED = 1 << 19
 """Values that are few enough to be sorted in memory."""
 PERCENTS = (50, 95, 99)
@@ -50,7 +50,7 @@ class ExactPercentiles:
                 self.store()
 
     def store(self) -> None:
-        """Put what is held in memory aside."""
+        """Move the values held in memory to the file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._file.seek(0, 2)
@@ -61,13 +61,13 @@ class ExactPercentiles:
         self._file.flush()
 
     def secure(self) -> None:
-        """Put what is held in memory aside where a loss of power does not reach it."""
+        """Move the values held in memory to the file, and force the file to the disk."""
         self.store()
         assert self._file is not None
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Give the file back; the values are gone."""
+        """Close the file; a temporary one is gone with its values."""
         if self._file is not None:
             self._file.close()
 
@@ -90,8 +90,8 @@ class ExactPercentiles:
         places = [(self.count - 1) * (q / 100) for q in percents]
         below = [min(math.floor(place), self.count - 1) for place in places]
         above = [min(rank + 1, self.count - 1) for rank in below]
-        found = self._ranked(sorted({*below, *above}))
-        return [_between(found[low], found[high], place - low)
+        value_at = self._ranked(sorted({*below, *above}))
+        return [_between(value_at[low], value_at[high], place - low)
                 for place, low, high in zip(places, below, above, strict=True)]  # fmt: skip
 
     def _ranked(self, ranks: Sequence[int]) -> dict[int, float]:
@@ -108,7 +108,7 @@ class ExactPercentiles:
             left -= min(left, HELD)
 
     def _reader(self) -> Callable[[int], Floats]:
-        """A function that answers with the next so many values, from the first one on."""
+        """A function that returns the next `count` values, from the first one on."""
         if self._stored:
             self.store()
             file = self._file
@@ -144,7 +144,7 @@ def _between(low: float, high: float, share: float) -> float:
 
 def values_at(pieces: Callable[[], Iterator[Floats]], ranks: Sequence[int]) -> dict[int, float]:
     """The values at these ranks (from 0) of the sorted values."""
-    found: dict[int, float] = {}
+    values: dict[int, float] = {}
     open_: dict[int, tuple[int, int]] = {rank: (0, rank) for rank in ranks}  # leading bits, rank among those values
     for shift in (48, 32, 16, 0):
         counts = _counted(pieces, {prefix for prefix, _ in open_.values()}, shift)
@@ -153,22 +153,22 @@ def values_at(pieces: Callable[[], Iterator[Floats]], ranks: Sequence[int]) -> d
             digit = int(np.searchsorted(upto, place, side="right"))
             place -= int(upto[digit - 1]) if digit else 0
             open_[rank] = (prefix << 16 | digit, place)
-        found_of = {prefix: int(counts[prefix >> 16][prefix & 0xFFFF]) for prefix, _ in open_.values()}
-        few = {prefix: count for prefix, count in found_of.items() if count <= GATHERED}
+        count_of = {prefix: int(counts[prefix >> 16][prefix & 0xFFFF]) for prefix, _ in open_.values()}
+        few = {prefix: count for prefix, count in count_of.items() if count <= GATHERED}
         at_hand = _sorted(pieces, few, shift) if few and shift else {}
         for rank, (prefix, place) in list(open_.items()):
             if shift == 0:
-                found[rank] = _value(prefix)
+                values[rank] = _value(prefix)
             elif prefix in at_hand:
-                found[rank] = _value(int(at_hand[prefix][place]))
+                values[rank] = _value(int(at_hand[prefix][place]))
                 del open_[rank]
         if not open_:
             break
-    return found
+    return values
 
 
 def _counted(pieces: Callable[[], Iterator[Floats]], prefixes: set[int], shift: int) -> dict[int, Any]:
-    """How many values follow each prefix with each value of the next sixteen bits."""
+    """Number of values by leading bits (`prefixes`) and the next sixteen bits."""
     listed, counts = np.array(sorted(prefixes), np.uint64), np.zeros((len(prefixes), 1 << 16), np.int64)
     for piece in pieces():
         counted(piece, shift, listed, counts)
@@ -176,7 +176,7 @@ def _counted(pieces: Callable[[], Iterator[Floats]], prefixes: set[int], shift: 
 
 
 def _sorted(pieces: Callable[[], Iterator[Floats]], counts: dict[int, int], shift: int) -> dict[int, Keys]:
-    """All values with each of these leading bits, ascending; there are so many of each."""
+    """The keys with each of these leading bits, ascending; `counts` is their number."""
     chosen = {prefix: np.empty(count, np.uint64) for prefix, count in counts.items()}
     filled = dict.fromkeys(chosen, 0)
     for piece in pieces():

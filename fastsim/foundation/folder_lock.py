@@ -18,15 +18,15 @@ from pathlib import Path
 from fastsim.errors import ResultError
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
-"""Answers of file systems that have no locks; a run there goes without one."""
+"""Errors of file systems that have no locks; a run there goes without one."""
 HELD = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 BYTE = 1 << 30
-"""The place that is locked where locks are of bytes: beyond the process id, so that it can be read."""
+"""Offset of the byte that is locked where locks are of bytes: beyond the process id, which stays readable."""
 
 
 @contextmanager
 def held(folder: Path, overwrite: bool) -> Iterator[None]:
-    """Nobody else writes to this folder meanwhile; ResultError if somebody does, or if there is something already."""
+    """Lock a folder while its files are written; ResultError if another process holds the lock or files are there."""
     refuse_folder_in_use(folder, overwrite)
     path, lock = lock_file(folder), -1
     try:
@@ -40,13 +40,13 @@ def held(folder: Path, overwrite: bool) -> Iterator[None]:
 
 
 def lock_file(folder: Path) -> Path:
-    """The file that stands for the right to write to this folder."""
+    """The file whose lock is the right to write to this folder."""
     plain = folder.absolute()
     return plain.with_name(f".{plain.name}.lock")
 
 
 def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
-    """ResultError if there is something already, unless it may be overwritten."""
+    """ResultError if the path is a file or a folder with files in it, unless it may be overwritten."""
     if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
 
@@ -59,8 +59,8 @@ def _granted(folder: Path, path: Path) -> int:
     except OSError as error:
         raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
     if lock < 0:
-        found = f"process {_holder(path)} at work on it"
-        raise ResultError(f"{folder}: found {found}, expected a folder that no other run writes to; wait for its end")
+        holder = f"process {_holder(path)} at work on it"
+        raise ResultError(f"{folder}: found {holder}, expected a folder that no other run writes to; wait for its end")
     return lock
 
 
@@ -118,7 +118,7 @@ def _holder(path: Path) -> str:
 
 
 def _release(file: int, path: Path) -> None:
-    # Removed while it is held, so that nobody can lock a file that is about to go; Windows removes no open file.
+    # Removed while it is held, so that no process can lock a file that is about to go; Windows removes no open file.
     if sys.platform != "win32":
         with suppress(OSError):
             path.unlink()
@@ -129,7 +129,7 @@ def _release(file: int, path: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what processes that were killed left half-written: whoever might still write holds the lock."""
+    """Remove partial folders of killed processes; a process that still writes would hold the lock."""
     half = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.partial")
     with suppress(OSError):  # a folder that may not be listed
         for path in list(folder.parent.iterdir()):

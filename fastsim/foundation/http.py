@@ -1,7 +1,7 @@
-"""A small HTTP service for programs that ask often: bounded requests, bounded time, bounded connections.
+"""Both sides of HTTP: a small service with bounded requests, time and connections, and complete answers of servers.
 
-It listens on this machine only unless told, answers each path by one function, and never shows a traceback. Whoever
-needs passwords or encryption puts a proxy in front of it.
+A service listens on this machine only, unless another address is given; one function answers each path, and a reply
+never shows a traceback. Passwords and encryption are the task of a proxy in front of it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import one_line
 
 LOOPBACK = "127.0.0.1"
-"""Where a service listens unless told: only programs of this machine reach it."""
+"""Default address of a service; only programs of this machine reach it."""
 PLAIN, JSON = "text/plain; charset=utf-8", "application/json"
 HEAD_BYTES = 1 << 16
 """Longest request without its body."""
 BREATH_S = 0.1
-"""How long the service waits before it looks whether it should end."""
+"""Seconds between two checks whether the service should end."""
 MOST_BYTES = 1 << 28
 """Longest answer that is read."""
 
 
 class Request(NamedTuple):
-    """What was asked: the query's values by name, the Host header and the body."""
+    """A request: values of the query by name, the Host header and the body."""
 
     query: Mapping[str, str]
     host: str = ""
@@ -48,14 +48,14 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is answered."""
+    """A reply: body, content type and status code."""
 
     body: bytes
     type: str = PLAIN
     status: int = 200
 
 
-Answer = Callable[[Request], Reply]
+Route = Callable[[Request], Reply]
 """Answers one path; a FastsimError becomes a reply with status 400."""
 
 
@@ -65,7 +65,7 @@ def json_reply(value: object, status: int = 200) -> Reply:
 
 
 class Limits(NamedTuple):
-    """Bytes of a body, seconds for a whole request or for its answer to be taken, connections at a time."""
+    """Bytes of a body, seconds for a whole request or for sending its reply, connections at a time."""
 
     body_bytes: int = 1 << 20
     timeout_s: float = 10.0
@@ -84,7 +84,7 @@ def address_of(text: str) -> tuple[str, int]:
 class Service:
     """Answers ``routes``, functions by method and path, at an address; port 0 is any that is free."""
 
-    routes: Mapping[tuple[str, str], Answer]
+    routes: Mapping[tuple[str, str], Route]
     host: str = LOOPBACK
     port: int = 0
     limits: Limits = field(default_factory=Limits)
@@ -93,7 +93,7 @@ class Service:
         try:
             self._server = _Server(self)
         except OSError as error:
-            # A name that means nothing is told apart from an address that is taken.
+            # An unknown host name gets another message than an address in use.
             if isinstance(error, socket.gaierror):
                 raise ScenarioError("--listen", repr(self.host), "the name or number of this machine") from None
             found = "a port in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
@@ -104,11 +104,11 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the service, such as ``http://127.0.0.1:9400``."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def run(self, over: Callable[[], bool] = lambda: False) -> None:
-        """Answer until `over` says so, and what is asked then to its end; Ctrl-C cuts it off."""
+        """Serve until `over()` is true, then finish open requests; Ctrl-C cuts them off."""
         self._server.timeout = BREATH_S
         try:
             while not (over() or interrupts.pending()):
@@ -119,8 +119,8 @@ class Service:
             self._server.server_close()
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Inside, a request is answered."""
+    def open_request(self) -> Iterator[None]:
+        """Counts one request as open inside the block."""
         with self._counting:
             self._open += 1
         try:
@@ -130,7 +130,7 @@ class Service:
                 self._open -= 1
 
     def _finish(self) -> None:
-        """Wait for requests that are being answered, as long as one may take."""
+        """Wait for open requests, as long as one may take."""
         latest_s = time.monotonic() + self.limits.timeout_s
         time.sleep(BREATH_S)  # a request that was just let in is read meanwhile
         while self._open and time.monotonic() < latest_s:
@@ -139,19 +139,56 @@ class Service:
     def answer(self, method: str, target: str, host: str, body: bytes) -> Reply:
         """The reply to one request."""
         parts = urlsplit(target)
-        found = self.routes.get((method, parts.path))
-        if found is None:
+        route = self.routes.get((method, parts.path))
+        if route is None:
             known = {path for _, path in self.routes}
             if parts.path in known:
                 return Reply(b"no such method here\n", status=405)
             return Reply(f"no such path; there is {', '.join(sorted(known))}\n".encode(), status=404)
         try:
             query = {name: values[-1] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
-            reply = found(Request(query, host, body))
+            reply = route(Request(query, host, body))
         except (FastsimError, ValueError) as error:
             return Reply(f"{error}\n".encode(), status=400)
         self.answered += 1
         return reply
+
+
+def base_address(url: str, where: str, example: str) -> str:
+    """The address of a server without a slash at its end; ScenarioError if it is none."""
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+        raise ScenarioError(where, repr(url), f"an address such as {example}")
+    return url.rstrip("/")
+
+
+def answer_of(
+    address: str, whose: str, form: Mapping[str, object] | None = None, *, timeout_s: float = 30.0,
+    most_bytes: int = MOST_BYTES,
+) -> bytes:  # fmt: skip
+    """The answer of a server to a GET, or to a POST of `form` if there is one; `whose` names it, as in "a Prometheus".
+
+    Anything but a complete and successful answer is an InputError; `timeout_s` is the longest silence, seconds.
+    """
+    request = urllib.request.Request(address, None if form is None else urlencode(form).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            body: bytes = answer.read(most_bytes + 1)
+            missing = answer.length or 0
+    except urllib.error.HTTPError as error:
+        raise InputError(address, f"{error.code} {_reason(error)}", "an answer", f"is it {whose}?") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise InputError(address, one_line(error), f"a complete answer of {whose} server") from None
+    if len(body) > most_bytes:
+        raise InputError(address, f"more than {most_bytes:,} bytes", "a shorter answer", "ask for less at a time")
+    if missing:
+        raise InputError(address, f"an answer that lacks {missing:,} bytes", "a complete one", "ask again")
+    return body
+
+
+def failure(document: Mapping[str, object]) -> str | None:
+    """The error in a JSON answer, after its kind if that is given; None without one."""
+    parts = [str(document[name]) for name in ("errorType", "error") if document.get(name)]
+    return " ".join(": ".join(parts).split()) or None
 
 
 class _Server(ThreadingHTTPServer):
@@ -166,7 +203,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((service.host, service.port), _Handler)
 
     def server_bind(self) -> None:
-        # Not HTTPServer's own, which asks the name service for this machine's full name.
+        # Not HTTPServer's own, which looks up this machine's full name.
         TCPServer.server_bind(self)
         self.server_name, self.server_port = self.service.host, int(self.server_address[1])
 
@@ -185,7 +222,7 @@ class _Server(ThreadingHTTPServer):
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who goes away in the middle of an answer is nobody's fault."""
+        """Print unexpected errors; a client that closes its connection early is none."""
         error = sys.exception()
         if not isinstance(error, OSError):
             print(f"fastsim: {client_address[0]}: {type(error).__name__}: {error}", file=sys.stderr)
@@ -196,7 +233,7 @@ class _TooMuch(TimeoutError):
 
 
 class _Bounded(io.RawIOBase):
-    """What a connection sends: so many bytes, until so late."""
+    """The incoming bytes of a connection, bounded in number and in time."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.bytes_left, self.until_s = connection, 0, 0.0
@@ -205,7 +242,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def renew(self, byte_count: int, seconds: float) -> None:
-        """Begin a request."""
+        """Begin a request of at most `byte_count` bytes and `seconds`."""
         self.bytes_left, self.until_s = byte_count, time.monotonic() + seconds
 
     def readinto(self, buffer: Any) -> int:
@@ -235,8 +272,8 @@ class _Handler(BaseHTTPRequestHandler):
         super().handle_one_request()
 
     def answer(self) -> None:
-        """One request."""
-        with self.server.service.at_work():
+        """Answer one request."""
+        with self.server.service.open_request():
             self._answer()
 
     def _answer(self) -> None:
@@ -272,7 +309,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.settimeout(self.server.service.limits.timeout_s)
         self.send_error(status, text)
         self.wfile.flush()
-        # Who is hung up on while it still sends may never see the reply.
+        # A client that is cut off while it still sends may never see the reply.
         self.connection.shutdown(socket.SHUT_WR)
         with suppress(OSError):
             while self.rfile.read1():
@@ -282,47 +319,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: scrapes come every second."""
 
 
-def base_address(url: str, where: str, example: str) -> str:
-    """The address of a server without a slash at its end; ScenarioError if it is none."""
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-        raise ScenarioError(where, repr(url), f"an address such as {example}")
-    return url.rstrip("/")
-
-
-def answer_of(
-    address: str, whose: str, asked: Mapping[str, object] | None = None, *, timeout_s: float = 30.0,
-    most_bytes: int = MOST_BYTES,
-) -> bytes:  # fmt: skip
-    """What `whose` server, such as "a Prometheus", answers: to a form if something is `asked`, else to a plain request.
-
-    Anything but a whole and successful answer is an InputError; `timeout_s` is the longest silence, seconds.
-    """
-    request = urllib.request.Request(address, None if asked is None else urlencode(asked).encode())
-    try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-            body: bytes = answer.read(most_bytes + 1)
-            missing = answer.length or 0
-    except urllib.error.HTTPError as error:
-        raise InputError(address, f"{error.code} {_reason(error)}", "an answer", f"is it {whose}?") from None
-    except (OSError, http.client.HTTPException) as error:
-        raise InputError(address, one_line(error), f"a complete answer of {whose} server") from None
-    if len(body) > most_bytes:
-        raise InputError(address, f"more than {most_bytes:,} bytes", "a shorter answer", "ask for less at a time")
-    if missing:
-        raise InputError(address, f"an answer that lacks {missing:,} bytes", "a complete one", "ask again")
-    return body
-
-
 def _reason(error: urllib.error.HTTPError) -> str:
-    """What the server says, if it says it in JSON."""
+    """The server's reason: from its JSON body, else from the status line."""
     try:
-        told = json.loads(error.read(65_536))
-        return failure(told) or str(told["message"])
+        document = json.loads(error.read(65_536))
+        return failure(document) or str(document["message"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         return str(error.reason)
-
-
-def failure(told: Mapping[str, object]) -> str | None:
-    """What went wrong, as an answer in JSON says it: the kind of error, if there is one, and the error."""
-    parts = [str(told[name]) for name in ("errorType", "error") if told.get(name)]
-    return " ".join(": ".join(parts).split()) or None

@@ -31,7 +31,7 @@ class Terminated(SystemExit):
 
 
 STOPPED = (KeyboardInterrupt, Terminated)
-"""What ``check`` raises."""
+"""Exceptions that ``check`` raises."""
 
 
 class _Noted:
@@ -49,11 +49,11 @@ _noted = _Noted()
 def deferred() -> Iterator[None]:
     """Inside, Ctrl-C and SIGTERM are raised by ``check`` and at the end, and nowhere else; blocks may be nested."""
     replaced = _replaced()
-    found: BaseException | None = None
+    raised: BaseException | None = None
     try:
         yield
     except BaseException as error:
-        found = error
+        raised = error
         raise
     finally:
         # Handlers first: what comes before is noted and looked at below, what comes after is Python's.
@@ -65,8 +65,8 @@ def deferred() -> Iterator[None]:
             _arrow_handlers(True)
         elif pending:
             _noted.raised = True
-        if pending and not isinstance(found, STOPPED):
-            raise _error(pending) from found
+        if pending and not isinstance(raised, STOPPED):
+            raise _error(pending) from raised
 
 
 def check() -> None:
@@ -87,13 +87,13 @@ def pending() -> bool:
 def own_process() -> None:
     """Signals are noted until this process ends: for a command, whose second Ctrl-C ends the process at once."""
     _noted.own_process = True
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # nobody raises while modules are loaded
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # Python's own handler is not set while modules are loaded
         signal.signal(signal.SIGINT, signal.default_int_handler)
     _replaced()
 
 
 def ignore() -> None:
-    """All is done and told: a signal that comes now changes nothing."""
+    """Ignore signals from now on: the work is done and its outcome printed."""
     for number in USUAL:
         if signal.getsignal(number) is _note:
             signal.signal(number, signal.SIG_IGN)
@@ -114,13 +114,13 @@ def _replaced() -> dict[int, Any]:
     """The usual handlers that were replaced by ``_note`` just now."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    found = {number: usual for number, usual in USUAL.items() if signal.getsignal(number) == usual}
-    if found:
+    usual_handlers = {number: usual for number, usual in USUAL.items() if signal.getsignal(number) == usual}
+    if usual_handlers:
         _noted.number, _noted.raised = 0, False
         _arrow_handlers(False)
-    for number in found:
+    for number in usual_handlers:
         signal.signal(number, _note)
-    return found
+    return usual_handlers
 
 
 def _note(number: int, frame: FrameType | None) -> None:

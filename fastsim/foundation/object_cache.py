@@ -1,7 +1,7 @@
-"""What texts stand for, opened once: a worker that plays many runs makes each cluster and reads each trace once.
+"""Clusters and workloads by the texts that name them, so that a worker of a sweep opens each of them once.
 
-Nothing is kept before a purpose is set (:func:`cache_for`), because files may change between one use and another.
-No result depends on it.
+Nothing is cached outside a purpose (:meth:`ObjectCache.cache_for`), because files may change between two uses. No
+result depends on the cache.
 """
 
 from __future__ import annotations
@@ -11,59 +11,59 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-Made = TypeVar("Made")
+Opened = TypeVar("Opened")
 
 MOST = 8
-"""Objects that are kept; those not asked for longest go first."""
+"""Objects that are cached; the least recently used goes first."""
 MOST_ROWS = 4_000_000
-"""Rows of all workloads that are kept together, at about 45 bytes each."""
+"""Rows of all cached workloads together, at about 45 bytes each."""
 
 
 class ObjectCache:
-    """Objects by what they were made from, for one purpose at a time."""
+    """Opened objects by key, for one purpose at a time."""
 
     def __init__(self, most: int = MOST, most_rows: int = MOST_ROWS) -> None:
         self._most, self._most_rows, self._lock = most, most_rows, threading.Lock()
         self._purpose: str | None = None
-        self._made: OrderedDict[Hashable, Any] = OrderedDict()
+        self._objects: OrderedDict[Hashable, Any] = OrderedDict()
 
     def cache_for(self, purpose: str | None) -> None:
-        """From now on keep what is made, for this purpose; what was kept for another one is forgotten."""
+        """Cache objects for this purpose from now on, or none if it is None; those of another purpose are dropped."""
         with self._lock:
             if purpose != self._purpose:
                 self._purpose = purpose
-                self._made.clear()
+                self._objects.clear()
 
     @property
-    def keeps(self) -> bool:
-        """Whether anything is kept."""
+    def caching(self) -> bool:
+        """Whether objects are cached now."""
         return self._purpose is not None
 
-    def kept(self, key: Hashable, maker: Callable[[], Made]) -> Made:
-        """What was made for this key, or what ``maker`` makes now."""
-        if not self.keeps:
-            return maker()
+    def cached(self, key: Hashable, opener: Callable[[], Opened]) -> Opened:
+        """The object of this key; ``opener`` makes it unless it is in the cache."""
+        if not self.caching:
+            return opener()
         with self._lock:
-            if key in self._made:
-                self._made.move_to_end(key)
-                found: Made = self._made[key]
-                return found
-        made = maker()  # two threads may make it at once; both are equal
+            if key in self._objects:
+                self._objects.move_to_end(key)
+                hit: Opened = self._objects[key]
+                return hit
+        opened = opener()  # two threads may open it at once; both are equal
         with self._lock:
-            if self.keeps:
-                self._made[key] = made
-                while len(self._made) > 1 and self._is_full():
-                    self._made.popitem(last=False)
-        return made
+            if self.caching:
+                self._objects[key] = opened
+                while len(self._objects) > 1 and self._is_full():
+                    self._objects.popitem(last=False)
+        return opened
 
     def _is_full(self) -> bool:
         # Rows in memory have a table; those of a stream have none.
-        held = (made.rows or 0 for made in self._made.values() if hasattr(getattr(made, "source", None), "table"))
-        return len(self._made) > self._most or sum(held) > self._most_rows
+        rows = (item.rows or 0 for item in self._objects.values() if hasattr(getattr(item, "source", None), "table"))
+        return len(self._objects) > self._most or sum(rows) > self._most_rows
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._objects)
 
 
 OBJECTS = ObjectCache()
-"""What this process has opened."""
+"""The cache of this process."""

@@ -1,4 +1,4 @@
-"""Options as texts: names and numbers, with what would be misread escaped."""
+"""Options as texts: names and numbers, with special characters of names escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 
 def numbers_text(pairs: Mapping[str, float]) -> str:
-    """``name=number`` for each pair, with commas between; numbers are complete.
+    """``name=number`` for each pair, with commas between; numbers keep every digit.
 
     >>> numbers_text({"a": 1.5, "b,c": 2})
     'a=1.5,b%2Cc=2'
@@ -25,5 +25,5 @@ def groups_text(groups: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name without the signs that such texts are made of."""
+    """A name with the separators of such texts escaped."""
     return quote(name, safe="* /@.")

@@ -24,9 +24,9 @@ ROW_GROUP = 122_880
 ZSTD_LEVEL = 3
 """Compression level of a Parquet file that is written once and read often."""
 QUICK_LEVEL = -1
-"""The same of tables that a run writes while it goes on: as small for times and ids, in two thirds of the time."""
+"""Compression level of tables that a run writes: as small for times and ids, in two thirds of the time."""
 FEW_WORDS = 16
-"""Words of a dictionary that are so few that looking for each of them is cheaper than numbering all cells."""
+"""Largest dictionary for which a search for each word is cheaper than numbering all cells."""
 CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
 """The environment variable by which users choose Arrow's allocator."""
 
@@ -124,7 +124,7 @@ class TableWriter:
         coded: Mapping[str, pa.DataType] | None = None,
         extremes: Sequence[str] | None = None,
     ) -> None:
-        """Columns of text may be ``coded``: written from these dictionaries, and read as what ``schema`` says.
+        """Columns of text may be ``coded``: written with these dictionary types, and read with the types of ``schema``.
 
         Row groups keep their least and largest value of all columns, or of the ``extremes``.
         """
@@ -152,7 +152,7 @@ class TableWriter:
                 self._write()
 
     def group(self, batch: pa.RecordBatch) -> None:
-        """Take rows that are a row group; their dictionaries are as `add` would leave them."""
+        """Take rows as one row group; their dictionaries must be as `add` would leave them."""
         if self._count or batch.num_rows > ROW_GROUP:
             raise ValueError(f"{batch.num_rows} rows after {self._count} are no row group")
         self._file.write_batch(batch, row_group_size=ROW_GROUP)
@@ -181,7 +181,7 @@ class TableWriter:
             self.drop()
 
     def drop(self) -> None:
-        """Let go of a file that will never be complete."""
+        """Close a file that will stay incomplete."""
         with suppress(OSError, pa.ArrowException):  # a full disk has no room for the footer either
             self._file.close()
 
@@ -220,7 +220,7 @@ def _ordered(kind: pa.DataType) -> bool:
 
 def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column as `kind`; a dictionary column gets only the values it uses, in order of first appearance."""
-    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # how libraries without maps hand one over
+    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # a map of a library that has no type for maps
         rows = [row and [(pair["key"], pair["value"]) for pair in row] for row in column.to_pylist()]
         return pa.array(rows, kind)
     if not pa.types.is_dictionary(kind):
@@ -296,7 +296,7 @@ def arrow_table(data: Any, where: str) -> pa.Table:
 
 
 class _Streaming:
-    """How many runs stream now, and what Arrow used before the first of them."""
+    """Number of runs that stream now, and Arrow's allocator before the first of them."""
 
     lock = threading.Lock()
     runs = 0
@@ -305,9 +305,9 @@ class _Streaming:
 
 @contextmanager
 def streaming() -> Iterator[None]:
-    """Within, batches come from C's allocator unless the user chose another; no result depends on it.
+    """Inside, batches come from C's allocator unless the user chose another; no result depends on it.
 
-    It hands the pages of one batch to the next. Arrow's usual one gives them back, so that the kernel clears them anew.
+    It reuses the pages of one batch for the next. Arrow's default gives them back, and the kernel clears them again.
     """
     with _Streaming.lock:
         _Streaming.runs += 1

@@ -1,7 +1,7 @@
 """Random streams: one per seed and concern, so that a change in one concern never reshuffles another.
 
-Only the raw 64-bit output of the counter-based Philox generator is used: it is the part of numpy that is
-promised to stay the same, so a seed means the same numbers on every machine and version.
+Only the raw 64-bit output of the counter-based Philox generator is used: numpy promises that it stays the same, so a
+seed means the same numbers on every machine and version.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a node is made of and a pod may ask of it: GPU and CPU models, MIG, constraints.
+"""Hardware of nodes: GPU and CPU models, MIG partitions, and the constraints of pods on nodes.
 
-In come names of products and layouts of partitions, out go watts, memory and whether a node will do.
+In come names of products and layouts of partitions, out go watts, memory and whether a node suits a pod.
 Open ``model_catalog`` first, then ``node_constraints``.
 """

@@ -28,26 +28,26 @@ class Product(NamedTuple):
 
 
 def product(name: str) -> Product:
-    """What a label's name of a product stands for; a name nobody knows is the model's own."""
+    """The product of a name on a label; an unknown name is taken as the name of the model."""
     plain = _SUFFIX.sub("", name)
     return _products().get(plain.lower(), Product(plain))
 
 
 def part_of(model: str, parts: int) -> str:
-    """The model of a part of a GPU that draws its part of the watts: ``T4/4``."""
+    """The model of one of `parts` equal parts of a GPU, such as ``T4/4``; it draws its part of the watts."""
     return f"{model}/{parts}"
 
 
 def with_parts(names: Iterable[str], there: Iterable[str]) -> list[str]:
-    """These models, and those of parts of them that are there."""
+    """These models, and the models in `there` that are parts of them."""
     wanted = list(names)
     return wanted + [model for model in there if model not in wanted and whole_of(model)[0] in wanted]
 
 
 def whole_of(model: str) -> tuple[str, int]:
-    """The model of the GPU that a part is of, and how many such parts it has; 1 for a whole one."""
-    found = _PART.fullmatch(model)
-    return (found[1], int(found[2])) if found else (model, 1)
+    """The model of the whole GPU, and its number of parts; 1 if `model` is a whole one."""
+    part = _PART.fullmatch(model)
+    return (part[1], int(part[2])) if part else (model, 1)
 
 
 @cache
@@ -63,26 +63,26 @@ def _products() -> Mapping[str, Product]:
 
 
 def with_products(catalog: Catalog, names: Iterable[str]) -> tuple[Catalog, list[str]]:
-    """The catalogue with all these models, and those whose watts nobody knows: they count 0 W."""
+    """The catalogue with all these models, and the names of those with unknown watts, which count 0 W."""
     more, unknown = {}, []
     for name in dict.fromkeys(names):
         if name in catalog.gpu:
             continue
         whole, parts = whole_of(name)
-        found = product(whole)
-        like = catalog.gpu.get(whole) or catalog.gpu.get(found.watts_of)
+        known = product(whole)
+        like = catalog.gpu.get(whole) or catalog.gpu.get(known.watts_of)
         if like is None:
             unknown.append(name)
         idle_w, peak_w = (like.idle_w, like.peak_w) if like else (0.0, 0.0)
-        memory = found.memory_mib if found.memory_mib is None else found.memory_mib // parts
+        memory = known.memory_mib if known.memory_mib is None else known.memory_mib // parts
         more[name] = GpuModel(idle_w / parts, peak_w / parts, memory)
     return (catalog.extended(gpu=more) if more else catalog), unknown
 
 
 def layouts(where: str, model: str, counts: Mapping[str, int]) -> list[str]:
-    """Layouts of as few GPUs as a simple packing needs to offer so many instances by name of the resource.
+    """Layouts of GPUs that together offer these instances, by name of the resource; a simple packing takes few GPUs.
 
-    A node only tells how many instances of a profile it has, not on which of its GPUs they are.
+    Nodes only publish how many instances of a profile they have, not on which GPUs those are.
     """
     known = mig.profiles().get(model)
     if known is None:

@@ -1,4 +1,4 @@
-"""Partitioned GPUs: which profiles a model has, which of them fit on one GPU together, and what they are called.
+"""Partitioned GPUs: the profiles of each model, the sets of instances that fit on one GPU, and their names.
 
 A layout is the list of instances on one GPU, as a text: ``3g.40gb+2g.20gb+2g.20gb`` or ``7*1g.10gb``. A node's
 layouts stand side by side with ``;`` between them, one for each GPU, or there is one for all of them. As a resource
@@ -18,9 +18,9 @@ from fastsim.errors import InputError
 from fastsim.hardware.model_catalog import TABLES
 
 PREFIX = "mig-"
-"""What the name of a resource that is an instance begins with."""
+"""Beginning of the names of resources that are instances."""
 DOMAIN = "nvidia.com/"
-"""What Kubernetes puts in front of that; it may be there or not."""
+"""Kubernetes' domain in front of that beginning; it may be absent."""
 WHOLE = 1000
 """Milli-GPU of a whole device."""
 MOST = 2**20
@@ -51,12 +51,12 @@ class Profile:
 
     @property
     def resource(self) -> str:
-        """What a pod asks for to get one."""
+        """Name of the resource by which a pod requests one."""
         return PREFIX + self.name.replace("+", ".")
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
+        """The profile in words."""
         share = f"{self.compute_slices}/{self.gpu_slices} of the GPU ({self.gpu_milli:,} milli)"
         return f"{share}, {self.memory_mib:,} MiB, at most {self.instances}"
 
@@ -64,7 +64,7 @@ class Profile:
 @cache
 def profiles() -> Mapping[str, Mapping[str, Profile]]:
     """The profiles of every model that can be partitioned, by model and name."""
-    found: dict[str, dict[str, Profile]] = {}
+    profiles_of: dict[str, dict[str, Profile]] = {}
     with open(TABLES / "mig_profiles.csv", encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text):
             numbers = ("compute_slices", "gpu_slices", "memory_slices", "memory_mib", "instances")
@@ -72,8 +72,8 @@ def profiles() -> Mapping[str, Mapping[str, Profile]]:
             starts = tuple(int(start) for start in row["starts"].split())
             profile = Profile(row["profile"], compute, slices, memory, mib, most, starts)
             for model in row["gpu_models"].split():
-                found.setdefault(model, {})[profile.name] = profile
-    return found
+                profiles_of.setdefault(model, {})[profile.name] = profile
+    return profiles_of
 
 
 @cache
@@ -93,7 +93,7 @@ def gpu_milli(amounts: Iterable[tuple[str, int]]) -> int:
 
 
 def request_fault(amounts: Iterable[tuple[str, int]]) -> str | None:
-    """What a pod should have asked for instead of an instance that no model has, or of too many; None if all is well.
+    """The expected request, if this one names an instance of no model or too many of one; None if it is valid.
 
     Names as :func:`resource_name` gives them.
     """
@@ -106,40 +106,40 @@ def request_fault(amounts: Iterable[tuple[str, int]]) -> str | None:
 
 
 def counted(layout: str) -> Counter[str]:
-    """The profile names in the text of a layout and how often each is there; ValueError if it is no such text."""
+    """The number of instances by profile in the text of a layout; ValueError if it is no such text."""
     names: Counter[str] = Counter()
     for part in re.split(r"\+(?!me(?:\+|$))", layout.strip()):
-        found = re.fullmatch(r"(?:(\d{1,7})\*)?(\d+g\.\d+gb(?:\+me)?)", part.strip())
-        if found is None or not 1 <= int(found[1] or 1) <= MOST:
+        item = re.fullmatch(r"(?:(\d{1,7})\*)?(\d+g\.\d+gb(?:\+me)?)", part.strip())
+        if item is None or not 1 <= int(item[1] or 1) <= MOST:
             raise ValueError(layout)
-        names[found[2]] += int(found[1] or 1)
+        names[item[2]] += int(item[1] or 1)
     return names
 
 
 def request(text: str) -> list[tuple[str, int]]:
-    """The resources that a pod asks for with a text such as ``1g.10gb``; ValueError if it is no such text."""
+    """The resources in a pod's request such as ``1g.10gb``; ValueError if it is no such text."""
     return [(PREFIX + name.replace("+", "."), count) for name, count in counted(text).items()]
 
 
 def layouts(text: str | None, num_gpu: int) -> list[str]:
     """The layout of each GPU of a node, "" where a GPU is whole."""
-    given = (text or "").split(";")
-    return [layout.strip() for layout in (given * num_gpu if len(given) == 1 else given)]
+    texts = (text or "").split(";")
+    return [layout.strip() for layout in (texts * num_gpu if len(texts) == 1 else texts)]
 
 
-def layout_text(given: str | Sequence[str | None] | None) -> str | None:
+def layout_text(layouts: str | Sequence[str | None] | None) -> str | None:
     """One layout, or a list of one for each GPU, as one text; None if there is none."""
-    if given is None or isinstance(given, str):
-        return given or None
-    if not all(isinstance(layout, str | None) for layout in given):
+    if layouts is None or isinstance(layouts, str):
+        return layouts or None
+    if not all(isinstance(layout, str | None) for layout in layouts):
         raise TypeError("a layout is a text")
-    texts = [layout or "" for layout in given]
+    texts = [layout or "" for layout in layouts]
     return ";".join(texts) if any(texts) else None
 
 
 @cache
 def instances(text: str | None, num_gpu: int) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """How many GPUs of a node are partitioned, and its instances by name of the resource."""
+    """The number of partitioned GPUs of a node, and its instances by name of the resource."""
     sums: Counter[str] = Counter()
     partitioned = [layout for layout in layouts(text, num_gpu) if layout]
     for layout in partitioned:
@@ -153,10 +153,10 @@ def refuse(where: str, text: str, num_gpu: int, model: str | None) -> None:
         raise InputError(where, repr(text), "null, because num_gpu is 0")
     if model not in profiles():
         raise InputError(where, f"{text!r} on {model}", f"a model that can be partitioned: {', '.join(profiles())}")
-    given = layouts(text, num_gpu)
-    if len(given) != num_gpu:
-        raise InputError(where, f"{len(given)} layouts", f"one for all GPUs or one for each of {num_gpu}")
-    for layout in dict.fromkeys(filter(None, given)):
+    by_gpu = layouts(text, num_gpu)
+    if len(by_gpu) != num_gpu:
+        raise InputError(where, f"{len(by_gpu)} layouts", f"one for all GPUs or one for each of {num_gpu}")
+    for layout in dict.fromkeys(filter(None, by_gpu)):
         _refuse_layout(where, layout, model)
 
 
@@ -176,7 +176,7 @@ def _refuse_layout(where: str, layout: str, model: str) -> None:
 
 
 def fit(names: Mapping[str, int], known: Mapping[str, Profile]) -> bool:
-    """Whether so many instances of some profiles find places on one GPU: no two of them in one memory slice."""
+    """Whether these numbers of instances fit on one GPU: no two of them share a memory slice."""
     if any(count > known[name].instances for name, count in names.items()):
         return False
     if sum(count for name, count in names.items() if name.endswith(MEDIA)) > 1:
@@ -186,7 +186,7 @@ def fit(names: Mapping[str, int], known: Mapping[str, Profile]) -> bool:
 
 
 def _placed(wanted: Sequence[Profile], taken: int) -> bool:
-    """Whether the instances find places besides the memory slices that are taken, as bits."""
+    """Whether the instances fit beside the memory slices in `taken`, a bit each."""
     if not wanted:
         return True
     spans = (((1 << wanted[0].memory_slices) - 1) << start for start in wanted[0].starts)

@@ -1,4 +1,4 @@
-"""What is known about GPU and CPU models: watts at rest and at work, memory, cores per socket."""
+"""Catalogue of GPU and CPU models: watts idle and busy, memory, cores per socket."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a pod may ask of its node besides CPU, memory and devices: labels, a name, device memory, further resources.
+"""Conditions of a pod on its node besides CPU, memory and devices: labels, a name, device memory, further resources.
 
-Node-label expressions mean what they mean in Kubernetes' node affinity: all of them must hold; ``In`` and ``Gt`` need
-the label, ``NotIn`` and ``DoesNotExist`` are content without it. The label ``name`` is the node's name.
+Node-label expressions are those of Kubernetes' node affinity: all of them must hold; ``In`` and ``Gt`` need the label,
+``NotIn`` and ``DoesNotExist`` hold without it. The label ``name`` is the node's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_GPUS = 64
 """Most devices on one node."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-"""How a constraint compares a node's label with its values."""
+"""Comparisons of a node's label with the values of a constraint."""
 
 
 class Constraint(NamedTuple):
@@ -42,13 +42,13 @@ class Conditions(NamedTuple):
 
 
 NONE = Conditions()
-"""A pod that asks for nothing further."""
+"""The conditions of a pod without further requests."""
 COLUMNS = ("gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node")
 """The pod columns that conditions are made of."""
 
 
 def conditions_of(row: Mapping[str, Any]) -> Conditions:
-    """The conditions in a row of a pod table; amounts of zero ask for nothing."""
+    """The conditions in a row of a pod table; amounts of zero are dropped."""
     limit = row.get("max_per_node") if row.get("group") is not None else None
     return Conditions(
         gpu_memory_mib=(row.get("gpu_memory_mib") or 0) if row["num_gpu"] else 0,
@@ -76,7 +76,7 @@ def node_labels(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def eligible(conditions: Conditions, labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels is one the pod may use at all."""
+    """Whether a node with these labels may host the pod, room aside."""
     if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
         return False
     return all(holds(constraint, labels.get(constraint.key)) for constraint in conditions.constraints)
@@ -107,7 +107,7 @@ def whole_number(text: str) -> int | None:
 
 
 def constraint_fault(constraint: Mapping[str, Any]) -> str | None:
-    """What a constraint should have been, or None if it means something."""
+    """The expected form of an invalid constraint; None if it is valid."""
     if not constraint["key"]:
         return "a key"
     if constraint["op"] not in OPERATORS:

@@ -1,6 +1,6 @@
-"""The pods that workloads of Kubernetes stand for: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob.
+"""Pods that Kubernetes' controllers create: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob.
 
-A workload whose pods, or whose own workloads, are among the objects is not expanded again.
+A workload is not expanded if its pods, or the workloads that it owns, are among the objects.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"
 WORKLOADS = (*REPLICATED, "DaemonSet", "Job", "CronJob")
 """Kinds that are expanded."""
 GROUPS = ("", "apps", "batch", "extensions")
-"""API groups of the kinds that are expanded; the first is of objects that tell none."""
+"""API groups of the kinds that are expanded; "" is that of objects without one."""
 VOLCANO = "batch.volcano.sh"
 """API group of Volcano, whose Job has tasks with pods that start together."""
 COPIED_DOWN = ("alibabacloud.com/", "gpu-")
-"""Beginnings of annotations that pods have from their workload if their template lacks them."""
+"""Beginnings of annotations that a pod inherits from its workload if the template lacks them."""
 QUEUE = "volcano.sh/queue-name"
 """Annotation that names a pod's queue."""
 MOST = 1_000_000
@@ -31,9 +31,9 @@ MOST = 1_000_000
 
 
 class PodManifest(NamedTuple):
-    """One pod, written out or expanded: where it was found, its parts, and the workload it belongs to ("" = none).
+    """One pod, written out or expanded: its place for messages, its parts, and its workload ("" = none).
 
-    `together` is how many pods of the workload start together, if it says so.
+    `together` is the number of the workload's pods that must start together, if it has one.
     """
 
     where: str
@@ -50,7 +50,7 @@ class PodManifest(NamedTuple):
 
 
 def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
-    """Every pod in the order of the objects; what cannot be expanded is counted in `notices`."""
+    """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`."""
     owners = {owner for item in objects for owner in _owners(item)}
     ranges = default_amounts(objects)
     written = {_namespace(item.part("metadata")) for item in objects if ranges and item.kind == "Pod"}
@@ -64,14 +64,14 @@ def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> 
 
 
 def without_pods(objects: Sequence[Manifest]) -> str:
-    """What stands among objects of which no pod came, and why: suspended Jobs, Deployments scaled to 0, and so on."""
+    """Text about objects that yield no pod, and why: suspended Jobs, Deployments scaled to 0, and so on."""
     counts = Counter(_podless(item) for item in objects)
     listed = [f"{count:,} {one if count == 1 else many}" for (one, many), count in sorted(counts.items())]
     return f"{', '.join(listed)} and no pods that ask for anything"
 
 
 def _podless(item: Manifest) -> tuple[str, str]:
-    """An object that stands for no pod, as one and as several."""
+    """Words for an object without pods, in singular and plural."""
     kind, body = item.kind, item
     if kind == "Pod":
         held = bool(item.part("spec").get("schedulingGates")) and not item.part("spec").get("nodeName")
@@ -86,12 +86,12 @@ def _podless(item: Manifest) -> tuple[str, str]:
         body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
         if body.part("spec").get("suspend"):
             return f"{kind} of suspended Jobs", f"{kind}s of suspended Jobs"
-    why = "scaled to 0" if not _numbers(body.kind, body)[0] else "whose pods left no trace"
+    why = "scaled to 0" if not _pod_counts(body.kind, body)[0] else "whose pods left no trace"
     return f"{kind} {why}", f"{kind}s {why}"
 
 
 def pod_spec(item: Manifest) -> Mapping[str, Any]:
-    """The ``spec`` of a pod, or of the pods that a workload makes."""
+    """The ``spec`` of a pod, or of the pods of a workload."""
     if item.kind == "Pod":
         return item.part("spec")
     above = ("spec", "jobTemplate") if item.kind == "CronJob" else ()
@@ -128,15 +128,15 @@ def _expanded(
     if item.kind == "DaemonSet":
         yield from _one_on_each_node(template, places, notices)
         return
-    count, together = _numbers(item.kind, body)
-    if together < count:
+    count, parallel = _pod_counts(item.kind, body)
+    if parallel < count:
         notices["workloads: all pods of a Job arrive at once, whatever its parallelism"] += 1
     for number in range(count):
         yield template._replace(name=f"{template.name}-{number}")
 
 
 def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator[PodManifest]:
-    """The pods of a Job of Volcano, of which all start together unless it tells the least number."""
+    """The pods of a Job of Volcano; all start together, or ``minAvailable`` of them."""
     spec = item.part("spec")
     tasks = sequence(spec, "tasks", item.where)
     counts = [_count(task, "replicas", 1, item.where) for task in tasks]
@@ -144,14 +144,14 @@ def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator
     queue = {QUEUE: spec["queue"]} if spec.get("queue") else {}
     least = _count(spec, "minAvailable", sum(counts), item.where)
     for place, (task, count) in enumerate(zip(tasks, counts, strict=True)):
-        made = _template(item, Manifest(item.where, {"spec": task}), ranges)
-        made = made._replace(spec={**shared, **made.spec}, annotations={**queue, **made.annotations}, together=least)
+        pod = _template(item, Manifest(item.where, {"spec": task}), ranges)
+        pod = pod._replace(spec={**shared, **pod.spec}, annotations={**queue, **pod.annotations}, together=least)
         for number in range(count):
-            yield made._replace(name=f"{made.name}-{task.get('name') or f'default{place}'}-{number}")
+            yield pod._replace(name=f"{pod.name}-{task.get('name') or f'default{place}'}-{number}")
 
 
 def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Range]]) -> PodManifest:
-    """The pod that a workload makes, still under the workload's name."""
+    """The pod of a workload's template, still under the workload's name."""
     own, part = item.part("metadata"), body.part("spec", "template")
     metadata = mapping(part, "metadata", item.where)
     above = mapping(own, "annotations", item.where)
@@ -164,8 +164,8 @@ def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Rang
     )  # fmt: skip
 
 
-def _numbers(kind: str, body: Manifest) -> tuple[int, int]:
-    """How many pods there will be, and how many at the same time."""
+def _pod_counts(kind: str, body: Manifest) -> tuple[int, int]:
+    """Number of pods of a workload, and of those that may run at the same time."""
     spec = body.part("spec")
     if kind in REPLICATED:
         count = _count(spec, "replicas", 1, body.where)
@@ -201,8 +201,8 @@ def _identity(item: Manifest) -> tuple[str, str, str]:
 
 def _owners(item: Manifest) -> list[tuple[str, str, str]]:
     metadata = item.part("metadata")
-    given = sequence(metadata, "ownerReferences", item.where)
-    first = sorted(given, key=lambda owner: not owner.get("controller"))
+    references = sequence(metadata, "ownerReferences", item.where)
+    first = sorted(references, key=lambda owner: not owner.get("controller"))
     return [(str(owner.get("kind")), _namespace(metadata), str(owner.get("name"))) for owner in first]
 
 

@@ -1,6 +1,6 @@
-"""What becomes of each field and resource of Kubernetes that has to do with scheduling, as a table.
+"""Table of Kubernetes' fields and resources that concern scheduling: honoured, approximated, named, refused, harmless.
 
-The table is `kubernetes/tables/kubernetes_fields.csv`. A field is written as the keys that lead to it, ``spec: taints:
+The table is `kubernetes/tables/kubernetes_fields.csv`. A field is written as the path of its keys, ``spec: taints:
 key``; the last may be a value, ``effect: NoExecute``, the beginning of a name, ``nvidia.com/mig-``, or ``*`` for any
 other one.
 """
@@ -19,17 +19,17 @@ TABLES = Path(__file__).parent / "tables"
 STANDINGS = {
     "honoured": "counts as in Kubernetes",
     "approximated": "counts, but for what is said",
-    "named": "does not count; told once with how many there are, and refused with --strict",
+    "named": "does not count; one warning with their number, and refused with --strict",
     "refused": "ends with exit code 2",
     "harmless": "has no part in where a pod may go",
 }
-"""What may become of a field."""
+"""Treatments of a field, in words."""
 STEP = ": "
-"""What stands between the keys that lead to a field."""
+"""Separator of the keys in the path of a field."""
 
 
 class Field(NamedTuple):
-    """One field: the kinds of objects that have it, the keys that lead to it, one of ``STANDINGS``, and how."""
+    """One field: kinds of objects that have it, path of its keys, one of ``STANDINGS``, and a remark on it."""
 
     object: str
     field: str
@@ -45,15 +45,15 @@ def fields() -> tuple[Field, ...]:
 
 
 def chosen(words: tuple[str, ...] = ()) -> list[Field]:
-    """Fields with one of some words in their objects, keys or standing; all of them without words."""
-    found = [one for one in fields() if not words or any(word in part for word in words for part in one[:3])]
-    if not found:
+    """Fields with one of the words in their objects, keys or standing; all fields without words."""
+    matching = [row for row in fields() if not words or any(word in part for word in words for part in row[:3])]
+    if not matching:
         raise ScenarioError(f"kubernetes {' '.join(words)!r}", "no such field", "a part of a kind, a key or a resource")
-    return found
+    return matching
 
 
-def fields_text(found: list[Field]) -> str:
-    """Fields to be read, a line for each."""
-    lines = [f"{one.object}: {one.field}: {one.standing}" + (f"; {one.how}" if one.how else "") for one in found]
-    used = {one.standing for one in found}
+def fields_text(listed: list[Field]) -> str:
+    """Text of fields, one a line, and of the standings among them."""
+    lines = [f"{row.object}: {row.field}: {row.standing}" + (f"; {row.how}" if row.how else "") for row in listed]
+    used = {row.standing for row in listed}
     return "\n".join([*lines, "", *(f"{name}: {text}" for name, text in STANDINGS.items() if name in used)])

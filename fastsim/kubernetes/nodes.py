@@ -1,9 +1,9 @@
 """Nodes of Kubernetes as rows of a node table: capacities, devices in every dialect, labels and taints.
 
-What is allocatable counts; what only stands under capacity counts as well. Further resources keep their names: bytes
-(``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint that keeps pods away is a label
-``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must not find; a label called ``name`` is ``label:name``,
-because ``name`` is the node's own.
+Allocatable amounts count; a resource that is only under capacity counts as well. Further resources keep their names:
+bytes (``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint that keeps pods away is a
+label ``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must avoid; a label called ``name`` is
+``label:name``, because ``name`` is the node's own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 class Taint(NamedTuple):
-    """What keeps pods away that do not tolerate it."""
+    """A taint; pods that do not tolerate it stay away."""
 
     key: str
     value: str
@@ -44,7 +44,7 @@ class Taint(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label that stands for it."""
+        """The label of the node table that stands for it."""
         return f"{TAINT}{self.key}={self.value}:{self.effect}"
 
 
@@ -54,14 +54,14 @@ def node_row(
 ) -> dict[str, Any]:  # fmt: skip
     """The node as columns of a node table; what is not honoured is counted in `notices`.
 
-    `divided` says how all nodes divide their GPUs, as :func:`fastsim.kubernetes.devices.gpu_slots.alike` does; None is
-    a node alone. `steps` are those of amounts in bytes, by resource, where they are not MiB.
+    `divided` is the common division of GPUs of all nodes, see :func:`fastsim.kubernetes.devices.gpu_slots.alike`; None
+    is that of this node alone. `steps` are the memory steps of resources in bytes that are not counted in MiB.
     """
     if not node.name:
         raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
-    told = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
+    capacity = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
     for name in (CPU, MEMORY):
-        if name not in told:
+        if name not in capacity:
             raise InputError(f"{node.where}: status: allocatable: {name}", "nothing", "a quantity")
     where = f"{node.where}: status: allocatable"
     divided = alike([node]) if divided is None else divided
@@ -69,53 +69,53 @@ def node_row(
     labels |= {taint.label: "" for taint in taints(node, notices)}
     return {
         "name": node.name,
-        "cpu_milli": milli(told[CPU], f"{where}: {CPU}"),
-        "memory_mib": steps.get(MEMORY, IN_MIB).there(quantity(told[MEMORY], f"{where}: {MEMORY}")),
-        **devices(node, told, memory_unit, divided, notices)._asdict(),
+        "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}"),
+        "memory_mib": steps.get(MEMORY, IN_MIB).there(quantity(capacity[MEMORY], f"{where}: {MEMORY}")),
+        **devices(node, capacity, memory_unit, divided, notices)._asdict(),
         "cpu_model": _known_cpu(node),
-        "max_pods": whole(told[PODS], f"{where}: {PODS}") if PODS in told else None,
+        "max_pods": whole(capacity[PODS], f"{where}: {PODS}") if PODS in capacity else None,
         "labels": sorted(labels.items()),
-        "extra_resources": sorted(_further(where, told, steps).items()) or None,
+        "extra_resources": sorted(_further(where, capacity, steps).items()) or None,
     }
 
 
 def label_key(key: str) -> str:
-    """The key of a node's label as constraints of a pod table name it."""
+    """The key of a node's label in the constraints of a pod table."""
     return f"label:{key}" if key == "name" else key
 
 
 def taints(node: Manifest, notices: Counter[str]) -> list[Taint]:
     """The taints that keep pods away, that of a cordoned node among them."""
-    found = []
-    for number, given in enumerate(sequence(node.part("spec"), "taints", node.where), start=1):
-        taint = Taint(str(given.get("key") or ""), str(given.get("value") or ""), str(given.get("effect") or ""))
+    kept_away = []
+    for number, entry in enumerate(sequence(node.part("spec"), "taints", node.where), start=1):
+        taint = Taint(str(entry.get("key") or ""), str(entry.get("value") or ""), str(entry.get("effect") or ""))
         if taint.effect == "PreferNoSchedule":
             notices["nodes: taints with effect PreferNoSchedule"] += 1
         elif taint.effect not in KEPT_AWAY or not taint.key:
             expected = f"a key, and an effect of {', '.join(KEPT_AWAY)}, PreferNoSchedule"
-            raise InputError(f"{node.where}: spec: taint {number}", repr(dict(given)), expected)
+            raise InputError(f"{node.where}: spec: taint {number}", repr(dict(entry)), expected)
         else:
-            found.append(taint)
+            kept_away.append(taint)
     cordon = Taint(UNSCHEDULABLE, "", "NoSchedule")
-    return [*found, cordon] if node.part("spec").get("unschedulable") and cordon not in found else found
+    return [*kept_away, cordon] if node.part("spec").get("unschedulable") and cordon not in kept_away else kept_away
 
 
-def further_amount(name: str, given: object, where: str, rounded: Callable[[Fraction], int]) -> int:
-    """An amount of a further resource; `rounded` makes MiB of bytes."""
-    return rounded(quantity(given, where)) if name.startswith(IN_BYTES) else whole(given, where)
+def further_amount(name: str, amount: object, where: str, rounded: Callable[[Fraction], int]) -> int:
+    """An amount of a further resource; `rounded` turns bytes into MiB."""
+    return rounded(quantity(amount, where)) if name.startswith(IN_BYTES) else whole(amount, where)
 
 
-def _further(where: str, told: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:
+def _further(where: str, capacity: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:
     amounts = {
-        name: further_amount(name, given, f"{where}: {name}", steps.get(name, IN_MIB).there)
-        for name, given in told.items()
+        name: further_amount(name, amount, f"{where}: {name}", steps.get(name, IN_MIB).there)
+        for name, amount in capacity.items()
         if name not in (CPU, MEMORY, PODS) and not is_device(name) and not name.startswith("attachable-volumes-")
     }
     return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _known_cpu(node: Manifest) -> str | None:
-    """The CPU model, if a label tells one that the default catalogue has."""
+    """The CPU model from the node's label, if the default catalogue has it."""
     from fastsim.hardware.model_catalog import Catalog
 
     name = mapping(node.part("metadata"), "labels", node.where).get(CPU_MODEL)

@@ -1,4 +1,4 @@
-"""Kubernetes objects from YAML and JSON: files with one document or several, lists, folders with all that is in them.
+"""Kubernetes objects from YAML and JSON: files with one document or several, lists, folders with their sub-folders.
 
 Lists (``List``, ``NodeList``, ``PodList``, ...) are taken apart. A KAI snapshot, the ZIP with ``snapshot.json``, holds
 its objects under ``rawObjects``. YAML needs the package PyYAML (extra ``k8s``); texts that look like dates stay texts.
@@ -17,15 +17,15 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.parquet import one_line
 
 ENDINGS = (".yaml", ".yml", ".json", ".zip", ".gzip")
-"""Files of a folder that are read; any other is left alone."""
+"""Endings of files that are read from a folder; others are ignored."""
 SNAPSHOT = "snapshot.json"
 """The one file in a KAI snapshot."""
 DEEPEST = 8
-"""Most lists inside lists."""
+"""Most levels of lists inside lists."""
 
 
 class Manifest(NamedTuple):
-    """One object as it was written, and where."""
+    """One object as it was written, and its place for messages."""
 
     where: str
     body: Mapping[str, Any]
@@ -42,31 +42,31 @@ class Manifest(NamedTuple):
 
     def part(self, *keys: str) -> Mapping[str, Any]:
         """The mapping under keys, one in the other; empty if there is none."""
-        found, where = self.body, self.where
+        part, where = self.body, self.where
         for key in keys:
-            found, where = mapping(found, key, where), f"{where}: {key}"
-        return found
+            part, where = mapping(part, key, where), f"{where}: {key}"
+        return part
 
 
 def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
-    """Every object of a file, or of all files in a folder and its folders, in order of their paths.
+    """Every object of a file, or of all files in a folder and its sub-folders, in order of their paths.
 
-    Several of them stand in one text with commas between, unless something has that very name.
+    A text with commas is several paths, unless a file or folder has that very name.
     """
     root = Path(path)
     if "," in str(path) and not root.exists():
         return [item for part in str(path).split(",") for item in manifests(part.strip())]
     if not root.exists():
         raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
-    files = sorted(found for found in root.rglob("*") if found.suffix in ENDINGS) if root.is_dir() else [root]
-    found = [item for file in files if file.is_file() for item in _read(file)]
-    if not found:
+    files = sorted(file for file in root.rglob("*") if file.suffix in ENDINGS) if root.is_dir() else [root]
+    objects = [item for file in files if file.is_file() for item in _read(file)]
+    if not objects:
         raise InputError(str(path), "no objects", f"Kubernetes objects in files that end in {', '.join(ENDINGS)}")
-    return found
+    return objects
 
 
 def manifests_in(where: str, body: Any) -> list[Manifest]:
-    """The object that stands there, or the objects of a list."""
+    """The object in `body`, or the objects of a list."""
     return list(_apart(where, body, 0))
 
 
@@ -117,9 +117,9 @@ def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
     if depth == DEEPEST:
         raise InputError(where, "lists in lists", f"at most {DEEPEST} deep")
     for number, item in enumerate(sequence(body, "items", where), start=1):
-        # The items of a typed list need not say again what they are.
-        told = item if item.get("kind") else {**item, "kind": kind.removesuffix("List") or None}
-        yield from _apart(f"{where}: item {number}", told, depth + 1)
+        # Items of a typed list may lack their kind.
+        typed = item if item.get("kind") else {**item, "kind": kind.removesuffix("List") or None}
+        yield from _apart(f"{where}: item {number}", typed, depth + 1)
 
 
 def _snapshot(path: Path) -> Iterator[Manifest]:
@@ -141,7 +141,7 @@ def _snapshot(path: Path) -> Iterator[Manifest]:
 
 
 KAI_KINDS = {"nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "PodGroup"}
-"""What the groups of a KAI snapshot hold; a group of another name holds a kind of that name."""
+"""Kinds of the groups of a KAI snapshot; a group of another name holds a kind of that name."""
 
 
 def _json(where: str, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Pods of Kubernetes as rows of a pod table: what they ask for, where they may go, when they came and went."""
+"""Pods of Kubernetes as rows of a pod table: requests, constraints, and times of arrival, start and end."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from fastsim.kubernetes.requests import Surroundings, devices_asked, pod_amounts
 HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
 """Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
 CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-time"
-"""Annotations that tell when a pod of a trace came and went."""
+"""Annotations with the times of arrival and end of a trace's pod."""
 QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
-"""Labels that name the tenant; without one, and without a queue of Volcano, it is the namespace."""
+"""Labels that name the tenant; without one, and without a queue of Volcano, the namespace is the tenant."""
 HONOURED = (
     "affinity", "containers", "initContainers", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority",
     "priorityClassName", "resources", "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
 )  # fmt: skip
-"""Fields of a pod that are looked at."""
+"""Fields of a pod's spec that are read."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
     "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
     "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
     "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
-"""Fields that say nothing about how much a pod needs or where it goes."""
+"""Fields without influence on a pod's request or on its nodes."""
 
 
 class PodTimes(NamedTuple):
-    """Unix seconds of a pod's arrival, start and end; None if nothing tells."""
+    """Unix seconds of a pod's arrival, start and end; None if unknown."""
 
     created: float | None = None
     started: float | None = None
@@ -47,7 +47,7 @@ class PodTimes(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the row of a pod depends on besides the pod."""
+    """Facts about the cluster that the row of a pod depends on."""
 
     places: Places
     surroundings: Surroundings
@@ -57,7 +57,7 @@ class Facts(NamedTuple):
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
-    """The pod as columns of a pod table, its times under `times`; None if it waits to be released or left no trace."""
+    """The pod as columns of a pod table, its times under `times`; None if it is gated, or ended at unknown times."""
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
     if pod.spec.get("schedulingGates") and not pod.node:
         notices["pods: left out, because scheduling gates hold them"] += 1
@@ -69,21 +69,21 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
     rules, amounts = facts.peers.rules(pod), pod_amounts(pod.spec, pod.where)
-    asked = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    request = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
     bound = _optional(pod.spec, "nodeName") or None
-    # A pod that has a node stays there, whatever keeps others away from it; what it says counts if it has to move.
-    found: list[Constraint] = []
+    # A bound pod stays on its node whatever its constraints; they count if it has to move.
+    expressions: list[Constraint] = []
     if bound:
-        found = constraints(pod.spec, pod.where, facts.places, Counter())
+        expressions = constraints(pod.spec, pod.where, facts.places, Counter())
     elif not pod.node:
-        found = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
-        found += facts.volumes.constraints(pod, facts.places, notices)
+        expressions = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
+        expressions += facts.volumes.constraints(pod, facts.places, notices)
         notices.update([*rules.notices, *spread_notices(pod.spec, pod.where)])
-    if asked["num_gpu"] or facts.surroundings.instance:
-        found += device_constraints(devices_asked(amounts, pod.labels, pod.annotations), pod.node, facts.places)
+    if request["num_gpu"] or facts.surroundings.instance:
+        expressions += device_constraints(devices_asked(amounts, pod.labels, pod.annotations), pod.node, facts.places)
     return {
         "times": times,
-        **asked,
+        **request,
         "owner": pod.owner,
         "gang": gang_of(pod),
         "gang_size": None,
@@ -92,17 +92,17 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "tenant": _tenant(pod),
         "group": rules.group,
         "max_per_node": None if rules.group is None else 1,
-        "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in found] or None,
+        "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None,
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
-        "bound_gpus": held_devices(pod, asked["num_gpu"], notices),
+        "bound_gpus": held_devices(pod, request["num_gpu"], notices),
         "orig_status": phase or None,
         "native_id": f"{pod.namespace}/{pod.name}",
     }
 
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[int] | None:
-    """Numbers of the devices that a running pod holds, as an annotation tells them; None if none does, or it waits."""
+    """Numbers of a running pod's devices, from an annotation; None without one, and for waiting pods."""
     numbers = next((str(pod.annotations[name]) for name in HELD if pod.annotations.get(name)), None)
     if numbers is None or not count:
         return None
@@ -118,14 +118,14 @@ def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[in
 
 
 def as_trace(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a pod that comes at its own time, and then may use no other node than the one it ran on."""
+    """The row of a pod that arrives at its own time and may then use only the node it ran on."""
     if row["bound_node"] is None:
         return row
     return row | {"pinned_node": row["bound_node"], "bound_node": None, "bound_gpus": None, "constraints": None}
 
 
 def pod_times(pod: PodManifest) -> PodTimes:
-    """When the pod came, started and ended, as its annotations, its status and its containers tell."""
+    """Times of a pod's arrival, start and end from its annotations, its status and its containers."""
     created = unix_s(pod.annotations.get(CREATED) or pod.created, f"{pod.where}: creation time")
     ended = unix_s(pod.annotations.get(DELETED), f"{pod.where}: {DELETED}")
     started = unix_s(pod.status.get("startTime"), f"{pod.where}: status: startTime")
@@ -139,24 +139,24 @@ def pod_times(pod: PodManifest) -> PodTimes:
     return PodTimes(created if created is not None else started, started, ended)
 
 
-def unix_s(given: object, where: str) -> float | None:
+def unix_s(value: object, where: str) -> float | None:
     """Seconds of a time in UTC: a date such as 2024-01-01T00:00:00Z, or seconds; None stays None."""
-    if given is None:
+    if value is None:
         return None
-    text = str(given)
+    text = str(value)
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(where, repr(given), "a time such as 2024-01-01T00:00:00Z, or seconds") from None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        raise InputError(where, repr(value), "a time such as 2024-01-01T00:00:00Z, or seconds") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _container_ends(pod: PodManifest) -> Iterable[float | None]:
-    """When each container ended; None for one that did not say."""
+    """End of each container, Unix seconds; None where it is unknown."""
     for status in sequence(pod.status, "containerStatuses", pod.where):
         state = mapping(mapping(status, "state", pod.where), "terminated", pod.where)
         yield unix_s(state.get("finishedAt"), f"{pod.where}: finishedAt")

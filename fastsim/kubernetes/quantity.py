@@ -1,8 +1,8 @@
-"""Quantities as Kubernetes writes them: ``500m``, ``1.5Gi``, ``12e6``; read exactly, rounded only when asked.
+"""Quantities in Kubernetes' notation: ``500m``, ``1.5Gi``, ``12e6``; read exactly, rounded by the caller's choice.
 
 A quantity is a sign, digits with or without a point, and a suffix: ``n u m k M G T P E`` are powers of ten, ``Ki Mi Gi
-Ti Pi Ei`` powers of 1,024, ``e3`` or ``E3`` is an exponent. A suffix alone is zero. There is nothing finer than a nano:
-what is smaller is rounded away from zero, and so is everything that has to be a whole number.
+Ti Pi Ei`` powers of 1,024, ``e3`` or ``E3`` is an exponent. A suffix alone is zero. The finest unit is a nano: smaller
+amounts are rounded away from zero, and so is every amount that has to be a whole number.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 """Powers of two by suffix."""
 EXPECTED = "a quantity such as 2, 500m, 1.5Gi or 12e6 (suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei)"
 LONGEST = 100
-"""Most characters of a number, and most powers of ten of an exponent: more is no amount of anything."""
+"""Most characters of a number, and largest exponent: more is no real amount."""
 MIB = 1 << 20
 
 _FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|)", re.ASCII)
 
 
-def quantity(given: object, where: str = "quantity") -> Fraction:
-    """The number that a text, or a number of a YAML or JSON document, stands for; InputError naming `where` if none."""
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
-        raise InputError(where, repr(given), EXPECTED)
-    text = str(given)
+def quantity(value: object, where: str = "quantity") -> Fraction:
+    """The number in a text, or in a number of a YAML or JSON document; InputError naming `where` if it is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(where, repr(value), EXPECTED)
+    text = str(value)
     form = _FORM.fullmatch(text)
     if form is None or len(text) > LONGEST or not (form[2] or form[3] or form[5]):
-        raise InputError(where, repr(given), EXPECTED)
+        raise InputError(where, repr(value), EXPECTED)
     sign, whole, part, power, suffix = form[1], form[2], form[3] or "", form[4], form[5] or ""
     exponent = int(power[1:]) if power else DECIMAL.get(suffix, 0)
     if abs(exponent) > LONGEST:
-        raise InputError(where, repr(given), f"an exponent of at most {LONGEST}")
+        raise InputError(where, repr(value), f"an exponent of at most {LONGEST}")
     amount = Fraction(int(f"{whole}{part}" or "0"), 10 ** len(part)) * Fraction(10) ** exponent
     amount *= 2 ** BINARY.get(suffix, 0)
     nano = Fraction(ceil(amount * 10**9), 10**9)
@@ -48,21 +48,21 @@ def rounded_away(amount: Fraction) -> int:
     return ceil(amount) if amount >= 0 else floor(amount)
 
 
-def whole(given: object, where: str = "quantity") -> int:
+def whole(value: object, where: str = "quantity") -> int:
     """A quantity as a whole number."""
-    return rounded_away(quantity(given, where))
+    return rounded_away(quantity(value, where))
 
 
-def milli(given: object, where: str = "quantity") -> int:
+def milli(value: object, where: str = "quantity") -> int:
     """A quantity in thousandths, as CPUs are counted."""
-    return rounded_away(1000 * quantity(given, where))
+    return rounded_away(1000 * quantity(value, where))
 
 
-def mib_needed(given: object, where: str = "quantity") -> int:
-    """Bytes as the MiB that a request of so many takes: rounded away from zero."""
-    return rounded_away(quantity(given, where) / MIB)
+def mib_needed(value: object, where: str = "quantity") -> int:
+    """Bytes of a request in MiB, rounded away from zero."""
+    return rounded_away(quantity(value, where) / MIB)
 
 
-def mib_there(given: object, where: str = "quantity") -> int:
-    """Bytes as the MiB that are there in full: rounded down."""
-    return floor(quantity(given, where) / MIB)
+def mib_there(value: object, where: str = "quantity") -> int:
+    """Bytes of a capacity in MiB, rounded down."""
+    return floor(quantity(value, where) / MIB)

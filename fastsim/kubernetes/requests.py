@@ -1,4 +1,4 @@
-"""What pods of Kubernetes ask for: containers added up, and shares of GPUs in every dialect."""
+"""Requests of Kubernetes' pods: sums over containers, and shares of GPUs in every dialect."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ HAMI = (
     (GPU, HAMI_MEMORY, HAMI_PERCENT, HAMI_CORES, HAMI_MEMORY),
     (VGPU, VGPU_MEMORY, VGPU_PERCENT, VGPU_CORES, VGPU),
 )  # fmt: skip
-"""Dialects of virtual GPUs: how many, MiB, percent of memory, percent of cores of each, and what a node must offer."""
+"""Dialects of virtual GPUs: their number; MiB, percent of memory, percent of cores of each; the node's resource."""
 EACH = {name: names[0] for names in HAMI for name in names[1:4]}
-"""Amounts that are meant for each device of a container, and what counts those devices."""
+"""Amounts for each device of a container, and the resource that counts those devices."""
 WHOLE = (GPU, SHARED, *OTHERS)
-"""Resources of which a pod asks for whole devices, or slots."""
+"""Resources that count whole devices, or slots."""
 
 OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
-"""Beginnings of the names of resources that a pod may ask for as a whole."""
+"""Beginnings of the names of resources that a pod may request as a whole."""
 
 Amounts = dict[str, Fraction]
 """Quantities by name of the resource."""
 
 
 class Surroundings(NamedTuple):
-    """What requests depend on: MiB of the largest device if all are known, pods that share one in turns, a unit.
+    """Facts about nodes that requests depend on: MiB of the largest device, None unless all are known; slots of a GPU.
 
     ``instance`` is the profile of the instances that ``nvidia.com/gpu`` stands for, ``gpu_models`` are those of the
-    nodes; ``shared_slots`` is the number of turns of ``nvidia.com/gpu.shared``; ``steps`` are those of amounts in bytes
-    that are not MiB, by resource.
+    nodes; ``shared_slots`` are the slots of ``nvidia.com/gpu.shared``; ``steps`` are the memory steps of resources in
+    bytes that are not counted in MiB.
     """
 
     gpu_memory_mib: int | None = None
@@ -84,7 +84,7 @@ class Share(NamedTuple):
 
 
 def pod_amounts(spec: Mapping[str, Any], where: str) -> Amounts:
-    """Requests of the whole pod: containers and side-cars together, or one that initialises if it needs more."""
+    """Requests of the whole pod: containers and side-cars together, or an init container if it needs more."""
     running: Amounts = {}
     most: Amounts = {}
     for container in sequence(spec, "initContainers", where):
@@ -94,8 +94,8 @@ def pod_amounts(spec: Mapping[str, Any], where: str) -> Amounts:
         most = _largest(most, _sum(running, amounts) if container.get("restartPolicy") != "Always" else running)
     for container in sequence(spec, "containers", where):
         running = _sum(running, _container(container, where))
-    asked = _whole_pod(spec, _largest(most, running), where)
-    return _sum(asked, _quantities(mapping(spec, "overhead", where), f"{where}: overhead"))
+    request = _whole_pod(spec, _largest(most, running), where)
+    return _sum(request, _quantities(mapping(spec, "overhead", where), f"{where}: overhead"))
 
 
 def request_columns(
@@ -131,7 +131,7 @@ def request_columns(
 
 
 def str_of(amount: Fraction) -> str:
-    """An amount as a quantity again."""
+    """An amount as the text of a quantity, in nanos."""
     return f"{rounded_away(amount * 10**9)}n"
 
 
@@ -139,19 +139,19 @@ def _share(
     amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any], where: str,
     surroundings: Surroundings, notices: Counter[str],
 ) -> Share:  # fmt: skip
-    """The first dialect that the pod speaks says what it asks of devices."""
-    told = f"{where}: metadata: annotations"
+    """The request for devices, in the first dialect that the pod uses."""
+    place = f"{where}: metadata: annotations"
     named = MILLI
     if named in annotations:
-        count = _number(annotations.get(f"{ALIBABA}gpu-count", "1"), f"{told}: {ALIBABA}gpu-count")
-        return _parts(count, _number(annotations[named], f"{told}: {named}"), None, notices)
+        count = _number(annotations.get(f"{ALIBABA}gpu-count", "1"), f"{place}: {ALIBABA}gpu-count")
+        return _parts(count, _number(annotations[named], f"{place}: {named}"), None, notices)
     named = f"{ALIBABA}gpu-mem"
     if named in annotations:
-        # Without a count, or with 0, nothing is allocated there.
-        count = _number(annotations.get(f"{ALIBABA}gpu-count", "0"), f"{told}: {ALIBABA}gpu-count")
-        return _of_memory(count, mib_needed(annotations[named], f"{told}: {named}"), surroundings, notices)
+        # Without a count, or with 0, that scheduler allocates nothing.
+        count = _number(annotations.get(f"{ALIBABA}gpu-count", "0"), f"{place}: {ALIBABA}gpu-count")
+        return _of_memory(count, mib_needed(annotations[named], f"{place}: {named}"), surroundings, notices)
     if FRACTION in annotations or FRACTION_MEMORY in annotations:
-        return _kai(annotations, told, surroundings, notices)
+        return _kai(annotations, place, surroundings, notices)
     if amounts.get(GPU_MEM):
         mib = rounded_away(amounts[GPU_MEM] * MEMORY_UNITS[surroundings.memory_unit])
         return _of_memory(1, mib, surroundings, notices)
@@ -167,7 +167,7 @@ def _share(
 
 
 def devices_asked(amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> list[str]:
-    """What a pod's node must offer, the dialect that counts first: names as ``device_resources.offers`` gives them."""
+    """Resources that a pod's node must offer, as ``device_resources.offers`` names them, first dialect first."""
     if any(name in annotations for name in (MILLI, f"{ALIBABA}gpu-mem", FRACTION, FRACTION_MEMORY)):
         return [MILLI]
     if amounts.get(GPU_MEM):
@@ -181,7 +181,7 @@ def devices_asked(amounts: Amounts, labels: Mapping[str, Any], annotations: Mapp
 
 
 def _slots(count: int, slots: int, notices: Counter[str]) -> Share:
-    """Slots on GPUs that all nodes divide alike; those of one pod stand on one GPU if they fit there."""
+    """Slots on GPUs that all nodes divide alike; the slots of one pod share a GPU if they fit there."""
     if count > 1:
         notices["pods: several slots of time-sliced GPUs stand on one GPU, or are whole GPUs if they are too many"] += 1
     if count <= slots:
@@ -194,7 +194,7 @@ def _virtual(
 ) -> Share:
     """Virtual GPUs: parts of boards in MiB, or percent of the memory, and percent of the cores.
 
-    Without memory a pod has all of a board's, so the board is its alone. Without cores its part is that of the memory.
+    Without memory in its request a pod has a whole board. Without cores its part is that of the memory.
     """
     counts, memory, percent, cores, _ = names
     count = _whole_devices(amounts.get(counts, Fraction(0)), f"{where}: {counts}") or 1
@@ -213,19 +213,19 @@ def _virtual(
     return _parts(count, part, mib, notices) if part else _of_memory(count, mib, surroundings, notices)
 
 
-def _kai(annotations: Mapping[str, Any], told: str, surroundings: Surroundings, notices: Counter[str]) -> Share:
-    count = _number(annotations.get(FRACTION_DEVICES, "1"), f"{told}: {FRACTION_DEVICES}")
+def _kai(annotations: Mapping[str, Any], place: str, surroundings: Surroundings, notices: Counter[str]) -> Share:
+    count = _number(annotations.get(FRACTION_DEVICES, "1"), f"{place}: {FRACTION_DEVICES}")
     if FRACTION_MEMORY in annotations:
-        mib = _number(annotations[FRACTION_MEMORY], f"{told}: {FRACTION_MEMORY}")
+        mib = _number(annotations[FRACTION_MEMORY], f"{place}: {FRACTION_MEMORY}")
         return _of_memory(count, mib, surroundings, notices)
-    part = quantity(annotations[FRACTION], f"{told}: {FRACTION}")
+    part = quantity(annotations[FRACTION], f"{place}: {FRACTION}")
     if not 0 < part <= 1:
-        raise InputError(f"{told}: {FRACTION}", repr(annotations[FRACTION]), "more than 0, at most 1")
+        raise InputError(f"{place}: {FRACTION}", repr(annotations[FRACTION]), "more than 0, at most 1")
     return _parts(count, rounded_away(1000 * part), None, notices)
 
 
 def _of_memory(count: int, mib: int, surroundings: Surroundings, notices: Counter[str]) -> Share:
-    """A share that is told in MiB: its part of the largest device, cut, so that memory alone decides what fits."""
+    """A share in MiB: its part of the largest device, rounded down, so that memory alone decides what fits."""
     if not count or not mib:
         return Share()
     largest = surroundings.gpu_memory_mib
@@ -242,33 +242,33 @@ def _parts(count: int, gpu_milli: int, mib: int | None, notices: Counter[str]) -
 
 
 def _whole_pod(spec: Mapping[str, Any], containers: Amounts, where: str) -> Amounts:
-    """What the pod asks for as a whole, in place of its containers; its limit counts where those ask for nothing."""
-    told = f"{where}: resources"
+    """Requests at the level of the pod replace those of its containers; its limits count for resources without one."""
+    place = f"{where}: resources"
     resources = mapping(spec, "resources", where)
-    limits = _quantities(mapping(resources, "limits", told), told)
-    found = {name: amount for name, amount in limits.items() if name not in containers}
-    found |= _quantities(mapping(resources, "requests", told), told)
-    return {**containers, **{name: amount for name, amount in found.items() if name.startswith(OF_WHOLE_PODS)}}
+    limits = _quantities(mapping(resources, "limits", place), place)
+    pod_level = {name: amount for name, amount in limits.items() if name not in containers}
+    pod_level |= _quantities(mapping(resources, "requests", place), place)
+    return {**containers, **{name: amount for name, amount in pod_level.items() if name.startswith(OF_WHOLE_PODS)}}
 
 
 def _container(container: Mapping[str, Any], where: str) -> Amounts:
-    """Requests of a container; what only has a limit asks for that."""
-    told = f"{where}: container {container.get('name') or ''}".rstrip()
-    resources = mapping(container, "resources", told)
-    limits, requests = mapping(resources, "limits", told), mapping(resources, "requests", told)
-    amounts = _quantities({**limits, **requests}, told)
+    """Requests of a container; a resource with a limit alone requests that."""
+    place = f"{where}: container {container.get('name') or ''}".rstrip()
+    resources = mapping(container, "resources", place)
+    limits, requests = mapping(resources, "limits", place), mapping(resources, "requests", place)
+    amounts = _quantities({**limits, **requests}, place)
     for name, count in EACH.items():
         if amounts.get(name):
             amounts.setdefault(count, Fraction(1))
-    # Amounts for each device are sums for the container, so that those of several containers add up.
+    # Amounts for each device become sums for the container, so that those of several containers add up.
     return {name: amount * max(amounts.get(EACH.get(name, ""), 1), 1) for name, amount in amounts.items()}
 
 
-def _quantities(given: Mapping[str, Any], where: str) -> Amounts:
-    amounts = {str(name): quantity(amount, f"{where}: {name}") for name, amount in given.items()}
+def _quantities(texts: Mapping[str, Any], where: str) -> Amounts:
+    amounts = {str(name): quantity(amount, f"{where}: {name}") for name, amount in texts.items()}
     for name, amount in amounts.items():
         if amount < 0:
-            raise InputError(f"{where}: {name}", repr(given[name]), "0 or more")
+            raise InputError(f"{where}: {name}", repr(texts[name]), "0 or more")
     return amounts
 
 
@@ -286,8 +286,8 @@ def _whole_devices(amount: Fraction, where: str) -> int:
     return floor(amount)
 
 
-def _number(given: object, where: str) -> int:
-    found = whole(given, where)
-    if found < 0:
-        raise InputError(where, repr(given), "0 or more")
-    return found
+def _number(value: object, where: str) -> int:
+    number = whole(value, where)
+    if number < 0:
+        raise InputError(where, repr(value), "0 or more")
+    return number

@@ -1,4 +1,4 @@
-"""Clusters and workloads from what Kubernetes says of itself: ``kubectl get nodes,pods -o json``, YAML, KAI snapshots.
+"""The objects of a Kubernetes cluster: output of ``kubectl get nodes,pods -o json``, YAML, KAI snapshots.
 
 >>> from fastsim.kubernetes.snapshot import Snapshot
 >>> Snapshot.read("no-such-folder")
@@ -31,21 +31,21 @@ from fastsim.kubernetes.objects import Manifest, manifests
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
         "PersistentVolumeClaim")  # fmt: skip
-"""Kinds that are looked at; others are counted."""
+"""Kinds that are read; others are counted in the notices."""
 
 READINGS = ("now", "trace")
-"""What the pods of a snapshot are taken for: a cluster as it stands, or pods that come and go at their own times."""
+"""Two readings of a snapshot's pods: a cluster as it is now, or a trace of pods with their own times."""
 
 
 class NotHonoured(UserWarning):
-    """Something in the objects has no counterpart here; what, and how often."""
+    """Warning: something in the objects has no counterpart in fastsim; the text has its number."""
 
 
 class Snapshot:
-    """The objects of a cluster, by kind and name; `notices` counts what was found in them and is not honoured.
+    """The objects of a cluster, sorted by kind and name; `notices` counts what is in them and not honoured.
 
     Objects of `one_source` have their nodes and pods read together; those of several may be read apart.
-    ``memory_unit`` is what one of ``aliyun.com/gpu-mem`` means, GiB or MiB: no object tells that flag of the plugin.
+    ``memory_unit`` is the unit of ``aliyun.com/gpu-mem``, GiB or MiB: a flag of the plugin, which no object shows.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Snapshot:
         return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1)
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
-        """The pods as they stand now: those that run hold their places, those that wait ask for one, all at second 0.
+        """Rows of the pods as they are now: running pods on their nodes, then waiting ones, all at second 0.
 
-        ``read_as="trace"``: pods come and go at the times they tell; seconds count from the first, and pods that tell
-        no time arrive then.
+        ``read_as="trace"``: pods arrive and end at their own times; seconds count from the first, and pods of unknown
+        times arrive then.
         """
-        from fastsim.kubernetes.arrival_order import standing
+        from fastsim.kubernetes.arrival_order import current_rows
         from fastsim.kubernetes.pod_rules.gangs import least_members, with_gangs
         from fastsim.kubernetes.pod_rules.namespace_limits import quota_notice
         from fastsim.kubernetes.pods import as_trace
@@ -85,7 +85,7 @@ class Snapshot:
         rows = self.rows_of(self.objects, present=read_as == "now")
         rows = with_gangs(rows, least_members(self.of_kind("PodGroup")), self.notices)
         now = read_as == "now"
-        rows = standing(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
+        rows = current_rows(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
 
@@ -93,43 +93,43 @@ class Snapshot:
         return rows
 
     def beside(self, other: Snapshot) -> Snapshot:
-        """The pods of this snapshot on the nodes of the other one, with what runs there."""
-        kept = [item for item in other.objects if item.kind != "Pod" or holds_a_place(item)]
-        known = {_identity(item) for item in kept}
+        """The pods of this snapshot on the nodes of another one, together with its running pods."""
+        remaining = [item for item in other.objects if item.kind != "Pod" or is_running(item)]
+        known = {_identity(item) for item in remaining}
         added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
-        made = Snapshot([*kept, *added], self.name, self.memory_unit)
-        made.notices, made.nodes_of = Counter(), other
-        return made
+        joint = Snapshot([*remaining, *added], self.name, self.memory_unit)
+        joint.notices, joint.nodes_of = Counter(), other
+        return joint
 
     def without_pods(self) -> Snapshot:
         """The same objects without pods."""
-        made = Snapshot([item for item in self.objects if item.kind != "Pod"], self.name, self.memory_unit)
-        made.nodes_of = self
-        return made
+        bare = Snapshot([item for item in self.objects if item.kind != "Pod"], self.name, self.memory_unit)
+        bare.nodes_of = self
+        return bare
 
     def running(self) -> list[dict[str, Any]]:
-        """Rows of the pods that hold places on the nodes, for ``workload_of_rows``."""
-        from fastsim.kubernetes.arrival_order import standing
+        """Rows of the running pods, for ``workload_of_rows``."""
+        from fastsim.kubernetes.arrival_order import current_rows
 
-        return standing(self.rows_of([i for i in self.objects if holds_a_place(i)]), self.node_rows, self.notices)
+        return current_rows(self.rows_of([i for i in self.objects if is_running(i)]), self.node_rows, self.notices)
 
     def rows_of(self, objects: Sequence[Manifest], present: bool = False) -> list[dict[str, Any]]:
-        """The pods among some objects as rows that ``workload_of_rows`` takes; this snapshot's nodes are theirs.
+        """Rows of the pods among these objects, on this snapshot's nodes, for ``workload_of_rows``.
 
-        ``present``: nothing is said of those that are over.
+        ``present``: pods that have ended add no notices.
         """
         from fastsim.kubernetes.arrival_order import is_over
         from fastsim.kubernetes.controllers import pods
         from fastsim.kubernetes.pods import pod_row
 
-        found = []
+        rows = []
         for pod in pods(objects, self._places, self.notices):
             gone = present and is_over(pod)
-            found.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
-        return [row for row in found if row is not None]
+            rows.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
+        return [row for row in rows if row is not None]
 
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
-        """One warning for each thing that is not honoured, given `depth` public functions up; ``nodes``: theirs too."""
+        """Issue one warning for each notice, `depth` public functions up; ``nodes`` includes those about nodes."""
         for text, count in sorted(self.notices.items()):
             if not nodes and text.startswith("nodes: "):
                 continue
@@ -158,8 +158,8 @@ class Snapshot:
         from fastsim.kubernetes.pod_rules.node_affinity import Places
 
         labels = [{**dict(row["labels"]), "name": row["name"]} for row in self.node_rows]
-        found = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
-        return Places(labels, list(dict.fromkeys(found)), list(dict.fromkeys(self._offered)))
+        all_taints = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
+        return Places(labels, list(dict.fromkeys(all_taints)), list(dict.fromkeys(self._offered)))
 
     @cached_property
     def _surroundings(self) -> Any:
@@ -175,27 +175,27 @@ class Snapshot:
 
     @cached_property
     def _steps(self) -> dict[str, MemoryStep]:
-        """What a MiB is, by resource: of one source, whose nodes and pods are read alike, it may be a little less."""
+        """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
         from fastsim.kubernetes.controllers import WORKLOADS, pod_spec
         from fastsim.kubernetes.requests import pod_amounts
 
         if self.nodes_of is not None:
             return self.nodes_of._steps
-        asked: dict[str, set[Fraction]] = {}
+        amounts_of: dict[str, set[Fraction]] = {}
         for item in self.objects if self.one_source and self.of_kind("Node") else ():
             if item.kind in ("Pod", *WORKLOADS):
-                # What is wrong with a pod is said when it is read, not when nodes are.
+                # Errors in a pod are raised when it is read, not when nodes are.
                 with suppress(InputError):
                     for name, amount in pod_amounts(pod_spec(item), item.where).items():
                         if name == MEMORY or name.startswith(IN_BYTES):
-                            asked.setdefault(name, set()).add(amount)
-        steps = {name: memory_step(amounts) for name, amounts in asked.items()}
+                            amounts_of.setdefault(name, set()).add(amount)
+        steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}
         self.notices.update({f"{name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
         return steps
 
     @cached_property
     def _facts(self) -> Any:
-        """What rows of pods depend on besides the pods."""
+        """Facts about the cluster that rows of pods depend on."""
         from fastsim.kubernetes.controllers import pods
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
@@ -218,8 +218,8 @@ class Snapshot:
         return [item for item in self.objects if item.kind == kind]
 
 
-def holds_a_place(item: Manifest) -> bool:
-    """Whether an object is a pod that has a node and is not over."""
+def is_running(item: Manifest) -> bool:
+    """Whether an object is a pod that has a node and has not ended."""
     from fastsim.kubernetes.pod_rules.node_affinity import OVER
 
     bound = item.kind == "Pod" and item.part("spec").get("nodeName")

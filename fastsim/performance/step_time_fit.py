@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 START = Perf(0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001)
 """Where the search begins."""
 FREE = 1e-8
-"""What a time is pinned to that nobody has measured, seconds; also the least of all times."""
+"""Fixed value of a time without measurements, seconds; also the lower bound of all times."""
 LARGEST_GAMMA = 10.0
 """Full overlap of arithmetic and network, in effect."""
 SLOWER_BETWEEN_NODES = 1.1

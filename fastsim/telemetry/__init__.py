@@ -1,5 +1,5 @@
-"""Readings of GPUs: how they are made up, kept, exported and read back.
+"""Readings of GPUs: modelled, stored, exported and read back.
 
-In come placements or files of other monitors, out go a table, OpenMetrics text, or jobs that use as much.
-Open ``telemetry`` first: it says what is sampled. Then ``reading_model``.
+In come placements or files of other monitors, out go a table, OpenMetrics text, or jobs of the same usage.
+Open ``telemetry`` first, for what is sampled, then ``reading_model``.
 """

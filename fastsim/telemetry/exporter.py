@@ -1,9 +1,9 @@
-"""Readings of GPUs as a live exporter tells them: a record played at the pace of the clock, or N times as fast.
+"""A live exporter of recorded readings of GPUs: a record played at the pace of the clock, or N times as fast.
 
-Prometheus drops samples whose time is far from its own clock, and says that the target is up all the same. So the text
-has no times: a scrape sees what the exporter knows at that moment. A reading is told until the next one of its device,
-and no longer than ``hold_s`` of recorded time; pods that are gone are not told beside their successors. Two readings
-with equal labels would make the server drop the whole answer, so one of them is left out.
+Prometheus drops samples whose time is far from its own clock, and still shows the target as up. So the text has no
+times: a scrape gets the readings that hold at that moment. A reading holds until the next one of its device, and no
+longer than ``hold_s`` of recorded time; pods that have ended do not appear beside their successors. Two readings with
+equal labels would make the server drop the whole answer, so one of them is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http import Answer, Reply, Request, json_reply
+from fastsim.foundation.http import Reply, Request, Route, json_reply
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, lazily, looked, ordered_rows
@@ -29,16 +29,16 @@ from fastsim.telemetry.sample_and_hold import STALE_S
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 """Type of the text that every Prometheus reads."""
 AT_END = ("stop", "hold", "repeat")
-"""What comes after the last reading: nothing, the last one for ever, or the first one again."""
+"""After the last reading: no readings, the last one for ever, or the record from its start."""
 MOST_GAPS = 1_000_000
-"""Readings whose distances tell how far they usually are apart."""
+"""Most readings from which the usual distance between readings is estimated."""
 DEVICE = ("metric", "node", "gpu_uuid", "gpu_index")
-"""What tells the readings of one device from those of another."""
+"""Columns that identify a quantity of one device."""
 
 
 @dataclass
 class Pace:
-    """Where in a record of `length_s` seconds the clock stands, `speed` recorded seconds after each of its own."""
+    """Position in a record of `length_s` seconds that is played with `speed` recorded seconds a second."""
 
     length_s: float
     speed: float = 1.0
@@ -61,12 +61,12 @@ class Pace:
 
     @property
     def over(self) -> bool:
-        """Whether nothing comes any more."""
+        """Whether the record has ended."""
         return self.at_end == "stop" and (self.clock() - self.started_s) * self.speed > self.length_s
 
 
 class Record:
-    """A table of readings, ready to be asked what is known at a second after its first."""
+    """A table of readings, indexed by the seconds since the first of them."""
 
     def __init__(
         self, table: pa.Table | pl.LazyFrame, *, profile: str = "dcgm2", names: str | os.PathLike[str] | None = None,
@@ -115,18 +115,18 @@ class Record:
 
     @property
     def series(self) -> int:
-        """Series that are told at some time."""
+        """Number of series in the record."""
         return len({*zip(self._names, self._labels, strict=True)})
 
     def text(self, place_s: float, node: str | None = None) -> str:
-        """What an exporter tells `place_s` seconds after the first reading, of all nodes or of one."""
-        lines, before, told = [], None, set()
+        """Text of an exporter `place_s` seconds after the first reading, for all nodes or for one."""
+        lines, before, written = [], None, set()
         for row in self._rows(round(1000 * place_s)).tolist():
             number = int(self._series[row])
             metric, labels = self._names[number], self._labels[number]
-            if (node is not None and self._nodes[number] != node) or (metric.name, labels) in told:
+            if (node is not None and self._nodes[number] != node) or (metric.name, labels) in written:
                 continue
-            told.add((metric.name, labels))
+            written.add((metric.name, labels))
             if metric is not before:
                 before = metric
                 lines += [f"# HELP {metric.name} {metric.quantity}", f"# TYPE {metric.name} {metric.type}"]
@@ -138,7 +138,7 @@ class Record:
         return sorted({node for node in self._nodes if node is not None})
 
     def _rows(self, place_ms: int) -> Any:
-        """Of every device the newest readings until then, unless they are too old; by metric."""
+        """Rows of the newest readings of every device until `place_ms`, unless they are too old; by metric."""
         place = min(max(place_ms, 0), self._span - 1)
         starts = np.arange(self._devices, dtype=np.int64) * self._span
         last = np.searchsorted(self._keys, starts + place, side="right")
@@ -155,8 +155,8 @@ class Record:
         return float(np.median(gaps)) / 1000 if len(gaps) else 0.0
 
 
-def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Answer]:
-    """Paths of the live endpoint: ``/metrics``, ``/metrics?node=NAME``, and ``/targets``, which tells the nodes.
+def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Route]:
+    """Paths of the live endpoint: ``/metrics``, ``/metrics?node=NAME``, and ``/targets``, which lists the nodes.
 
     Prometheus takes ``/targets`` (HTTP service discovery) if every node is to be a target of its own.
     """

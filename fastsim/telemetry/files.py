@@ -1,4 +1,4 @@
-"""Readings of GPUs in files: Parquet, what Prometheus told, and one small CSV file for each series.
+"""Readings of GPUs in files: Parquet, answers of Prometheus, and one small CSV file for each series.
 
 =====================  ========================================================================
 ``*.parquet``          a table of readings (see ``fastsim.telemetry.readings_table``)
@@ -45,7 +45,7 @@ def readings_of(
     paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
     unknown: Counter[str] | None = None,
 ) -> pa.Table:  # fmt: skip
-    """All readings of these files; what stands in several of them counts once."""
+    """All readings of these files; a reading in several of them counts once."""
     return ordered(pa.concat_tables([_readings(Path(path), names, unknown) for path in paths]))
 
 
@@ -53,7 +53,7 @@ def collected(
     paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
     unknown: Counter[str] | None = None,
 ) -> pa.Table | Gathered:  # fmt: skip
-    """The same, as numbers while that is all that is needed: text tells one reading after another."""
+    """All readings of these files; those of text files are held as numbers, which take less memory than a table."""
     if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
         return readings_of(paths, names, unknown)
     return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
@@ -63,15 +63,15 @@ def scanned(
     paths: Sequence[str | os.PathLike[str]], names: str | os.PathLike[str] | None = None,
     unknown: Counter[str] | None = None,
 ) -> pl.LazyFrame:  # fmt: skip
-    """The same, not in order and not read before they are looked at, if they are Parquet tables of readings."""
+    """All readings of these files, unsorted; Parquet tables of readings are read only when collected."""
     return pl.concat([_scanned(Path(path), names, unknown) for path in paths])
 
 
 def _scanned(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pl.LazyFrame:
     file = path / OF_A_RUN if path.is_dir() else path
     if file.suffix == ".parquet" and file.is_file():
-        with open_parquet(file) as found:
-            if found.schema_arrow.remove_metadata().equals(SCHEMA):
+        with open_parquet(file) as parquet:
+            if parquet.schema_arrow.remove_metadata().equals(SCHEMA):
                 return pl.scan_parquet(file)
     return lazily(_readings(path, names, unknown))
 
@@ -124,5 +124,5 @@ def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[st
 
 def _series_name(row: dict[str, Any]) -> str:
     parts = (row["node"], row["gpu_uuid"] if row["gpu_index"] is None else row["gpu_index"], row["pod"])
-    told = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
-    return "-".join(told)
+    parts_of_name = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
+    return "-".join(parts_of_name)

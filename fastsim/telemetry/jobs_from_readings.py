@@ -1,7 +1,7 @@
-"""Jobs from readings of GPUs: a pod was there while its label stood beside them, and they say what it did.
+"""Jobs from readings of GPUs: a pod ran while its label was on readings, and these give its usage.
 
 A pod begins at the last reading of its device before the first with its name, and ends at the first one after the last.
-Of a device that several pods share, each has its part of the readings. Exporters that name no pod tell of no jobs.
+Pods that share a device have equal parts of its readings. Readings without pods' names yield no jobs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POD = ("namespace", "pod")
 
 
 class Derived(NamedTuple):
-    """Pods, and what each does to its GPUs by the name in their column ``workload``."""
+    """Pods, and their usage profiles by the name in the column ``workload``."""
 
     pods: Workload
     profiles: dict[str, Profile]
@@ -64,14 +64,14 @@ def _stays(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each pod: from when to when (null: still there), GPUs, share of each, memory, name of its profile."""
     memory = rows.filter(metric="memory_used_mib").select(*DEVICE, "t_s", used="value")
     spans = spans.join(memory.unique([*DEVICE, "t_s"]), on=[*DEVICE, "t_s"], how="left", nulls_equal=True)
-    found = spans.sort("t_s").group_by(*POD, maintain_order=True).agg(
+    stays = spans.sort("t_s").group_by(*POD, maintain_order=True).agg(
         begin_s=pl.coalesce(pl.first("before_s"), pl.first("t_s")), end_s=pl.last("after_s"), node=pl.first("node"),
         num_gpu=pl.struct(DEVICE).n_unique(), gpu_milli=1000 // pl.max("together"),
         gpu_memory_mib=(pl.col("used") / pl.col("together")).max().ceil().cast(pl.Int64), model=pl.first("model"),
     )  # fmt: skip
     twice = pl.col("pod").is_duplicated()
     named = pl.when(twice).then(pl.format("{}/{}", pl.col("namespace").fill_null(""), "pod")).otherwise("pod")
-    return found.with_columns(workload=named).sort("begin_s", "workload")
+    return stays.with_columns(workload=named).sort("begin_s", "workload")
 
 
 def _pod_table(pods: pl.DataFrame) -> pl.DataFrame:
@@ -114,8 +114,8 @@ def _extra_w(joined: pl.DataFrame) -> pl.Series:
 
 def _watts(name: str) -> tuple[float, float]:
     """Idle and peak watts of a model."""
-    known, found = Catalog.default().gpu, product(name)
-    model = known.get(found.gpu_model) or known.get(found.watts_of) or GpuModel(0, 0)
+    known, gpu = Catalog.default().gpu, product(name)
+    model = known.get(gpu.gpu_model) or known.get(gpu.watts_of) or GpuModel(0, 0)
     return model.idle_w, model.peak_w
 
 

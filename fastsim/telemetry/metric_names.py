@@ -1,4 +1,4 @@
-"""What exporters call the readings of a GPU: three generations of names, units and labels.
+"""Exporters' names, units and labels for readings of a GPU, in three generations.
 
 `dcgm1` are the names of the first exporter, `dcgm2` those of 2.x to 4.8, `dcgm4.9` those since 4.9. Of the last only
 temperature, utilisation and power were seen in use; the other names follow the rule that a name ends in its unit, and a
@@ -24,7 +24,7 @@ PROFILES = ("dcgm1", "dcgm2", "dcgm4.9")
 
 
 class Metric(NamedTuple):
-    """A reading's name and type there, and what one unit of ours is in units of that."""
+    """An exporter's name and type of a quantity, and its units in one unit of ours."""
 
     quantity: str
     name: str
@@ -50,7 +50,7 @@ class Metric(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What the labels of a device are called; "" is left out."""
+    """Names of a device's labels; "" is left out."""
 
     gpu_index: str = "gpu"
     gpu_uuid: str = "UUID"
@@ -66,7 +66,7 @@ LABELS = {
     "dcgm2": Labels(),
     "dcgm4.9": Labels(node="hostname"),
 }
-"""Labels by generation. The first told no node: there it is the target's, here a label all the same."""
+"""Labels by generation. The first has no label for the node, which is the target's; here it gets one."""
 FOUND_AS: Mapping[str, tuple[str, ...]] = {
     "gpu_index": ("gpu",),
     "gpu_uuid": ("UUID", "uuid"),
@@ -88,7 +88,7 @@ def metrics(profile: str, table: str | os.PathLike[str] | None = None) -> list[M
 
 
 def by_name(table: str | os.PathLike[str] | None = None) -> dict[str, Metric]:
-    """Every name that any generation uses, and what it stands for."""
+    """Metrics by name, of all generations."""
     return {metric.name: metric for profile in PROFILES for metric in metrics(profile, table)}
 
 
@@ -99,7 +99,7 @@ def _read(path: str, profile: str) -> list[Metric]:
             rows = list(csv.DictReader(text))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(path, " ".join(str(error).split()), "a table of metric names (CSV)") from None
-    found = []
+    listed = []
     for line, row in enumerate(rows, start=2):
         try:
             metric = Metric(row["quantity"], row[profile], row["type"], float(row[f"{profile}_per"] or 1))
@@ -108,5 +108,5 @@ def _read(path: str, profile: str) -> list[Metric]:
             raise InputError(f"{path}:{line}", row, expected) from None
         if metric.type not in ("gauge", "counter") or not metric.per > 0:
             raise InputError(f"{path}:{line}", row, "a gauge or counter, and units of more than 0")
-        found.append(metric)
-    return found
+        listed.append(metric)
+    return listed

@@ -1,10 +1,10 @@
 """Readings of GPUs as OpenMetrics text, for `promtool tsdb create-blocks-from openmetrics`, and back.
 
-Text that an exporter serves tells no times: all of it was read when the file was written.
+Text that an exporter serves has no times: all its samples get the time at which the file was written.
 
-Prometheus drops what comes late without a word, reads a whole file again for each block and wants nothing after the
-last line. So the samples of a series are in order of time, a file covers a day at most, and what cannot be told is
-refused.
+Prometheus silently drops late samples, reads a whole file again for each block and accepts nothing after the last
+line. So the samples of a series are in order of time, a file covers a day at most, and readings without a
+representation are refused.
 """
 
 from __future__ import annotations
@@ -72,15 +72,15 @@ def write_files(
 def family_texts(rows: pl.DataFrame, metric: Metric, labels: Labels) -> Iterator[str]:
     """The text of sorted readings of one quantity with the column `ms`, many lines at a time.
 
-    Devices that have equal labels there are one series: readings that agree are told once, others are an InputError.
+    Devices with equal labels are one series: equal readings are written once, different ones are an InputError.
     """
-    told = ["metric", *(column for column, label in labels._asdict().items() if label)]
-    if len(told) < len(KEYS):
-        rows = rows.select(*told, "ms", "value").unique(maintain_order=True)
-        rows = rows.sort([*(key for key in KEYS if key in told), "ms"], nulls_last=False)
-        _refuse_two(rows, told)
+    columns = ["metric", *(column for column, label in labels._asdict().items() if label)]
+    if len(columns) < len(KEYS):
+        rows = rows.select(*columns, "ms", "value").unique(maintain_order=True)
+        rows = rows.sort([*(key for key in KEYS if key in columns), "ms"], nulls_last=False)
+        _refuse_two(rows, columns)
     yield f"# TYPE {metric.name} {metric.type}\n"
-    rows = rows.with_columns(series=pl.struct(told).rle_id())
+    rows = rows.with_columns(series=pl.struct(columns).rle_id())
     firsts = rows.unique("series", keep="first", maintain_order=True).iter_rows(named=True)
     heads = pl.Series([f"{metric.name}{{{label_text(row, labels)}}} " for row in firsts], dtype=pl.String)
     for piece in rows.iter_slices(PIECE_ROWS):
@@ -91,22 +91,22 @@ def family_texts(rows: pl.DataFrame, metric: Metric, labels: Labels) -> Iterator
         yield "".join(lines)
 
 
-def _refuse_two(rows: pl.DataFrame, told: Sequence[str]) -> None:
-    twice = rows.filter(rows.select(*told, "ms").is_duplicated())
+def _refuse_two(rows: pl.DataFrame, columns: Sequence[str]) -> None:
+    twice = rows.filter(rows.select(*columns, "ms").is_duplicated())
     if len(twice):
         row = twice.row(0, named=True)
         where = f"openmetrics: {row['metric']} of GPU {row['gpu_uuid'] or row['gpu_index']} at {row['ms']} ms"
-        found = f"{twice['value'][0]:g} and {twice['value'][1]:g} under the same labels"
-        raise InputError(where, found, "one value", "another profile has labels for pods")
+        values = f"{twice['value'][0]:g} and {twice['value'][1]:g} under the same labels"
+        raise InputError(where, values, "one value", "another profile has labels for pods")
 
 
 def label_text(row: Mapping[str, Any], labels: Labels) -> str:
-    """What stands between the braces for the device and pod of a row."""
+    """Text of the labels between braces for the device and pod of a row."""
     return ",".join(f'{label}="{escaped(row[column])}"' for column, label in labels._asdict().items() if label)
 
 
 def escaped(value: object) -> str:
-    """A label's text; nothing is an empty one, as exporters tell that no pod owns a device."""
+    """A label's text; None is empty, as in exporters' labels of a device without a pod."""
     text = "" if value is None else str(value)
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -132,13 +132,13 @@ def _samples(path: str) -> Iterator[Sample]:
 
 
 def _parsed(path: str, text: Iterable[str], times: _Times) -> Iterator[Sample]:
-    """The samples of lines; what stands before value and time is the same in many of them, and looked at once."""
+    """The samples of lines; the part before value and time is the same in many lines, and parsed once."""
     ended = False
     heads: dict[str, Series] = {}
     series: dict[tuple[str, frozenset[tuple[str, str]]], Series] = {}
     for number, whole in enumerate(text, start=1):
         line = whole.removesuffix("\n")
-        if number == 1 and line.startswith("{"):  # a dump has milliseconds, and does not say where it ends
+        if number == 1 and line.startswith("{"):  # a dump has milliseconds, and no last line
             times.ms_per = 1
         if ended:
             raise InputError(f"{path}:{number}", repr(line[:60]), f"nothing after {END}")
@@ -159,27 +159,27 @@ def _parsed(path: str, text: Iterable[str], times: _Times) -> Iterator[Sample]:
             sample = Sample(known.name, known.labels, sample.ts_ms, sample.value)
         assert known is not None
         if known.last_ms is not None and known.last_ms >= sample.ts_ms:
-            expected = "samples of a series in order of time" if times.told else "one of a series, as none has a time"
+            expected = "samples of a series in order of time" if times.given else "one of a series, as none has a time"
             raise InputError(f"{path}:{number}", f"{sample.ts_ms} ms after {known.last_ms} ms", expected)
         known.last_ms = sample.ts_ms
         yield sample
-    if not (times.ms_per == 1 or ended or times.told is False):
+    if not (times.ms_per == 1 or ended or times.given is False):
         raise InputError(path, "an end without a last line", f"{END}, which says that nothing is missing")
 
 
 @dataclass
 class _Times:
-    """Times of the samples of a file: `told` in every line, or in none; then all are of when the file was written."""
+    """Times of the samples of a file: `given` in every line or in none; without, all are the file's own time."""
 
     written_ms: int
     ms_per: int = 1000
-    told: bool | None = None
+    given: bool | None = None
 
     def ms(self, words: Sequence[str]) -> int:
         """The time of a sample with these words behind its value; ValueError if it is no time, or one too many."""
-        if len(words) > 1 or self.told not in (None, bool(words)):
+        if len(words) > 1 or self.given not in (None, bool(words)):
             raise ValueError
-        self.told = bool(words)
+        self.given = bool(words)
         return round(float(words[0]) * self.ms_per) if words else self.written_ms
 
 
@@ -214,10 +214,10 @@ def _sample(line: str, where: str, times: _Times) -> Sample:
             raise InputError(where, repr(line[place : place + 40]), 'labels such as gpu="0", and }')
         place += 1
     words = line[place:].split()
-    told = labels.pop("__name__", "") if name is None else name[0]
+    metric = labels.pop("__name__", "") if name is None else name[0]
     try:
-        if not (told and words):
+        if not (metric and words):
             raise ValueError
-        return Sample(told, labels, times.ms(words[1:]), float(words[0]))
+        return Sample(metric, labels, times.ms(words[1:]), float(words[0]))
     except (ValueError, OverflowError):
         raise InputError(where, repr(line[:60]), "a name, labels, a value and a time") from None

@@ -21,7 +21,7 @@ from fastsim.telemetry.readings_table import Sample, table_of
 MOST_POINTS = 11_000
 """Most points of a series in one answer; the server refuses more."""
 PAGE_S = 10_800
-"""Seconds of stored samples that are asked for at a time."""
+"""Seconds of stored samples in one request."""
 
 
 @dataclass(frozen=True)
@@ -65,37 +65,37 @@ class Prometheus:
         return table_of(samples, known, unknown, self.url)
 
     def stored_samples(self, selector: str, start_s: float, end_s: float) -> Iterator[Sample]:
-        """The samples of the series that a selector such as ``up{job="gpu"}`` finds, asked for `PAGE_S` at a time."""
+        """The samples of the series of a selector such as ``up{job="gpu"}``, requested `PAGE_S` seconds at a time."""
         first_ms, last_ms = round(1000 * start_s), round(1000 * end_s)
         if last_ms < first_ms:
             raise ScenarioError("prometheus: range", f"{start_s:f} to {end_s:f} s", "an end after the start")
         for begin_ms in range(first_ms, last_ms + 1, 1000 * PAGE_S):
             end_ms = min(begin_ms + 1000 * PAGE_S - 1, last_ms)
-            # Whether a range has its own beginning differs between versions, so more is asked for than is taken.
-            asked = {"query": f"{selector}[{PAGE_S + 1}s]", "time": f"{end_ms // 1000}.{end_ms % 1000:03}"}
-            for series in self._answer("query", asked):
+            # Whether a range includes its own beginning differs between versions, so more is requested than used.
+            form = {"query": f"{selector}[{PAGE_S + 1}s]", "time": f"{end_ms // 1000}.{end_ms % 1000:03}"}
+            for series in self._answer("query", form):
                 yield from (sample for sample in series_samples(self.url, series) if begin_ms <= sample.ts_ms <= end_ms)
 
     def samples(self, query: str, start_s: int, end_s: int, step_s: int = 1) -> Iterator[Sample]:
-        """What a range query finds, asked for page by page, so that no series has too many points in an answer."""
+        """The samples of a range query, requested page by page, so that no answer has too many points of a series."""
         if step_s < 1 or end_s < start_s:
             raise ScenarioError("prometheus: range", f"{start_s} to {end_s} by {step_s} s", "1 s or more, end >= start")
         page_s = (MOST_POINTS - 1) * step_s
         for begin in range(start_s, end_s + 1, page_s + step_s):
             end = min(begin + page_s, end_s)
-            asked = {"query": query, "start": begin, "end": end, "step": step_s}
-            for series in self._answer("query_range", asked):
+            form = {"query": query, "start": begin, "end": end, "step": step_s}
+            for series in self._answer("query_range", form):
                 yield from series_samples(self.url, series)
 
-    def _answer(self, verb: str, asked: Mapping[str, object]) -> Sequence[Any]:
+    def _answer(self, verb: str, form: Mapping[str, object]) -> Sequence[Any]:
         """The result of one request; anything but a complete and successful answer is an InputError."""
         address = f"{self.url.rstrip('/')}/api/v1/{verb}"
-        body = answer_of(address, "a Prometheus", asked, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
+        body = answer_of(address, "a Prometheus", form, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
         return _matrix(address, body)
 
 
 def saved_samples(path: str | os.PathLike[str]) -> Iterator[Sample]:
-    """The samples of an answer to a query, of a range or an instant, that somebody saved as JSON."""
+    """The samples of a saved JSON answer to a query of a range or an instant."""
     try:
         body = Path(path).read_bytes()
     except OSError as error:
@@ -107,10 +107,10 @@ def saved_samples(path: str | os.PathLike[str]) -> Iterator[Sample]:
 def _matrix(where: str, body: bytes) -> list[Any]:
     """The series of a complete and successful answer."""
     try:
-        told = json.loads(body)
-        if told["status"] == "success" and told["data"]["resultType"] in ("matrix", "vector"):
-            return list(told["data"]["result"])
-        refused = failure(told)
+        document = json.loads(body)
+        if document["status"] == "success" and document["data"]["resultType"] in ("matrix", "vector"):
+            return list(document["data"]["result"])
+        refused = failure(document)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         refused = None
     if refused is not None:

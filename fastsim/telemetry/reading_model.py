@@ -1,8 +1,8 @@
-"""What a GPU reports: memory, utilisation, memory copies, power, energy and temperature, from the pods on it.
+"""Model of a GPU's readings: memory, utilisation, memory copies, power, energy and temperature, from its pods.
 
 Between two changes everything is constant except temperature and energy, and those are integrated exactly. Memory adds
-up. Utilisation does not: by default pods use what the others leave over, `100 * (1 - product of (1 - u))`, or a table
-says how much so many pods use together. Power is a table, too, or grows from idle to peak with utilisation.
+up. Utilisation does not: by default it is `100 * (1 - product of (1 - u))`, or it comes from a table by the number of
+pods. Power comes from a table, too, or grows from idle to peak with utilisation.
 Temperature follows power like one heated mass: `tau * dT/dt = ambient + R * power - T`. Its `R` and `tau`, and the
 share of copies in utilisation, are defaults of ours: nothing was recorded of them.
 """
@@ -33,12 +33,12 @@ class Resident(NamedTuple):
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: MiB it has and keeps for itself while used, watts, and how pods together use it.
+    """A GPU: its memory and the part reserved while used, MiB; watts; and its joint use by several pods.
 
     ``util_pct`` and ``power_w`` are tables by the number of pods that compute and of pods that hold memory, from 0;
     more pods than the table knows count as its last entry. ``copy_share`` is memory copies per utilisation,
-    ``resistance_k_per_w`` and ``tau_s`` say how warm it gets above ``ambient_c`` and how fast. ``slowdown`` says how
-    much longer pods take that run together, by their number from 0; only runs of monitored schedulers look at it.
+    ``resistance_k_per_w`` and ``tau_s`` are the rise above ``ambient_c`` per watt and its time constant. ``slowdown``
+    is the factor on run times of pods that share the device, by their number from 0, in runs of monitored schedulers.
     """
 
     memory_mib: float
@@ -96,12 +96,12 @@ class Readings(NamedTuple):
         return value
 
     def free_mib(self, device: Device) -> Floats:
-        """Memory left; what pods hold beyond the device's memory is not told."""
+        """Free memory, MiB; never negative."""
         return np.maximum(device.memory_mib - self.memory_mib, 0.0)
 
 
 def readings(residents: Sequence[Resident], device: Device, begin_s: float = 0.0) -> Readings:
-    """What the device reports from `begin_s` on; it has been idle before."""
+    """The device's readings from `begin_s` on; it was idle before."""
     edges = sorted(_edges(residents), key=lambda edge: edge[0])
     times = np.array([begin_s, *(max(edge[0], begin_s) for edge in edges)])
     changes = np.array([(0.0,) * 5, *(edge[1:] for edge in edges)])

@@ -1,8 +1,8 @@
-"""Readings of GPUs as one long table: a row for each reading of each device, whoever told it.
+"""Readings of GPUs as one long table: a row for each reading of each device, from any source.
 
 Columns: ``ts`` (milliseconds, UTC), ``node``, ``gpu_uuid``, ``gpu_index``, ``model``, ``namespace``, ``pod``,
 ``container``, ``metric`` (a quantity with its unit, such as ``power_w``) and ``value``. Rows are sorted by metric,
-node, device and pod, then by time; what nobody read has no row.
+node, device and pod, then by time; missing readings have no row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fastsim.foundation.parquet import write_parquet
 from fastsim.telemetry.metric_names import FOUND_AS, Metric
 
 KEYS = ("metric", "node", "gpu_uuid", "gpu_index", "pod", "namespace", "container", "model")
-"""What tells one series from another, in the order of sorting."""
+"""Columns that identify a series, in the order of sorting."""
 SCHEMA = pa.schema([
     pa.field("ts", pa.timestamp("ms", "UTC"), nullable=False), pa.field("node", pa.string()),
     pa.field("gpu_uuid", pa.string()), pa.field("gpu_index", pa.int32()), pa.field("model", pa.string()),
@@ -39,7 +39,7 @@ BLANK_FROM = 2.0**47
 
 
 class Sample(NamedTuple):
-    """One reading as it was told: name, labels, milliseconds, value."""
+    """One reading of an exporter: name, labels, milliseconds, value."""
 
     name: str
     labels: Mapping[str, str]
@@ -55,7 +55,7 @@ def table_of(
     samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
     where: str = "telemetry",
 ) -> pa.Table:  # fmt: skip
-    """The readings as a table; samples of unknown names are counted, those that tell nothing are left out.
+    """The readings as a table; samples of unknown names are counted, those without a value are left out.
 
     One device's reading at one time stands there once; two that contradict each other are an InputError.
     """
@@ -101,10 +101,10 @@ class Gathered:
             row = table.row(int(which[at]), named=True) | {"ts": f"{ms[at]} ms", "value": values[at]}
             raise two_values(row, values[at - 1])
         which, ms, values = which[~again], ms[~again], values[~again]
-        told = table.select(KEYS).to_arrow().combine_chunks()
+        columns_of_series = table.select(KEYS).to_arrow().combine_chunks()
         for at in range(0, len(which), PIECE_ROWS):
             rows = slice(at, at + PIECE_ROWS)
-            columns = {name: told[name].take(pa.array(which[rows])) for name in KEYS}
+            columns = {name: columns_of_series[name].take(pa.array(which[rows])) for name in KEYS}
             columns |= {"ts": pa.array(ms[rows], SCHEMA.field("ts").type), "value": pa.array(values[rows])}
             piece = pa.table([columns[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA)
             yield from piece.combine_chunks().to_batches()
@@ -114,8 +114,8 @@ def gathered(
     samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
     where: str = "telemetry",
 ) -> Gathered:  # fmt: skip
-    """The readings that samples tell, see `table_of`; a warning says how many of them are no numbers."""
-    found, numberless = Gathered(), 0
+    """The readings in samples, see `table_of`; one warning counts those that are no numbers."""
+    readings, numberless = Gathered(), 0
     known: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
     name, labels, series, metric = "", None, 0, None
     for sample in samples:
@@ -124,33 +124,33 @@ def gathered(
             if metric is not None:
                 key = name, frozenset(labels.items())
                 if key not in known:
-                    known[key] = found.series(device_columns(labels) | {"metric": metric.quantity})
+                    known[key] = readings.series(device_columns(labels) | {"metric": metric.quantity})
                 series = known[key]
         if metric is None:
             if unknown is not None:
                 unknown[name] += 1
         elif -BLANK_FROM < sample.value < BLANK_FROM:
-            found.add(series, sample.ts_ms, metric.ours(sample.value))
+            readings.add(series, sample.ts_ms, metric.ours(sample.value))
         elif not isfinite(sample.value):
             numberless += 1
     if numberless:
-        told = f"{where}: samples that are NaN or infinite, which are left out: {numberless:,}"
-        warnings.warn(told, NoNumber, stacklevel=2)
-    return found
+        text = f"{where}: samples that are NaN or infinite, which are left out: {numberless:,}"
+        warnings.warn(text, NoNumber, stacklevel=2)
+    return readings
 
 
 def device_columns(labels: Mapping[str, str]) -> dict[str, object]:
-    """The columns of a device and its pod from the labels of a series; an empty label tells nothing."""
-    found: dict[str, object] = {
+    """The columns of a device and its pod from the labels of a series; an empty label is None."""
+    columns: dict[str, object] = {
         column: next((labels[name] for name in names if labels.get(name)), None) for column, names in FOUND_AS.items()
     }
-    index = found["gpu_index"]
+    index = columns["gpu_index"]
     if index is not None and not (str(index).isascii() and str(index).isdigit() and len(str(index)) < 10):
         raise InputError("telemetry: label gpu", repr(index), "the number of a device")
-    found["gpu_index"] = None if index is None else int(str(index))
-    if labels.get("instance") == found["node"] and found["node"] is not None:
-        found["node"] = str(found["node"]).rpartition(":")[0] or found["node"]
-    return found
+    columns["gpu_index"] = None if index is None else int(str(index))
+    if labels.get("instance") == columns["node"] and columns["node"] is not None:
+        columns["node"] = str(columns["node"]).rpartition(":")[0] or columns["node"]
+    return columns
 
 
 def ordered(table: pa.Table) -> pa.Table:
@@ -159,12 +159,12 @@ def ordered(table: pa.Table) -> pa.Table:
 
 
 def lazily(rows: pa.Table | pl.LazyFrame) -> pl.LazyFrame:
-    """Rows of a table, or of a file that is not read before it is looked at."""
+    """Rows of a table, or of a file that is read only when collected."""
     return rows if isinstance(rows, pl.LazyFrame) else pl.DataFrame(pl.from_arrow(rows)).lazy()
 
 
 def looked(rows: pl.LazyFrame) -> pl.DataFrame:
-    """What a question about rows finds; a file that cannot be read is an InputError."""
+    """The rows of a query; a file that cannot be read is an InputError."""
     try:
         return rows.collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -172,15 +172,15 @@ def looked(rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def ordered_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same of a frame."""
+    """The rows of a frame in the table's order, each once."""
     frame = frame.sort([*KEYS, "ts", "value"], nulls_last=False)
     # Rows of one series and moment are neighbours, so each is compared with the one before it only.
     keys = pl.col(*KEYS, "ts")
     again = frame.select(pl.all_horizontal(keys.eq_missing(keys.shift(1))) & (pl.int_range(pl.len()) > 0)).to_series()
     if not again.any():
         return frame
-    told = frame.with_columns(other=pl.col("value").shift(1)).filter(again)
-    for row in told.filter(pl.col("value") != pl.col("other")).rows(named=True):
+    repeated = frame.with_columns(other=pl.col("value").shift(1)).filter(again)
+    for row in repeated.filter(pl.col("value") != pl.col("other")).rows(named=True):
         raise two_values(row, row["other"])
     return frame.filter(~again)
 

@@ -1,4 +1,4 @@
-"""When an exporter looks, and what one who asks in between is told: the last thing it saw."""
+"""Times at which an exporter refreshes its readings; between them it repeats the last ones."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ STALE_S = 300.0
 
 
 def refresh_times(begin_s: float, end_s: float, every_s: Sequence[float] = (1.0,), seed: int = 0) -> Floats:
-    """Seconds at which an exporter looks, from `begin_s` to after `end_s`; of several gaps one is drawn each time."""
+    """Times of an exporter's refreshes from `begin_s` to after `end_s`, seconds; each gap is drawn from `every_s`."""
     if not every_s or min(every_s) <= 0 or not begin_s <= end_s:
         raise ScenarioError("exporter: every_s", f"{list(every_s)}", "gaps of more than 0 s, an end after the start")
     count = int((end_s - begin_s) // min(every_s)) + 1
     drawn = (Stream(seed, "exporter.refresh").uniform(count) * len(every_s)).astype(np.int64)
     times = begin_s + np.concatenate(([0.0], np.cumsum(np.array(every_s, np.float64)[drawn])))
-    kept: Floats = times[: int(np.searchsorted(times, end_s, side="right")) + 1]
-    return kept
+    refreshes: Floats = times[: int(np.searchsorted(times, end_s, side="right")) + 1]
+    return refreshes
 
 
 def refresh_gaps(every_s: Sequence[float], seed: int = 0) -> Iterator[float]:
-    """The gaps between the looks of `refresh_times`, one after another, without end."""
+    """The endless sequence of gaps between `refresh_times`, seconds."""
     stream = Stream(seed, "exporter.refresh")
     while every_s:
         for draw in stream.uniform(1024).tolist():
@@ -36,17 +36,17 @@ def refresh_gaps(every_s: Sequence[float], seed: int = 0) -> Iterator[float]:
 
 
 def seen_s(asked_s: Any, refreshed_s: Floats) -> Floats:
-    """For each second at which somebody asks, the second of which it is told: the last look, if there was any."""
-    asked = np.asarray(asked_s, np.float64)
-    place = np.searchsorted(refreshed_s, asked, side="right") - 1
-    found: Floats = np.where(place < 0, np.nan, refreshed_s[np.maximum(place, 0)])
-    return found
+    """For each query time the time of the last refresh, seconds; NaN before the first."""
+    queried = np.asarray(asked_s, np.float64)
+    place = np.searchsorted(refreshed_s, queried, side="right") - 1
+    held: Floats = np.where(place < 0, np.nan, refreshed_s[np.maximum(place, 0)])
+    return held
 
 
 def window(
     times_s: Floats, values: Floats, start_s: int, end_s: int, step_s: int = 1, stale_s: float = STALE_S
 ) -> Floats:
-    """What Prometheus answers for a range, both ends included: the last sample at each step, unless it is too old.
+    """Prometheus' answer for a range, both ends included: the last sample at each step, unless it is too old.
 
     Steps without an answer are left out, as they are in its answer. Samples stand in order of time.
     """
@@ -55,5 +55,5 @@ def window(
     if not len(times_s):
         return np.zeros(0)
     good = (place >= 0) & (steps - times_s[np.maximum(place, 0)] <= stale_s)
-    found: Floats = values[place[good]]
-    return found[~np.isnan(found)]
+    samples: Floats = values[place[good]]
+    return samples[~np.isnan(samples)]

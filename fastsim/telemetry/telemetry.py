@@ -1,4 +1,4 @@
-"""What a run shall report of its GPUs, and how often."""
+"""Options of telemetry: the readings of GPUs that a run records, and their interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
 QUANTITIES = ("copy_pct", "energy_j", "memory_free_mib", "memory_used_mib", "power_w", "temperature_c", "util_pct")
-"""What is told of every GPU, in the order of the table."""
+"""Readings of every GPU, in the order of the table."""
 RECORDED = {"V100M32": V100}
 """Devices whose tables were published, by GPU model; all others follow the catalogue."""
 EXPECTED = "seconds such as 15, with options such as 15?refresh_s=6:8&epoch=2024-01-01T00:00:00Z"
@@ -25,12 +25,12 @@ EXPECTED = "seconds such as 15, with options such as 15?refresh_s=6:8&epoch=2024
 
 @dataclass(frozen=True)
 class Telemetry:
-    """A sample of every GPU each ``every_s`` seconds, of what its exporter saw last.
+    """A sample of every GPU each ``every_s`` seconds, from the last refresh of its exporter.
 
-    ``profiles`` say by the workload's column ``workload`` what a pod does to its GPU; any other pod uses its share of
-    the device all the time, and ``gpu_memory_mib`` or that share of memory. ``devices`` replace by GPU model what
-    follows from the catalogue. The exporter looks each time a sample is taken, or after gaps of ``refresh_s`` seconds,
-    drawn of those given. Second 0 of the run is ``epoch`` (UTC) in the table.
+    ``profiles`` are usage profiles by the workload's column ``workload``; any other pod uses its share of the device
+    all the time, and ``gpu_memory_mib`` or that share of memory. ``devices`` replace devices of the catalogue by GPU
+    model. The exporter refreshes at each sample, or after gaps drawn from ``refresh_s``, seconds. Second 0 of the run
+    is ``epoch`` (UTC) in the table.
     """
 
     every_s: float = 15.0
@@ -67,7 +67,7 @@ class Telemetry:
         return Device(known.memory_mib, known.idle_w, known.peak_w)
 
     def looks(self, begin_s: float, seed: int) -> Iterator[float]:
-        """Seconds at which the exporter looks, without end; nothing if it does so whenever a sample is taken."""
+        """Endless times of the exporter's refreshes, seconds; none if it refreshes at each sample."""
         at = begin_s
         for gap in refresh_gaps(self.refresh_s, seed):
             yield at
@@ -75,7 +75,7 @@ class Telemetry:
 
 
 def telemetry_from(source: Any) -> Telemetry | None:
-    """The telemetry that a number of seconds, a text or an object stands for; None is none."""
+    """Telemetry from a number of seconds, a text or an object; None stays None."""
     if source is None or isinstance(source, Telemetry):
         return source
     if isinstance(source, int | float) and not isinstance(source, bool):
@@ -83,15 +83,15 @@ def telemetry_from(source: Any) -> Telemetry | None:
     if not isinstance(source, str):
         raise ScenarioError("telemetry", type(source).__name__, EXPECTED)
     head, _, query = source.strip().partition("?")
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in filter(None, query.split("&")):
         name, equals, value = word.partition("=")
-        if not equals or name in given or name not in ("refresh_s", "epoch", "profiles", "devices"):
+        if not equals or name in options or name not in ("refresh_s", "epoch", "profiles", "devices"):
             raise ScenarioError(
                 f"telemetry {source!r}", f"option {word!r}", "refresh_s, epoch, profiles, devices; once"
             )
-        given[name] = value
-    return Telemetry(_number(source, head), **{name: _option(source, name, text) for name, text in given.items()})
+        options[name] = value
+    return Telemetry(_number(source, head), **{name: _option(source, name, text) for name, text in options.items()})
 
 
 def _option(source: str, name: str, text: str) -> Any:

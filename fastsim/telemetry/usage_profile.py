@@ -1,4 +1,4 @@
-"""What a pod does to its GPU while it runs: memory, utilisation and power as a curve over its time there.
+"""Usage of a GPU by a pod: memory, utilisation and power as a curve over the pod's run time.
 
 Numbers of the built-in profiles are rounded from what is published of one V100 with 32 GB and one image detector.
 """
@@ -14,7 +14,7 @@ from itertools import accumulate
 from fastsim.errors import InputError
 
 CUT = "@"
-"""Stands before the MiB that a pod got, in the name of a profile that was cut to them."""
+"""Separator before the MiB in the name of a profile that was cut to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Profile:
         return [0.0, *accumulate(phase.duration_s for phase in self.phases[:-1])]
 
     def cut(self, memory_mib: float) -> Profile:
-        """The same curve for a pod that never gets more memory than this; its name says so."""
+        """The same curve, with at most `memory_mib`; the name shows the limit."""
         phases = (replace(p, memory_mib=min(p.memory_mib, memory_mib)) for p in self.phases)
         return Profile(f"{self.name}{CUT}{memory_mib!r}", tuple(phases))
 

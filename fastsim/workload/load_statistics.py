@@ -1,8 +1,8 @@
-"""What a trace asks for: requests, times between arrivals, durations, and the load it offers over time.
+"""Statistics of a trace: requests, times between arrivals, durations, and the offered load over time.
 
 Offered load is what would be in use if every pod began as it arrived: GPUs, by the models that pods accept (``any``
 where all are). Over a span it is the mean. Pods that run for ever add up. Jobs without a duration get their time from
-the policy, so of these only the GPUs that arrive can be told.
+the policy, so of these only the GPUs that arrive are known.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class PodClasses:
         return numbers
 
     def _condition(self, batch: pa.RecordBatch, numbers: Ids) -> None:
-        """Correct the numbers of the rows that ask for more than models."""
+        """Correct the numbers of the rows that request more than models."""
         asking = [
             name for name in ASKING if batch.schema.names.count(name) and batch.column(name).null_count < len(batch)
         ]

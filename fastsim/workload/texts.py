@@ -88,7 +88,7 @@ def cluster_from(source: Any) -> Cluster:
 
     if isinstance(source, Cluster):
         return source
-    return OBJECTS.kept(("cluster", str(source)), lambda: _cluster_of(source))
+    return OBJECTS.cached(("cluster", str(source)), lambda: _cluster_of(source))
 
 
 def _cluster_of(source: Any) -> Cluster:
@@ -105,7 +105,7 @@ def _cluster_of(source: Any) -> Cluster:
 
 
 def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
-    """The pods a text stands for, tuned to the cluster if the text says so."""
+    """The pods of a text, tuned to the cluster if the text has that option."""
     from fastsim.workload import Workload
 
     if isinstance(source, Workload):
@@ -113,7 +113,7 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         return OfferedPods(whole, whole)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
-    untuned = OBJECTS.kept(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
+    untuned = OBJECTS.cached(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
     if not isinstance(ratio, int | float) or not isinstance(seed, int):
         raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
@@ -122,7 +122,7 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         return OfferedPods(whole, whole)
     capacity = cluster.total_gpu_milli
     key = ("tuned", _joined(head, options), ratio, seed, capacity)
-    tuned = OBJECTS.kept(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
+    tuned = OBJECTS.cached(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
     return OfferedPods(_on(tuned, cluster), untuned)
 
 
@@ -137,7 +137,7 @@ def _on(offered: Workload, cluster: Cluster | None) -> Workload:
 
 def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
     pods = _read_pods(head, dict(options))
-    return in_memory(pods) if OBJECTS.keeps else pods
+    return in_memory(pods) if OBJECTS.caching else pods
 
 
 def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:

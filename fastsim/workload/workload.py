@@ -1,4 +1,4 @@
-"""A workload: pods in order of arrival, read in batches as often as asked, never held in full unless asked."""
+"""A workload: pods in order of arrival, read in batches any number of times, held in full only on request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 
 class Endless(Protocol):
-    """Generated rows that go on arriving as long as somebody wants them."""
+    """Generated rows without end: batches come as long as they are read."""
 
     def take(self, count: int) -> pa.RecordBatch:
         """The next `count` rows."""
@@ -43,7 +43,7 @@ class Endless(Protocol):
 
 
 class Held:
-    """Rows in memory, which nobody changes: what was found out about them once holds for good."""
+    """Immutable rows in memory: derived facts are computed once."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -153,7 +153,7 @@ class Workload:
 
         snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
         workload = workload_of(snapshot, read_as)
-        snapshot.warn(2, nodes=False)  # whoever reads the nodes is told of them
+        snapshot.warn(2, nodes=False)  # warnings about nodes come with the nodes
         return workload
 
     @classmethod
@@ -170,7 +170,7 @@ class Workload:
 
     @property
     def source(self) -> Source:
-        """What the rows come from, before they are checked."""
+        """The source of the rows, before they are checked."""
         return self._source
 
     @property
@@ -223,12 +223,12 @@ class Workload:
         return found
 
     def note_checksum(self, sha256: str) -> None:
-        """Take note of the checksum of all rows, as somebody found it who read them."""
+        """Store the checksum of all rows, computed by a reader of them."""
         if isinstance(self._source, Held):
             self._source.sha256 = sha256
 
     def found(self, key: tuple[Any, ...], look: Callable[[], Found]) -> Found:
-        """What ``look`` finds out about all rows; of rows in memory the last answer is remembered, with its key."""
+        """The result of ``look`` over all rows; for rows in memory the last result is cached, with its key."""
         if not isinstance(self._source, Held):
             return look()
         known = self._source.found  # once: another thread may put another answer there

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.style.cython_text import signatures
 from tests.style.tree import ROOT, functions, ignored, parsed, short, sources, tracked
 
@@ -36,6 +38,14 @@ MATHS = {
     "solvers/lbfgsb_subspace": "subspace",
 }
 """Kernels by their place below fastsim_ext, and the prefix of their functions."""
+RIDDLES = ("told", "hungry", "somebody", "nobody", "deeds", "lent")
+"""Words that stand for a term of the domain: names and docstrings have the term."""
+RIDDLE = re.compile(rf"(?<![^\W_])(?:{'|'.join(RIDDLES)})(?![^\W_])", re.IGNORECASE)
+UNCLEAR = (
+    "fastsim/__init__.py", "fastsim/cli/", "fastsim/decisions/", "fastsim/engine/", "fastsim/experiments/",
+    "fastsim/policies/", "fastsim/reports/", "fastsim/scenario/", "fastsim/simulation/", "fastsim_ext/",
+)  # fmt: skip
+"""Beginnings of paths that still have such words; to be emptied."""
 
 
 def public(node: ast.Module | ast.ClassDef, where: str) -> Iterator[tuple[str, ast.AST]]:
@@ -128,3 +138,38 @@ def test_no_path_of_one_machine() -> None:
             continue
         findings += [f"{short(path)}: {found.group(0)}" for found in MACHINE_PATH.finditer(text)]
     assert findings == []
+
+
+def words(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts of a file's names and docstrings; comments and messages are left out."""
+    if path.suffix != ".py":
+        source = path.read_text(encoding="utf-8")
+        for number, line in enumerate(source.splitlines(), 1):
+            yield number, re.sub(r'(?<!")"[^"]*"(?!")', "", line.split("#", 1)[0])
+        return
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield from enumerate(node.value.value.splitlines(), node.lineno)
+        names = (getattr(node, name, None) for name in ("id", "arg", "attr", "name"))
+        yield from ((getattr(node, "lineno", 1), name) for name in names if isinstance(name, str))
+
+
+def riddles(path: Path) -> list[str]:
+    """Places of a file, ``file:line word``, with one of the words of ``RIDDLES``."""
+    places = {(number, found) for number, text in words(path) for found in RIDDLE.findall(text)}
+    return [f"{short(path)}:{number} {found}" for number, found in sorted(places)]
+
+
+def test_no_riddles_in_names_and_docstrings() -> None:
+    paths = [path for suffix in (".py", ".pyx", ".pxd", ".pyi") for path in sources(*PACKAGES, suffix=suffix)]
+    clear = [path for path in paths if not short(path).startswith(UNCLEAR)]
+    findings = [place for path in clear for place in riddles(path)]
+    assert findings == [], "\n".join(findings)
+
+
+def test_a_riddle_is_found_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.style.test_names.short", lambda path: path.name)
+    (tmp_path / "a.py").write_text('"""One.\n\nSomebody."""\n\nwas_told = raised("told")  # told\n')
+    (tmp_path / "b.pyx").write_text('cdef int told(int n):\n    raise ValueError("told")  # told\n')
+    assert riddles(tmp_path / "a.py") == ["a.py:3 Somebody", "a.py:5 told"]
+    assert riddles(tmp_path / "b.pyx") == ["b.pyx:1 told"]

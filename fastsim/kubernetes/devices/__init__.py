@@ -1,5 +1,5 @@
 """Devices of Kubernetes' nodes in every dialect: resources, slots, boards of HAMi.
 
-In come nodes, out go how many devices of which model they have, and how these are divided.
+In come nodes, out go the number and model of their devices, and the division of these into slots or instances.
 Open ``node_devices`` first.
 """

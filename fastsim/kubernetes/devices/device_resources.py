@@ -1,9 +1,9 @@
-"""Resources of Kubernetes that are devices: their names, the labels that name their models, and who offers which.
+"""Resources of Kubernetes that are devices: their names, the labels with their models, and the nodes that offer them.
 
-A pod that asks for one of them must find a node that offers it. A node has the label ``resource:NAME`` for devices of
-other makers, which pods are told to look for. Where only some nodes offer what NVIDIA's devices are asked for by, the
-others have the label ``without:NAME``, which pods are told to keep away from; so nodes from elsewhere, of which nothing
-is known, host them. Such labels are no labels of Kubernetes.
+A pod that requests one of them needs a node that offers it. Nodes with devices of other makers get the label
+``resource:NAME``, which constraints of pods require. Where only some nodes offer a name of NVIDIA's devices, the others
+get the label ``without:NAME``, which constraints of pods exclude; so nodes from elsewhere, of unknown resources, remain
+possible. Such labels are no labels of Kubernetes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
 ALIBABA, GPUSHARE = "alibabacloud.com/", "aliyun.com/"
 MILLI, GPU_MEM = f"{ALIBABA}gpu-milli", f"{GPUSHARE}gpu-mem"
 HAMI_MEMORY, HAMI_PERCENT, HAMI_CORES = "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"
-"""What a pod of HAMi asks of each of its devices: MiB, or percent of its memory, and percent of its cores."""
+"""Requests of HAMi's pods for each device: MiB, or percent of its memory, and percent of its cores."""
 VGPU = "volcano.sh/vgpu-number"
 VGPU_MEMORY, VGPU_PERCENT = "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage"
 VGPU_CORES = "volcano.sh/vgpu-cores"
-"""The same under the names that Volcano has for it."""
+"""The same under Volcano's names."""
 COUNTS = (GPU, f"{ALIBABA}gpu-count", f"{GPUSHARE}gpu-count", SHARED)
 """Resources that count devices of NVIDIA, or slots on them."""
 MODEL_LABELS = ("nvidia.com/gpu.product", f"{ALIBABA}gpu-card-model", "cloud.google.com/gke-accelerator")
@@ -38,7 +38,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 }
 """Resources that count devices of others, and the labels that name their models."""
 FOREIGN = (SHARED, *OTHERS)
-"""What is always said of nodes and pods, because neither NVIDIA's own name nor a share stands for it."""
+"""Resources that nodes always label and pods always require, because no other name of the devices implies them."""
 SAME = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 """Two names of the same devices."""
 PARTS_OF = ("gpu.intel.com/", "aws.amazon.com/neuroncore")
@@ -48,7 +48,7 @@ FURTHER = (
     VGPU_CORES,
 )  # fmt: skip
 OFFERED, LACKING = "resource:", "without:"
-"""Beginnings of labels that say what a node offers, or that it does not."""
+"""Beginnings of labels for resources that a node offers, or lacks."""
 
 
 def resource_label(name: str) -> str:
@@ -57,7 +57,7 @@ def resource_label(name: str) -> str:
 
 
 def is_device(name: str) -> bool:
-    """Whether a resource is told by the columns of devices, not by further resources."""
+    """Whether a resource belongs to the columns of devices, not to further resources."""
     return name in COUNTS or name in OTHERS or name in FURTHER or is_instance(name)
 
 
@@ -67,58 +67,58 @@ def is_instance(name: str) -> bool:
 
 
 def amount(amounts: Mapping[str, object], name: str, where: str) -> int:
-    """How much of a resource there is, 0 where it is not named."""
+    """Amount of a resource, 0 where it is not named."""
     return whole(amounts[name], f"{where}: {name}") if name in amounts else 0
 
 
 def counted_other(amounts: Mapping[str, object], where: str) -> str:
-    """The resource of another maker that counts a node's devices; "" if NVIDIA's count or there are none."""
+    """The resource of another maker that counts a node's devices; "" if they are NVIDIA's or there are none."""
     if any(amount(amounts, name, where) for name in (*COUNTS, MILLI, GPU_MEM, VGPU)):
         return ""
     return next((name for name in OTHERS if amount(amounts, name, where)), "")
 
 
 def unseen(amounts: Mapping[str, object], where: str) -> list[str]:
-    """Devices of a second kind: a node has devices of one."""
+    """Resources of devices of a second kind, which are ignored: a node has devices of one kind."""
     counted = [name for name in (GPU, SHARED, *OTHERS) if amount(amounts, name, where)]
     return [name for name in counted[1:] if not (name in SAME and counted[0] in SAME)]
 
 
 def offers(amounts: Mapping[str, object], where: str, by_hami: bool) -> frozenset[str]:
-    """The names under which pods get this node's devices; `by_hami` says that it registered its boards."""
+    """The names under which pods get this node's devices; `by_hami` if it registered its boards."""
     hidden = unseen(amounts, where)
     seen = [name for name in amounts if is_device(name) and name not in hidden and not is_instance(name)]
     there = {name for name in seen if amount(amounts, name, where)}
-    found = there & {GPU, SHARED, GPU_MEM, VGPU, *OTHERS}
+    names = there & {GPU, SHARED, GPU_MEM, VGPU, *OTHERS}
     if GPU in there or any(name.startswith(ALIBABA) for name in there):
-        found.add(MILLI)
+        names.add(MILLI)
     if by_hami:
-        found.add(HAMI_MEMORY)
-    return frozenset(found)
+        names.add(HAMI_MEMORY)
+    return frozenset(names)
 
 
 def labelled(offered: Sequence[frozenset[str]]) -> list[list[str]]:
-    """The labels of each node: none where all nodes with devices offer the same, and NVIDIA's own."""
+    """Labels of each node about its resources; none if all nodes with devices offer the same names of NVIDIA."""
     listed = _listed(offered)
-    sought = {found: [resource_label(name) for name in sorted(found & {*FOREIGN})] for found in offered}
-    return [sought[found] + [LACKING + name for name in sorted(listed - found)] if found else [] for found in offered]
+    wanted = {names: [resource_label(name) for name in sorted(names & {*FOREIGN})] for names in offered}
+    return [wanted[names] + [LACKING + name for name in sorted(listed - names)] if names else [] for names in offered]
 
 
-def looked_for(asked: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:
-    """Node-label expressions of a pod that asks for devices under these names, among nodes that offer these.
+def looked_for(names: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:
+    """Node-label expressions of a pod that requests devices under these names; `offered` are the names of each node.
 
-    There are none if no node has devices, or if every one that has devices offers what is asked.
+    There are none if no node has devices, or if every node with devices offers these names.
     """
-    kinds, listed = {found for found in offered if found}, _listed(offered)
-    found = []
-    for name in sorted(asked) if kinds else []:
+    kinds, listed = {kind for kind in offered if kind}, _listed(offered)
+    expressions = []
+    for name in sorted(names) if kinds else []:
         if name not in listed:
-            found.append(Constraint(resource_label(name), "Exists"))
+            expressions.append(Constraint(resource_label(name), "Exists"))
         elif any(name not in kind for kind in kinds):
-            found.append(Constraint(LACKING + name, "DoesNotExist"))
-    return found
+            expressions.append(Constraint(LACKING + name, "DoesNotExist"))
+    return expressions
 
 
 def _listed(offered: Collection[frozenset[str]]) -> frozenset[str]:
-    """The names of which nodes say that they lack them."""
+    """The names with labels on nodes that lack them."""
     return frozenset({GPU, MILLI}.union(*offered) - {*FOREIGN})

@@ -1,11 +1,11 @@
-"""Slots on GPUs: what one of ``nvidia.com/gpu`` is where GPUs are time-sliced, or partitioned with strategy "single".
+"""Slots on GPUs: the units of ``nvidia.com/gpu`` where GPUs are time-sliced, or partitioned with strategy "single".
 
-If all nodes that offer a resource divide their GPUs alike, boards stay boards: a pod that asks for a slot has a part
-of the time of one, which draws its full watts as soon as one slot is used, or an instance. Else a slot is a device of
-its own on the nodes that divide GPUs: a GPU with 4 slots counts as 4 devices of model ``T4/4``, each with a quarter of
-the memory and of the watts, idle and busy. A pod takes one device then, wherever it goes, and every node has as many
-as Kubernetes counts; a board whose slots are all taken, or all free, draws what it should, and one that is taken in
-part draws in proportion. Figures in devices count slots on such nodes.
+If all nodes that offer a resource divide their GPUs alike, boards stay boards: a slot is a part of the time of one,
+which draws its full watts as soon as one slot is used, or an instance. Else a slot is a device of its own on the nodes
+that divide GPUs: a GPU with 4 slots counts as 4 devices of model ``T4/4``, each with a quarter of the memory and of the
+watts, idle and busy. A pod then takes one device on any node, and every node has as many as Kubernetes counts; a board
+whose slots are all taken, or all free, draws its own watts, and one that is taken in part draws in proportion. Figures
+in devices count slots on such nodes.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import whole
 
 REPLICAS = "nvidia.com/gpu.replicas"
-"""Label with the number of pods that take turns on one GPU, or on one instance."""
+"""Label with the number of pods that share one GPU, or one instance, by time-slicing."""
 _SINGLE = re.compile(r"-MIG-(\d+g\.\d+gb)(\.me)?(?:-SHARED)?$")
 
 
 class Slots(NamedTuple):
-    """How one GPU is divided: pods that take turns, and the profile of its instances ("" = not partitioned)."""
+    """Division of one GPU: pods that share it in time, and the profile of its instances ("" = not partitioned)."""
 
     replicas: int = 1
     profile: str = ""
 
     def on(self, model: str) -> int | None:
-        """Slots on one GPU of a model; None if it is not known to have instances of this profile."""
+        """Slots on one GPU of a model; None if the model has no instances of this profile."""
         if not self.profile:
             return self.replicas
-        found = mig.profiles().get(model, {}).get(self.profile)
-        return None if found is None else self.replicas * found.instances
+        known = mig.profiles().get(model, {}).get(self.profile)
+        return None if known is None else self.replicas * known.instances
 
 
 WHOLE = Slots()
@@ -47,17 +47,17 @@ WHOLE = Slots()
 
 
 def slots(node: Manifest) -> Slots:
-    """How a node divides its GPUs; what registers boards divides them by itself."""
+    """Division of a node's GPUs; registered boards are divided by their plugin."""
     if boards(node):
         return WHOLE
-    found = _SINGLE.search(model_label(node) or "")
-    profile = found[1] + ("+me" if found[2] else "") if found else ""
+    match = _SINGLE.search(model_label(node) or "")
+    profile = match[1] + ("+me" if match[2] else "") if match else ""
     return Slots(label_number(node, REPLICAS) or 1, profile)
 
 
 def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
-    """How GPUs are divided, by resource, if all nodes that offer it divide them alike and boards can stay boards."""
-    found: dict[str, set[tuple[Slots, bool]]] = {}
+    """Division of GPUs by resource, where all nodes that offer it divide them alike and boards can stay boards."""
+    divisions: dict[str, set[tuple[Slots, bool]]] = {}
     instances = False
     for node in nodes:
         amounts = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
@@ -67,8 +67,8 @@ def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
                 how = slots(node)
                 known = how.on(product(model_label(node) or "").gpu_model) is not None
                 count = whole(amounts[name], name)
-                found.setdefault(name, set()).add((how, known and _full(node, count, how)))
-    common = {name: next(iter(kinds)) for name, kinds in found.items() if len(kinds) == 1}
+                divisions.setdefault(name, set()).add((how, known and _full(node, count, how)))
+    common = {name: next(iter(kinds)) for name, kinds in divisions.items() if len(kinds) == 1}
     return {
         name: how
         for name, (how, known) in common.items()
@@ -77,19 +77,19 @@ def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
 
 
 def _full(node: Manifest, count: int, how: Slots) -> bool:
-    """Whether so many slots are all that the node's boards have; more than a node has devices are taken for that."""
+    """Whether `count` are all slots of the node's boards; true for more than a node may have devices."""
     boards = label_number(node, "nvidia.com/gpu.count") or -(-count // how.replicas)
     return count > MAX_GPUS or how.replicas == 1 or boards * how.replicas == count
 
 
 def model_label(node: Manifest) -> str | None:
-    """What a label of NVIDIA's devices calls their model; None without such a label."""
+    """Model of NVIDIA's devices from the node's label; None without one."""
     labels = node.part("metadata", "labels")
     return next((str(labels[key]) for key in MODEL_LABELS if labels.get(key)), None)
 
 
 def label_number(node: Manifest, name: str) -> int | None:
-    """The whole number that a label says; null without the label."""
+    """The whole number in a label; None without the label."""
     text = node.part("metadata", "labels").get(name)
     if text is None:
         return None

@@ -1,8 +1,8 @@
 """Boards that HAMi's and Volcano's device plugins register: an annotation of the node lists them.
 
-The text has one entry for each board, ended by ``:``, with commas between its fields: name, how many pods may share
-it, MiB, percent of cores, model, NUMA node, whether it is healthy. Later versions write a list in JSON. What a node
-says under ``nvidia.com/gpu`` there is the boards times the pods that may share each.
+The text has one entry for each board, ended by ``:``, with commas between its fields: name, number of pods that may
+share it, MiB, percent of cores, model, NUMA node, whether it is healthy. Later versions write a list in JSON. The
+amount of ``nvidia.com/gpu`` on such a node is the number of boards times the pods that may share each.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def boards(node: Manifest) -> list[Board]:
 def _boards(text: str, where: str) -> list[Board]:
     try:
         if text.startswith("["):
-            found = [_named(entry) for entry in json.loads(text)]
+            entries = [_named(entry) for entry in json.loads(text)]
         else:
-            found = [_listed(entry.split(",")) for entry in text.split(":") if entry.strip()]
+            entries = [_listed(entry.split(",")) for entry in text.split(":") if entry.strip()]
     except (ValueError, IndexError, KeyError, TypeError, AttributeError):
         raise InputError(where, repr(text[:80]), EXPECTED) from None
-    return [board for board in found if board is not None]
+    return [board for board in entries if board is not None]
 
 
 def _named(entry: Mapping[str, Any]) -> Board | None:
@@ -60,6 +60,6 @@ def _listed(fields: list[str]) -> Board | None:
 
 
 def _product(model: str) -> str:
-    """The name that a label would give the model: hyphens for blanks, and the maker once at most."""
+    """The name of the model in the form of a label: hyphens for blanks, and the maker once at most."""
     plain = model.strip().replace(" ", "-")
     return plain.removeprefix("NVIDIA-") if plain.startswith(("NVIDIA-NVIDIA-", "NVIDIA-Tesla-")) else plain

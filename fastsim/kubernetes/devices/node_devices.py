@@ -1,7 +1,7 @@
-"""Devices of Kubernetes' nodes, in every dialect: how many, of which model, MiB of each, how they are partitioned.
+"""Devices of Kubernetes' nodes in every dialect: number, model, MiB of each, partitions.
 
-The first that tells of devices counts: boards that HAMi or Volcano registered, then what NVIDIA's plugin and those of
-Alibaba offer, then other makers' resources. A node has devices of one kind.
+The first of these sources counts: boards registered by HAMi or Volcano, resources of NVIDIA's and Alibaba's plugins,
+resources of other makers. A node has devices of one kind.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import mib_there, quantity, whole
 
 BYTES_FROM = 1 << 20
-"""MiB from which the label of a device's memory means bytes: no device has a TiB."""
+"""Smallest number in a label of device memory that means bytes, not MiB: no device has a TiB."""
 MEMORY_UNITS = {"GiB": 1024, "MiB": 1}
-"""What one of ``aliyun.com/gpu-mem`` may be, in MiB; the plugin is told by a flag, not by the objects."""
+"""MiB of the units of ``aliyun.com/gpu-mem``; the choice is a flag of the plugin, which no object shows."""
 
 
 class Devices(NamedTuple):
-    """A node's GPUs: how many, of which model, MiB of each, and how they are partitioned."""
+    """A node's GPUs: number, model, MiB of each, and layouts of partitions."""
 
     num_gpu: int
     gpu_model: str | None
@@ -51,7 +51,7 @@ class Devices(NamedTuple):
 def devices(
     node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, alike: Mapping[str, Slots], notices: Counter[str]
 ) -> Devices:
-    """The node's devices; `alike` says for which resources all nodes divide GPUs in one way, see ``gpu_slots``."""
+    """The node's devices; `alike` is the common division of GPUs by resource, see ``gpu_slots.alike``."""
     where = f"{node.where}: status: allocatable"
     registered = hami.boards(node)
     for name in unseen(allocatable, where):
@@ -80,7 +80,7 @@ def _registered(boards: list[hami.Board], notices: Counter[str]) -> Devices:
 
 
 def _of_other(node: Manifest, name: str, count: int, notices: Counter[str]) -> Devices:
-    """Devices of a maker whose nodes only tell their number; without a label the resource names the model."""
+    """Devices of a maker whose nodes publish only their number; without a label the resource names the model."""
     labels = node.part("metadata", "labels")
     model = product(next((str(labels[key]) for key in OTHERS[name] if labels.get(key)), name))
     if model.memory_mib is None:
@@ -93,7 +93,7 @@ def _of_nvidia(
 ) -> Devices:
     where, named, how = f"{node.where}: status: allocatable", model_label(node), slots(node)
     model = product(named or UNLABELLED)
-    counted = {name: whole(given, f"{where}: {name}") for name, given in allocatable.items() if is_instance(name)}
+    counted = {name: whole(value, f"{where}: {name}") for name, value in allocatable.items() if is_instance(name)}
     instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
     resource, count = _count(where, allocatable)
     if count and how != WHOLE and alike.get(resource) != how:
@@ -103,8 +103,8 @@ def _of_nvidia(
         count = 0
     elif how.replicas > 1 and count:
         count = label_number(node, "nvidia.com/gpu.count") or -(-count // how.replicas)
-    parted = layouts(where, model.gpu_model, instances) if instances else []
-    count += len(parted)
+    partitioned = layouts(where, model.gpu_model, instances) if instances else []
+    count += len(partitioned)
     if not count:
         return Devices(0, None)
     if named is None:
@@ -112,7 +112,7 @@ def _of_nvidia(
     memory = (None if how.profile else _memory_mib(node, allocatable, count, memory_unit)) or model.memory_mib
     if memory is None:
         notices["nodes: GPUs of unknown memory, which is not limited"] += 1
-    text = ";".join([""] * (count - len(parted)) + parted) if parted else None
+    text = ";".join([""] * (count - len(partitioned)) + partitioned) if partitioned else None
     return Devices(count, model.gpu_model, memory, text)
 
 
@@ -133,14 +133,14 @@ def _parts(where: str, node: Manifest, model: str, how: Slots, count: int, notic
 
 
 def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
-    """The first resource that counts devices, and how many they are; milli-GPUs count as thousandths."""
+    """The first resource that counts devices, and their number; milli-GPUs count as thousandths."""
     for name in COUNTS:
         if name in allocatable and (count := whole(allocatable[name], f"{where}: {name}")):
             return name, count
     if MILLI in allocatable:
         return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}") // 1000
     if VGPU in allocatable:
-        # Without a list of boards their cores tell how many they are.
+        # Without a list of boards their number follows from the cores.
         cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}")
         return VGPU, -(-cores // 100) or whole(allocatable[VGPU], f"{where}: {VGPU}")
     return GPU_MEM, int(GPU_MEM in allocatable)
@@ -152,14 +152,14 @@ def _labelled_mib(node: Manifest) -> int | None:
 
 
 def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memory_unit: str) -> int | None:
-    """MiB of each device; null if nothing tells."""
+    """MiB of each device; None if unknown."""
     label = _labelled_mib(node)
     if label:
         return label
     where = f"{node.where}: status: allocatable"
     for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
         if name in allocatable:
-            given = f"{where}: {name}"
-            there = int(quantity(allocatable[name], given) * unit) if unit else mib_there(allocatable[name], given)
+            place = f"{where}: {name}"
+            there = int(quantity(allocatable[name], place) * unit) if unit else mib_there(allocatable[name], place)
             return there // count
     return None

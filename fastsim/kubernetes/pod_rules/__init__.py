@@ -1,5 +1,5 @@
-"""What pods of Kubernetes may not do: affinity, gangs, limits, priorities, volumes.
+"""Rules about pods of Kubernetes: affinity, gangs, limits, priorities, volumes.
 
-In come pods and the objects that they name, out go constraints, groups and amounts of their rows.
+In come pods and the objects that they refer to, out go constraints, groups and amounts for their rows.
 Open ``node_affinity`` first.
 """

@@ -1,9 +1,9 @@
-"""Gangs of Kubernetes: pods that name a pod group, in the words of Volcano, coscheduling, Kueue and KAI.
+"""Gangs of Kubernetes: pods that name a pod group, in the terms of Volcano, coscheduling, Kueue and KAI.
 
-How many of a group start together is what its PodGroup says, or the pods themselves; without either it is all that are
-there. Pods of the group that run already, or ran, count as started. So many of the pods that wait, by arrival, are a
-gang; what a group has beyond its least number is placed pod by pod. A group that cannot be complete starts no pod in
-Kubernetes, so its pods that wait are left out.
+The least number of pods that start together is that of the PodGroup, or of the pods themselves; without either it is
+all that are there. Pods of the group that run already, or ran, count as started. The rest of the least number are the
+first waiting pods by arrival: they form the gang, and further pods are placed one by one. A group that cannot be
+complete starts no pod in Kubernetes, so its waiting pods are left out.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "
 TOTALS = ("kueue.x-k8s.io/pod-group-total-count", "pod-group.scheduling.sigs.k8s.io/min-available")
 """Annotations and labels of pods with the size of their group."""
 FAILED = "Failed"
-"""The phase of pods that count for no gang."""
+"""Phase of pods that do not count for a gang."""
 
 
 class Gang(NamedTuple):
-    """The group that a pod names, and its size if the pod tells it."""
+    """The group that a pod names, and the size that the pod gives it, if any."""
 
     namespace: str
     name: str
@@ -35,7 +35,7 @@ class Gang(NamedTuple):
 
 
 def gang_of(pod: PodManifest) -> Gang | None:
-    """The group that the pod names, or that its workload is; None if it is of none."""
+    """The group that the pod names, or that its workload forms; None if it belongs to none."""
     named = [pod.annotations.get(key) for key in ANNOTATIONS] + [pod.labels.get(key) for key in LABELS]
     name = next((str(text) for text in named if text), "" if pod.together is None else pod.owner)
     if not name:
@@ -46,14 +46,14 @@ def gang_of(pod: PodManifest) -> Gang | None:
 
 
 def least_members(groups: Iterable[Manifest]) -> dict[tuple[str, str], int]:
-    """How many pods of a group start together, by namespace and name, as objects of kind PodGroup say."""
-    found = {}
+    """Least number of pods that start together, by namespace and name of the PodGroup."""
+    sizes = {}
     for item in groups:
         spec, namespace = item.part("spec"), mapping(item.body, "metadata", item.where).get("namespace")
         least = spec.get("minMember")
         where = f"{item.where}: spec: minMember"
-        found[str(namespace or "default"), item.name] = 1 if least is None else _size(least, where)
-    return found
+        sizes[str(namespace or "default"), item.name] = 1 if least is None else _size(least, where)
+    return sizes
 
 
 def with_gangs(
@@ -85,7 +85,7 @@ def _join(waiting: list[dict[str, Any]], size: int, job: str, notices: Counter[s
 
 
 def _gang_size(members: list[dict[str, Any]], least: int | None, notices: Counter[str]) -> int:
-    """How many of a group start together; all of them if nothing tells."""
+    """Number of pods of a group that start together; all of them if it is unknown."""
     total = max((row["gang"].total for row in members if row["gang"].total is not None), default=None)
     if least is None and total is None:
         notices["pods: of a gang of unknown size, which is all that are there"] += len(members)
@@ -95,13 +95,13 @@ def _gang_size(members: list[dict[str, Any]], least: int | None, notices: Counte
 
 
 def _arrival(row: Mapping[str, Any]) -> tuple[float, str]:
-    """Pods that tell no time arrive first, those of one time by name."""
+    """Sort key of waiting pods: arrival, unknown ones first, then name."""
     created: float | None = row["times"].created
     return float("-inf") if created is None else created, row["native_id"]
 
 
-def _size(given: object, where: str) -> int:
-    text = str(given)
-    if isinstance(given, bool) or not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise InputError(where, repr(given), "a whole number of pods")
+def _size(value: object, where: str) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise InputError(where, repr(value), "a whole number of pods")
     return int(text)

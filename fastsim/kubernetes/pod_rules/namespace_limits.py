@@ -1,7 +1,7 @@
-"""What namespaces of Kubernetes limit: defaults of containers (LimitRange) and sums (ResourceQuota).
+"""Limits of Kubernetes' namespaces: defaults of containers (LimitRange) and sums (ResourceQuota).
 
-Admission gives a pod its defaults when it is made, so a Pod among the objects has them already; pods that are made of
-templates here get them here.
+Admission fills in the defaults of a pod when it is created, so a Pod among the objects has them already; pods that are
+expanded from templates get them here.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.quantity import mib_there, milli
 
 QUOTAS = "objects of kind ResourceQuota"
-"""What quotas are counted as."""
+"""Name of quotas in the notices."""
 SUMS = {
     "cpu_milli": ("requests.cpu", CPU, milli),
     "memory_mib": ("requests.memory", MEMORY, mib_there),
     "gpu_milli": (f"requests.{GPU}", "", milli),
 }
-"""Limits of a tenant, their two names in a quota, and what makes a number of a quantity."""
+"""Limits of a tenant: their two names in a quota, and the unit as a function of the quantity."""
 
 Range = tuple[dict[str, Any], dict[str, Any]]
-"""Limits and requests of a container that tells none."""
+"""Default limits and requests of a container."""
 
 
 def default_amounts(objects: Iterable[Manifest]) -> dict[str, list[Range]]:
-    """Defaults of containers by namespace; what is missing follows from what is there, as in Kubernetes."""
-    found: dict[str, list[Range]] = {}
+    """Defaults of containers by namespace; absent parts of a rule follow from the others, as in Kubernetes."""
+    ranges: dict[str, list[Range]] = {}
     for item in objects:
         if item.kind != "LimitRange":
             continue
@@ -39,12 +39,12 @@ def default_amounts(objects: Iterable[Manifest]) -> dict[str, list[Range]]:
             if rule.get("type") == "Container":
                 parts = {name: mapping(rule, name, item.where) for name in ("min", "max", "default", "defaultRequest")}
                 limits = {**parts["max"], **parts["default"]}
-                found.setdefault(namespace, []).append((limits, {**parts["min"], **limits, **parts["defaultRequest"]}))
-    return found
+                ranges.setdefault(namespace, []).append((limits, {**parts["min"], **limits, **parts["defaultRequest"]}))
+    return ranges
 
 
 def with_defaults(spec: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:
-    """The spec of a pod whose containers ask for the defaults where they ask for nothing."""
+    """The spec of a pod with the defaults filled in for its containers."""
     if not ranges:
         return spec
     kinds = [name for name in ("initContainers", "containers") if spec.get(name)]
@@ -52,7 +52,7 @@ def with_defaults(spec: Mapping[str, Any], ranges: Sequence[Range], where: str) 
 
 
 def quota_notice(quotas: Sequence[Manifest]) -> str:
-    """What is said of objects of kind ResourceQuota: how the rule of a run says the same, as far as it can."""
+    """The notice about objects of kind ResourceQuota: the option ``--quotas`` that comes nearest to them."""
     least: dict[str, dict[str, int]] = {}
     for item in quotas:
         spec = item.part("spec")

@@ -1,4 +1,4 @@
-"""Which nodes pods of Kubernetes may use: selectors, node affinity, tolerations as columns of pod tables."""
+"""Nodes that pods of Kubernetes may use: selectors, node affinity, tolerations as columns of pod tables."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from fastsim.kubernetes.nodes import UNSCHEDULABLE, Taint, label_key
 from fastsim.kubernetes.objects import mapping, sequence
 
 HOSTNAME = "kubernetes.io/hostname"
-"""Topology in which every node is a place of its own."""
+"""Topology in which every node is a domain of its own."""
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 SPREAD, STRICT = "topologySpreadConstraints", "DoNotSchedule"
-"""The field with rules of spread, and what such a rule says that must hold."""
+"""The field with rules of spread, and the value of rules that must hold."""
 OVER = ("Succeeded", "Failed")
-"""Phases of pods that hold nothing any more."""
+"""Phases of pods that have ended."""
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Keys of taints that pods of a DaemonSet tolerate without saying so."""
+"""Keys of taints that pods of a DaemonSet always tolerate."""
 
 Labels = Mapping[str, str]
 """Labels of a node, its `name` among them."""
 
 
 class Places(NamedTuple):
-    """Where pods could go: the labels of every node, every taint that some node has, and what devices are offered."""
+    """The nodes of a cluster: labels of each, all taints, and the sets of device resources that nodes offer."""
 
     nodes: Sequence[Labels] = ()
     taints: Sequence[Taint] = ()
     devices: Sequence[frozenset[str]] = ()
 
 
-def device_constraints(asked: Collection[str], node: str | None, places: Places) -> list[Constraint]:
-    """Node-label expressions that lead to nodes with the devices a pod asks for; on its own node what holds there."""
-    found = looked_for([name for name in asked if name], places.devices)
+def device_constraints(devices: Collection[str], node: str | None, places: Places) -> list[Constraint]:
+    """Node-label expressions for nodes with the devices of a pod; for a pod on `node` only those that hold there."""
+    expressions = looked_for([name for name in devices if name], places.devices)
     own = None if node is None else next((labels for labels in places.nodes if labels["name"] == node), {"name": ""})
-    return found if own is None else [item for item in found if holds(item, own.get(item.key))]
+    return expressions if own is None else [item for item in expressions if holds(item, own.get(item.key))]
 
 
 def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:
-    """Node-label expressions that say what selector, required affinity and tolerations say."""
+    """Node-label expressions of a pod's selector, required affinity and tolerations."""
     selector = mapping(spec, "nodeSelector", where)
-    found = [Constraint(label_key(str(key)), "In", (str(value),)) for key, value in selector.items()]
+    expressions = [Constraint(label_key(str(key)), "In", (str(value),)) for key, value in selector.items()]
     affinity = mapping(mapping(spec, "affinity", where), "nodeAffinity", where)
     if affinity.get(SOFT):
         notices["pods: preferred node affinity"] += 1
     terms = sequence(mapping(affinity, HARD, where), "nodeSelectorTerms", where)
-    found += node_terms(terms, where, places, notices)
+    expressions += node_terms(terms, where, places, notices)
     tolerations = sequence(spec, "tolerations", where)
-    away = [taint for taint in places.taints if not any(tolerates(given, taint) for given in tolerations)]
-    return found + [Constraint(taint.label, "DoesNotExist") for taint in away]
+    away = [taint for taint in places.taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
+    return expressions + [Constraint(taint.label, "DoesNotExist") for taint in away]
 
 
 def node_terms(
@@ -64,13 +64,13 @@ def node_terms(
 
 
 def spread_notices(spec: Mapping[str, Any], where: str) -> list[str]:
-    """What is not honoured of a pod's spread over topologies: rules that must hold, and preferences."""
+    """Notices about a pod's rules of spread over topologies, none of which are honoured."""
     rules = [str(rule.get("whenUnsatisfiable") or STRICT) for rule in sequence(spec, SPREAD, where)]
     return [f"pods: {SPREAD} with {rule}" for rule in sorted(set(rules))]
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
-    """Whether a toleration lets a pod live with a taint; without a key it is content with every key."""
+    """Whether a toleration covers a taint; without a key it covers every key."""
     key, effect = str(toleration.get("key") or ""), str(toleration.get("effect") or "")
     if effect not in ("", taint.effect) or key not in ("", taint.key):
         return False
@@ -80,10 +80,10 @@ def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
     )
 
 
-def allowed(found: Iterable[Constraint], nodes: Sequence[Labels]) -> list[str]:
+def allowed(constraints: Iterable[Constraint], nodes: Sequence[Labels]) -> list[str]:
     """Names of the nodes on which the expressions hold."""
-    asked = Conditions(constraints=tuple(found))
-    return [node["name"] for node in nodes if eligible(asked, node)]
+    conditions = Conditions(constraints=tuple(constraints))
+    return [node["name"] for node in nodes if eligible(conditions, node)]
 
 
 def _one_of(terms: list[list[Constraint]], places: Places, notices: Counter[str]) -> list[Constraint]:
@@ -101,12 +101,12 @@ def _one_of(terms: list[list[Constraint]], places: Places, notices: Counter[str]
 
 
 def _term(term: Mapping[str, Any], where: str) -> list[Constraint]:
-    found = [expression(item, where, label_key) for item in sequence(term, "matchExpressions", where)]
+    expressions = [expression(item, where, label_key) for item in sequence(term, "matchExpressions", where)]
     for item in sequence(term, "matchFields", where):
         if item.get("key") != "metadata.name":
             raise InputError(f"{where}: matchFields", repr(item.get("key")), "metadata.name")
-        found.append(expression({**item, "key": "name"}, where, str))
-    return found
+        expressions.append(expression({**item, "key": "name"}, where, str))
+    return expressions
 
 
 def expression(item: Mapping[str, Any], where: str, key_of: Any) -> Constraint:
@@ -114,10 +114,10 @@ def expression(item: Mapping[str, Any], where: str, key_of: Any) -> Constraint:
     values = item.get("values")
     if values is not None and not isinstance(values, list):
         raise InputError(f"{where}: values", repr(values), "a list of texts")
-    found = Constraint(
+    constraint = Constraint(
         key_of(str(item.get("key") or "")), str(item.get("operator") or ""), tuple(str(value) for value in values or ())
     )
-    fault = constraint_fault({"key": found.key, "op": found.op, "values": list(found.values)})
+    fault = constraint_fault({"key": constraint.key, "op": constraint.op, "values": list(constraint.values)})
     if fault is not None:
         raise InputError(f"{where}: node affinity", repr(dict(item)), fault)
-    return found
+    return constraint

@@ -1,8 +1,9 @@
 """Required affinity and anti-affinity between pods of Kubernetes, as node expressions and groups of a pod table.
 
-Pods that are on nodes decide where pods that wait may go: not beside those that either of the two keeps apart from,
-only beside those it needs. Pods that keep apart from their own, node by node, are a group. Any other rule among pods
-that wait is counted as not honoured, because where those will be is not known beforehand.
+Pods on nodes limit where waiting pods may go: not into topology domains of pods with anti-affinity in either
+direction, and only into domains of pods that affinity requires. Pods with anti-affinity to their own kind, node by
+node, form a group. Any other rule between waiting pods is counted as not honoured, because their nodes are not known
+beforehand.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, OVER, SOFT, Labels, expression
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label with its name that every namespace has."""
+"""Label that every namespace has, with its name."""
 NOWHERE = Constraint("name", "In", ("",))
 """An expression that holds on no node."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What rules between pods see of a pod: pods of one kind are alike to them. `where` names one of them."""
+    """Properties of a pod that rules between pods depend on; `where` names one pod of the kind."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -38,12 +39,12 @@ class Kind:
 
     def terms(self, name: str, strength: str = HARD) -> list[Mapping[str, Any]]:
         """The terms of ``podAffinity`` or ``podAntiAffinity``."""
-        given: Mapping[str, Any] = json.loads(self.rules) if self.rules else {}
-        return sequence(mapping(given, name, self.where), strength, self.where)
+        affinity: Mapping[str, Any] = json.loads(self.rules) if self.rules else {}
+        return sequence(mapping(affinity, name, self.where), strength, self.where)
 
 
 class Term(NamedTuple):
-    """One term of one kind of pods: whom it selects, in which namespaces, and the label that tells places apart."""
+    """One term of one kind of pods: selector, namespaces, and the label that defines topology domains."""
 
     selector: Mapping[str, Any] | None
     namespaces: tuple[str, ...]
@@ -52,7 +53,7 @@ class Term(NamedTuple):
     where: str
 
     def selects(self, kind: Kind, namespaces: Mapping[str, Labels]) -> bool:
-        """Whether pods of a kind are meant, given the labels of namespaces."""
+        """Whether the term selects pods of a kind, given the labels of namespaces."""
         if self.selector is None:
             return False
         inside = kind.namespace in self.namespaces
@@ -63,20 +64,20 @@ class Term(NamedTuple):
 
     @property
     def label(self) -> tuple[str, str] | None:
-        """A label that all pods have whom it selects; None if it names none."""
+        """A label that all selected pods have; None if the term names none."""
         first = next(iter(mapping(self.selector or {}, "matchLabels", self.where).items()), None)
         return None if first is None else (str(first[0]), str(first[1]))
 
     @property
     def group(self) -> str:
-        """What tells the pods that keep apart by this term from others."""
+        """Name of the group of pods with this term of anti-affinity."""
         scope: Any = self.namespaces[0] if len(self.namespaces) == 1 else self.namespaces
         parts = [scope, self.selector, *([] if self.namespace_selector is None else [self.namespace_selector])]
         return json.dumps(parts, sort_keys=True, default=str)
 
 
 class Rules(NamedTuple):
-    """What rules between pods mean for one kind that waits: its group, node expressions, what is not honoured."""
+    """Rules between pods for one waiting kind: its group, node expressions, notices about rules not honoured."""
 
     group: str | None = None
     constraints: tuple[Constraint, ...] = ()
@@ -84,7 +85,7 @@ class Rules(NamedTuple):
 
 
 class Pods:
-    """Pods that are on nodes, or that wait, by kind, with the nodes and the number of each kind; found by a label."""
+    """Pods on nodes, or waiting pods: number and nodes of each kind, and kinds by label."""
 
     def __init__(self) -> None:
         self.nodes: dict[Kind, set[str]] = {}
@@ -92,7 +93,7 @@ class Pods:
         self._labelled: dict[tuple[str, str], list[Kind]] = {}
 
     def take(self, pod: PodManifest) -> None:
-        """One pod more."""
+        """Add a pod."""
         kind = kind_of(pod)
         if kind not in self.count:
             for label in kind.labels:
@@ -102,12 +103,12 @@ class Pods:
             self.nodes.setdefault(kind, set()).add(pod.node)
 
     def candidates(self, term: Term) -> Iterable[Kind]:
-        """Kinds among which are all that the term selects."""
+        """A superset of the kinds that the term selects."""
         return self.count if term.label is None else self._labelled.get(term.label, ())
 
 
 class Peers:
-    """The pods of a cluster and its namespaces' labels; answers what rules between pods mean for one pod."""
+    """The pods of a cluster and the labels of its namespaces, for the rules between pods."""
 
     def __init__(
         self, pods: Iterable[PodManifest] = (), nodes: Iterable[Labels] = (),
@@ -119,14 +120,14 @@ class Peers:
         self._groups: dict[Kind, str | None] = {}
 
     def rules(self, pod: PodManifest) -> Rules:
-        """What the rules of this pod, and those of others about it, mean for it; one on a node has its group only."""
+        """The rules for this pod, its own and those of others about it; a pod on a node has its group only."""
         kind = kind_of(pod)
         if pod.node or not (kind.rules or self._keepers):
             return Rules(self._group(kind) if kind.rules else None)
-        found = self._known.get(kind)
-        if found is None:
-            found = self._known[kind] = self._rules(kind)
-        return found
+        rules = self._known.get(kind)
+        if rules is None:
+            rules = self._known[kind] = self._rules(kind)
+        return rules
 
     @cached_property
     def _split(self) -> tuple[Pods, Pods]:
@@ -139,12 +140,12 @@ class Peers:
 
     @cached_property
     def _keepers(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
-        """Terms of pods on nodes that keep others away, by a label of those."""
-        found: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
+        """Anti-affinity terms of pods on nodes, by a label of the pods that they select."""
+        terms: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
         for kind in self._split[0].count:
             for term in _terms(kind, "podAntiAffinity"):
-                found.setdefault(term.label, []).append((kind, term))
-        return found
+                terms.setdefault(term.label, []).append((kind, term))
+        return terms
 
     def _rules(self, kind: Kind) -> Rules:
         notices = [
@@ -152,14 +153,14 @@ class Peers:
             for name, text in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity to other pods"))
             if kind.terms(name, SOFT)
         ]
-        found = [*self._forbidden(kind, notices), *self._needed(kind, notices)]
+        constraints = [*self._forbidden(kind, notices), *self._needed(kind, notices)]
         terms = [*kind.terms("podAffinity"), *kind.terms("podAntiAffinity")]
         if not self._namespaces and any(term.get("namespaceSelector") for term in terms):
             notices.append("pods: a namespaceSelector without objects of namespaces")
-        return Rules(self._group(kind), tuple(found), tuple(dict.fromkeys(notices)))
+        return Rules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)))
 
     def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
-        """Places of pods that either of the two keeps apart from, unless both are of one group."""
+        """Expressions against domains of pods with anti-affinity in either direction, unless both are of one group."""
         there, waiting = self._split
         away: dict[str, set[str]] = {}
         for term in _terms(kind, "podAntiAffinity"):
@@ -175,16 +176,16 @@ class Peers:
         return [Constraint(_key(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()]
 
     def _own(self, kind: Kind, term: Term) -> str | None:
-        """The group of the kind, if it is by this term."""
+        """The group of the kind, if this term forms it."""
         group = self._group(kind)
         return group if term.topology == HOSTNAME and term.group == group else None
 
     def _apart(self, term: Term, own: str | None, other: Kind) -> bool:
-        """Whether a term is about other pods, and not by the group that they share."""
+        """Whether a term selects the other kind, and not through the group that both share."""
         return self._meant(term, other) and (own is None or self._group(other) != own)
 
     def _needed(self, kind: Kind, notices: list[str]) -> list[Constraint]:
-        """Places beside the pods that are needed; the first of pods that need each other may go anywhere."""
+        """Expressions for domains of the pods that affinity requires; the first of mutually required pods is free."""
         terms = _terms(kind, "podAffinity")
         if not terms:
             return []
@@ -194,20 +195,20 @@ class Peers:
 
         there, waiting = self._split
         nodes = {node for other in filter(wanted, there.candidates(terms[0])) for node in there.nodes[other]}
-        found: dict[str, set[str]] = {}
+        domains: dict[str, set[str]] = {}
         for term in terms:
-            self._take(found, term.topology, nodes, notices)
+            self._take(domains, term.topology, nodes, notices)
         own = wanted(kind)
         others = filter(wanted, waiting.candidates(terms[0]))
-        if _others(kind, (other for other in others if not (found and own and other == kind)), waiting):
+        if _others(kind, (other for other in others if not (domains and own and other == kind)), waiting):
             notices.append("pods: affinity to other pods that wait")
-            if not found and not own:
+            if not domains and not own:
                 return []
-        if not found and own:
+        if not domains and own:
             keys = dict.fromkeys(term.topology for term in terms if term.topology != HOSTNAME)
             return [Constraint(_key(key), "Exists") for key in keys]
-        beside = [Constraint(_key(topology), "In", tuple(sorted(values))) for topology, values in found.items()]
-        return beside if len(found) == len({term.topology for term in terms}) else [NOWHERE]
+        beside = [Constraint(_key(topology), "In", tuple(sorted(values))) for topology, values in domains.items()]
+        return beside if len(domains) == len({term.topology for term in terms}) else [NOWHERE]
 
     def _group(self, kind: Kind) -> str | None:
         """The group of pods of which only one may be on a node; None if there is no such rule."""
@@ -220,19 +221,19 @@ class Peers:
     def _meant(self, term: Term, kind: Kind) -> bool:
         return term.selects(kind, self._namespaces)
 
-    def _take(self, found: dict[str, set[str]], topology: str, nodes: Iterable[str], notices: list[str]) -> None:
-        """Adds the places of nodes; a node without the label is in none."""
+    def _take(self, domains: dict[str, set[str]], topology: str, nodes: Iterable[str], notices: list[str]) -> None:
+        """Add the domains of nodes; a node without the label is in none."""
         for name in nodes:
             if topology != HOSTNAME and name not in self._nodes:
                 notices.append("pods: rules about pods on nodes that are not among the objects")
                 continue
-            place = name if topology == HOSTNAME else self._nodes[name].get(_key(topology))
-            if place is not None:
-                found.setdefault(topology, set()).add(place)
+            domain = name if topology == HOSTNAME else self._nodes[name].get(_key(topology))
+            if domain is not None:
+                domains.setdefault(topology, set()).add(domain)
 
 
 def kind_of(pod: PodManifest) -> Kind:
-    """What rules between pods see of the pod."""
+    """The kind of a pod."""
     affinity = mapping(pod.spec, "affinity", pod.where)
     rules = {name: affinity[name] for name in ("podAffinity", "podAntiAffinity") if affinity.get(name)}
     labels = tuple(sorted((str(key), str(value)) for key, value in pod.labels.items()))
@@ -244,44 +245,44 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, Any], where: str) 
     wanted = mapping(selector, "matchLabels", where)
     if any(str(labels.get(key)) != str(value) for key, value in wanted.items()):
         return False
-    found = {"name": "", **{f"label:{key}": str(value) for key, value in labels.items()}}
+    texts = {"name": "", **{f"label:{key}": str(value) for key, value in labels.items()}}
     items = sequence(selector, "matchExpressions", where)
-    asked = tuple(expression(item, where, lambda key: f"label:{key}") for item in items)
-    return eligible(Conditions(constraints=asked), found)
+    expressions = tuple(expression(item, where, lambda key: f"label:{key}") for item in items)
+    return eligible(Conditions(constraints=expressions), texts)
 
 
-def _others(kind: Kind, found: Iterable[Kind], waiting: Pods) -> bool:
-    """Whether some pod of the kinds, other than one of this kind, waits."""
-    return any(other != kind or waiting.count[other] > 1 for other in found)
+def _others(kind: Kind, others: Iterable[Kind], waiting: Pods) -> bool:
+    """Whether a pod of these kinds waits, other than a single one of this kind."""
+    return any(other != kind or waiting.count[other] > 1 for other in others)
 
 
 def _terms(kind: Kind, name: str) -> list[Term]:
-    return [_term(kind, given) for given in kind.terms(name)] if kind.rules else []
+    return [_term(kind, term) for term in kind.terms(name)] if kind.rules else []
 
 
-def _term(kind: Kind, given: Mapping[str, Any]) -> Term:
-    """A term with what it takes over from its own pod: the namespace, and the values of labels it names."""
-    selector = None if given.get("labelSelector") is None else mapping(given, "labelSelector", kind.where)
-    scope = None if given.get("namespaceSelector") is None else mapping(given, "namespaceSelector", kind.where)
+def _term(kind: Kind, term: Mapping[str, Any]) -> Term:
+    """A term, with its own pod's namespace and values of the labels it names filled in."""
+    selector = None if term.get("labelSelector") is None else mapping(term, "labelSelector", kind.where)
+    scope = None if term.get("namespaceSelector") is None else mapping(term, "namespaceSelector", kind.where)
     labels = dict(kind.labels)
     further = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-        for key in _texts(given, name, kind.where) if key in labels
+        for key in _texts(term, name, kind.where) if key in labels
     ]  # fmt: skip
     if further and selector is not None:
         stated = sequence(selector, "matchExpressions", kind.where)
         selector = {**selector, "matchExpressions": [*stated, *(item for item in further if item not in stated)]}
-    named = tuple(sorted(_texts(given, "namespaces", kind.where)))
+    named = tuple(sorted(_texts(term, "namespaces", kind.where)))
     return Term(
         selector, named or (() if scope is not None else (kind.namespace,)), scope,
-        str(given.get("topologyKey") or ""), kind.where,
+        str(term.get("topologyKey") or ""), kind.where,
     )  # fmt: skip
 
 
-def _texts(given: Mapping[str, Any], name: str, where: str) -> list[str]:
+def _texts(term: Mapping[str, Any], name: str, where: str) -> list[str]:
     """A list of texts under a name; absent and null are empty."""
-    value = given.get(name)
+    value = term.get(name)
     if value is not None and not isinstance(value, list):
         raise InputError(f"{where}: {name}", repr(value), "a list of texts")
     return [str(text) for text in value or ()]

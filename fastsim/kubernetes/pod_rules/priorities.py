@@ -1,4 +1,4 @@
-"""Priorities of Kubernetes' pods: their own numbers, their classes, the class of those that name none."""
+"""Priorities of Kubernetes' pods: their own numbers, their classes, and the default class."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from fastsim.kubernetes.objects import Manifest
 BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that every cluster has, and their values."""
 NEVER = "Never"
-"""The policy of pods that stop nobody, whatever their priority."""
+"""Preemption policy of pods that never preempt, whatever their priority."""
 
 
 class Priorities(NamedTuple):
-    """Values of classes by name, the class of pods that name none ("" = there is none), classes that stop nobody."""
+    """Values of classes by name, the default class ("" = there is none), classes that never preempt."""
 
     values: dict[str, int]
     default: str = ""
     never: frozenset[str] = frozenset()
 
     def of(self, pod: PodManifest, notices: Counter[str]) -> int | None:
-        """The pod's priority; None if nothing tells it. A pod to be placed that may stop nobody is counted."""
-        given, name = pod.spec.get("priority"), str(pod.spec.get("priorityClassName") or self.default)
+        """The pod's priority; None if it is unknown. Unplaced pods that never preempt are counted in `notices`."""
+        priority, name = pod.spec.get("priority"), str(pod.spec.get("priorityClassName") or self.default)
         policy = pod.spec.get("preemptionPolicy") or (NEVER if name in self.never else "")
         if policy == NEVER and not pod.node:
             notices["pods: preemptionPolicy Never"] += 1
-        if given is not None:
-            return whole_number(given, f"{pod.where}: spec: priority")
+        if priority is not None:
+            return whole_number(priority, f"{pod.where}: spec: priority")
         if name and name not in self.values:
             notices["pods: a priority class that is not among the objects"] += 1
         return self.values.get(name)
 
 
 def priorities_of(classes: Iterable[Manifest]) -> Priorities:
-    """What objects of kind PriorityClass and the built-in classes say; of several defaults the smallest counts."""
+    """Priorities from objects of kind PriorityClass and built-in classes; of several defaults the lowest counts."""
     values, defaults, never = dict(BUILT_IN), [], set()
     for item in classes:
         values[item.name] = whole_number(item.body.get("value", 0), f"{item.where}: value")
@@ -49,8 +49,8 @@ def priorities_of(classes: Iterable[Manifest]) -> Priorities:
     return Priorities(values, default, frozenset(never))
 
 
-def whole_number(given: Any, where: str) -> int:
+def whole_number(value: Any, where: str) -> int:
     """A priority: a whole number of 32 bits."""
-    if isinstance(given, bool) or not isinstance(given, int) or abs(given) >= 1 << 31:
-        raise InputError(where, repr(given), "a whole number of 32 bits")
-    return given
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 31:
+        raise InputError(where, repr(value), "a whole number of 32 bits")
+    return value

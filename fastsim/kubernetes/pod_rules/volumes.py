@@ -1,4 +1,4 @@
-"""Volumes of Kubernetes' pods: a claim that is bound to a volume of some nodes keeps its pods there."""
+"""Volumes of Kubernetes' pods: a claim that is bound to a volume of some nodes limits its pods to those nodes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Volumes:
         self._volumes = {item.name: item for item in volumes}
 
     def constraints(self, pod: PodManifest, places: Places, notices: Counter[str]) -> list[Constraint]:
-        """Node expressions that say where the pod's volumes are; a pod with one that is not known is counted."""
-        found: list[Constraint] = []
+        """Node expressions of the pod's volumes; a pod with an unknown volume is counted in `notices`."""
+        expressions: list[Constraint] = []
         unknown = set()
         for name in _claims_of(pod):
             claim = self._claims.get((pod.namespace, name))
@@ -33,11 +33,11 @@ class Volumes:
             if volume is not None:
                 required = volume.part("spec", "nodeAffinity", "required")
                 terms = sequence(required, "nodeSelectorTerms", volume.where)
-                found += node_terms(terms, volume.where, places, notices)
+                expressions += node_terms(terms, volume.where, places, notices)
             else:
                 unknown.add(UNBOUND if claim is not None and not bound else UNKNOWN)
         notices.update(unknown)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(expressions))
 
 
 def _claims_of(pod: PodManifest) -> Iterator[str]:

@@ -60,11 +60,11 @@ def detectors(
 
     if unit not in ("mib", "gib") or not run_s > 0:
         raise ScenarioError("monitored jobs", f"unit={unit}, run_s={run_s}", "mib or gib, more than 0 s")
-    told = declared(NEEDED_MIB, over) if unit == "mib" else 1024 * declared(NEEDED_GB, over, LARGEST_GB)
+    memory_mib = declared(NEEDED_MIB, over) if unit == "mib" else 1024 * declared(NEEDED_GB, over, LARGEST_GB)
     submit_s = [float(time) for time in accumulate(gaps_s(jobs, least_s, most_s, seed), initial=0)][:jobs]
     rows = {
         s.POD_ID: range(jobs), s.SUBMIT_S: submit_s, s.DURATION_S: [run_s] * jobs,
         s.CPU_MILLI: [1000] * jobs, s.MEMORY_MIB: [0] * jobs, s.NUM_GPU: [1] * jobs, s.GPU_MILLI: [1000] * jobs,
-        s.GPU_MEMORY_MIB: [told] * jobs, s.WORKLOAD: ["detector"] * jobs,
+        s.GPU_MEMORY_MIB: [memory_mib] * jobs, s.WORKLOAD: ["detector"] * jobs,
     }  # fmt: skip
     return Workload.from_arrow(pl.DataFrame(rows), name="detectors")

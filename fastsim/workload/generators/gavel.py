@@ -93,12 +93,12 @@ def synth_gavel(
         _oracle(rates), seed, gap_s, multi_gpu, priorities, slos, lasting, gpu_mix, weight_mix, slo_mix,
         present_gpus=present,
     )  # fmt: skip
-    told = {
+    parameters = {
         "jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
         "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
         "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
     }  # fmt: skip
-    metadata = _metadata("gavel", seed, told)
+    metadata = _metadata("gavel", seed, parameters)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
@@ -123,9 +123,9 @@ def synth_gavel_trace(
     gap_s = _gap_s(rate_per_hour, mean_gap_s)
     recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
     table = script_jobs(recipe, jobs)
-    told = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
+    parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
-    metadata = _metadata("gavel-trace", seed, told)
+    metadata = _metadata("gavel-trace", seed, parameters)
     return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
 
 
@@ -173,13 +173,13 @@ def _name(value: Any) -> str:
     return str(getattr(value, "__name__", value))
 
 
-def _metadata(kind: str, seed: int, told: dict[str, Any]) -> dict[str, str]:
+def _metadata(kind: str, seed: int, parameters: dict[str, Any]) -> dict[str, str]:
     return {
         "fastsim.source": f"synth {kind}",
         "fastsim.converter": f"fastsim synth {kind}",
         "fastsim.work_unit": "steps",
         "fastsim.seed": str(seed),
-        "fastsim.params": json.dumps(told, sort_keys=True),
+        "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
 
 

@@ -104,7 +104,7 @@ class Mix:
 
     @classmethod
     def of(cls, given: Given, where: str) -> Mix:
-        """The mix somebody asked for; shares must be positive and add up to 1, `where` names the option."""
+        """The mix of an option, which `where` names; shares must be positive and add up to 1."""
         if not isinstance(given, str | Mapping):
             raise ScenarioError(where, repr(given), "values and their shares, such as 1:0.7,2:0.3")
         shares = _parsed(given, where) if isinstance(given, str) else dict(given)

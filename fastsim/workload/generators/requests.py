@@ -41,7 +41,7 @@ class RequestTable:
         self.gpus: Floats = np.repeat(np.array(gpus), len(self.qos))
 
     def mean_gpus(self) -> float:
-        """Devices a pod asks for on average."""
+        """Mean number of devices of a pod's request."""
         return float(self.chance @ self.gpus)
 
     def mean_gpu_seconds(self, mean_s: Sequence[float]) -> float:

@@ -36,7 +36,7 @@ STYLES = {
 }
 """How often each application comes, and how much an hour's arrivals swing (standard deviation of their logarithm)."""
 HOUR_CORRELATION = 0.5
-"""What an hour remembers of the one before."""
+"""Correlation of the hourly factor with that of the hour before."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,12 @@ def synth_sia(
         max_gpus,
     )  # fmt: skip
     family = _family(applications)
-    told = {**asdict(options), "applications": family.name}
+    parameters = {**asdict(options), "applications": family.name}
     metadata = {
         "fastsim.source": "synth sia",
         "fastsim.converter": "fastsim synth sia",
         "fastsim.seed": str(seed),
-        "fastsim.params": json.dumps(told, sort_keys=True),
+        "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
     return job_list(_columns(options, family), "synth:sia", metadata)
 

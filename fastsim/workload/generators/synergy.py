@@ -84,7 +84,7 @@ def _check(seed: object, jobs: object, multi_gpu: object, pickled: object) -> No
 
 def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> dict[str, str]:
     log, plain = recipe.log, ("seed", "rate_per_hour", "split", "arrivals", "durations", "multi_gpu", "pickled")
-    told = {name: getattr(recipe, name) for name in plain} | {
+    parameters = {name: getattr(recipe, name) for name in plain} | {
         "jobs": jobs, "sensitivity": recipe.sensitivity.name, "cpus_per_gpu": cpus_per_gpu,
         "log": None if log is None else log.name, "log_jobs": None if log is None else len(log),
     }  # fmt: skip
@@ -93,7 +93,7 @@ def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> d
         "fastsim.converter": "fastsim synth synergy",
         "fastsim.work_unit": "iterations",
         "fastsim.seed": str(recipe.seed),
-        "fastsim.params": json.dumps(told, sort_keys=True),
+        "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
 
 

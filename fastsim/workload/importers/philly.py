@@ -1,7 +1,7 @@
 """Importer of the Philly trace (Microsoft, 2017): the log of jobs with their attempts, or its reduced form.
 
 The log is a JSON list of `{status, vc, jobid, submitted_time, user, attempts: [{start_time, end_time, detail:
-[{ip, gpus: [...]}]}]}`; times are local text without a zone, null or "None" if unknown; GPUs are only told by where an
+[{ip, gpus: [...]}]}]}`; times are local text without a zone, null or "None" if unknown; GPUs only follow from where an
 attempt ran. The reduced form is CSV, `timestamp,duration,num_gpus,gpu_time,cluster`. Every job becomes one row that
 runs for the sum of its attempts; CPUs and memory are not recorded.
 """
@@ -141,13 +141,13 @@ def _workload(
         columns[name] = pa.array([_edge(row, ends) for row in kept], pa.float64())
     schema = s.pod_schema(columns)
     table = pa.table([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
-    told = {"rules": rules, "exponential": exponential, "multi_gpu": multi_gpu}
+    parameters = {"rules": rules, "exponential": exponential, "multi_gpu": multi_gpu}
     metadata = {
         "fastsim.source": "philly-traces",
         "fastsim.source_license": "CC-BY-4.0",
         "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
         "fastsim.converter": "fastsim import philly",
-        "fastsim.params": json.dumps(told, sort_keys=True),
+        "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
     return Workload(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
 

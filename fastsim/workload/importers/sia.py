@@ -30,7 +30,7 @@ from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
 
 CATEGORIES = ("adaptive", "scale-gpus", "rigid")
-"""What a scheduler may change of a job, from most to least."""
+"""Degrees of freedom of a scheduler over a job, from most to least."""
 COLUMNS = {
     "name": pa.string(),
     "time": pa.float64(),

@@ -282,7 +282,7 @@ def test_a_cluster_tells_in_one_line_what_it_has() -> None:
     b = {"name": "b", "cpu_milli": 96_000, "memory_mib": 4096, "num_gpu": 2, "gpu_model": "P100"}
     c = {"name": "c", "cpu_milli": 0, "memory_mib": 0, "num_gpu": 0, "gpu_model": None}
     cluster = Cluster.mix([(2, a), (1, b), (1, c)], name="mine")
-    told = "Cluster('mine': 4 nodes, 10 GPUs (8 T4, 2 P100), 97 CPUs, 8 GiB)"
-    assert str(cluster) == repr(cluster) == told
+    text = "Cluster('mine': 4 nodes, 10 GPUs (8 T4, 2 P100), 97 CPUs, 8 GiB)"
+    assert str(cluster) == repr(cluster) == text
     bare = Cluster.uniform(nodes=1, cpu_milli=1000, memory_mib=1024)
     assert repr(bare) == "Cluster('uniform': 1 node, 0 GPUs, 1 CPUs, 1 GiB)"

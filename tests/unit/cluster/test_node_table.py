@@ -18,12 +18,12 @@ GOOD: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def made(**columns: Any) -> pa.Table:
+def checked(**columns: Any) -> pa.Table:
     return node_table(pa.table({**GOOD, **columns}), "c", lambda row: f"c:{row + 1}", CATALOG)
 
 
 def test_missing_columns_are_numbered_or_null() -> None:
-    nodes = made()
+    nodes = checked()
     assert nodes.schema.equals(NODE_SCHEMA)
     assert nodes["node_id"].to_pylist() == [0, 1] and nodes["name"].to_pylist() == ["node-0000", "node-0001"]
     assert all(nodes[name].null_count == 2 for name in NODE_SCHEMA.names[6:])
@@ -31,35 +31,35 @@ def test_missing_columns_are_numbered_or_null() -> None:
 
 
 def test_types_are_converted_without_loss_or_named() -> None:
-    assert made(cpu_milli=[1000.0, 2000.0])["cpu_milli"].to_pylist() == [1000, 2000]
-    assert made(max_pods=["5", None])["max_pods"].to_pylist() == [5, None]
+    assert checked(cpu_milli=[1000.0, 2000.0])["cpu_milli"].to_pylist() == [1000, 2000]
+    assert checked(max_pods=["5", None])["max_pods"].to_pylist() == [5, None]
     with pytest.raises(InputError, match=r"c:2: cpu_milli: found 2000\.5, expected int64"):
-        made(cpu_milli=[1000.0, 2000.5])
+        checked(cpu_milli=[1000.0, 2000.5])
     with pytest.raises(InputError, match=r"c:1: num_gpu: found 40000, expected int16"):
-        made(num_gpu=[40_000, 0])
+        checked(num_gpu=[40_000, 0])
 
 
 def test_instances_come_from_layouts_only() -> None:
     for name in ("mig-1g.5gb", "nvidia.com/mig-1g.5gb", "mig-anything"):
         amounts = pa.array([None, [(name, 1)]], NODE_SCHEMA.field("extra_resources").type)
         with pytest.raises(InputError, match=r"c:2: extra_resources: found .*, expected no instances of GPUs"):
-            made(extra_resources=amounts)
+            checked(extra_resources=amounts)
     with pytest.raises(InputError, match=r"c:1: mig: found '1g\.5gb' on T4, expected a model that can be"):
-        made(mig=["1g.5gb", None])
+        checked(mig=["1g.5gb", None])
     with pytest.raises(InputError, match=r"c:2: mig: found '1g\.5gb', expected null, because num_gpu is 0"):
-        made(mig=[None, "1g.5gb"])
+        checked(mig=[None, "1g.5gb"])
     with pytest.raises(InputError, match=r"c:1: mig: found 7, expected string"):
-        made(mig=[7, None])
+        checked(mig=[7, None])
 
 
 def test_whole_nodes_are_offered_as_they_are() -> None:
-    nodes = made(mig=["", None])
+    nodes = checked(mig=["", None])
     same, partitioned = offered(nodes)
     assert same is nodes and partitioned.tolist() == [0, 0]
 
 
 def test_the_edges_of_the_rules_are_allowed() -> None:
-    nodes = made(
+    nodes = checked(
         cpu_milli=[0, 2**40], memory_mib=[0, 2**40], num_gpu=[MAX_GPUS, 0], max_pods=[1, None],
         gpu_idle_w=[0.0, None], gpu_peak_w=[0.0, None], add_s=[None, -5.0], remove_s=[0.0, -4.0],
     )  # fmt: skip
@@ -84,11 +84,11 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
 )
 def test_broken_rules_name_the_cell(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        made(**change)
+        checked(**change)
 
 
 def test_a_strange_column_is_dropped_where_the_right_one_is_there_too() -> None:
-    assert "cpu_milis" not in made(cpu_milis=[1, 1]).column_names
+    assert "cpu_milis" not in checked(cpu_milis=[1, 1]).column_names
 
 
 def test_a_required_column_missing_or_misspelt_or_null() -> None:
@@ -96,13 +96,13 @@ def test_a_required_column_missing_or_misspelt_or_null() -> None:
     with pytest.raises(InputError, match="c: memory_mib: found columns cpu_milli, num_gpu, gpu_model, expected this"):
         node_table(table.drop_columns(["memory_mib"]), "c", str, CATALOG)
     with pytest.raises(InputError, match="c: max_podss: found an unknown column, expected max_pods; rename or drop"):
-        made(max_podss=[1, 1])
+        checked(max_podss=[1, 1])
     with pytest.raises(InputError, match=r"c:2: num_gpu: found null, expected a value \(int16\)"):
-        made(num_gpu=[1, None])
+        checked(num_gpu=[1, None])
 
 
 def test_watts_are_the_nodes_own_before_the_models() -> None:
-    nodes = made(cpu_model=["Z80", None], gpu_peak_w=[99.5, None], cpu_idle_w=[None, 7.0])
+    nodes = checked(cpu_model=["Z80", None], gpu_peak_w=[99.5, None], cpu_idle_w=[None, 7.0])
     assert watts(nodes, CATALOG).to_pydict() == {
         "gpu_idle_w": [10.0, 0.0],
         "gpu_peak_w": [99.5, 0.0],
@@ -115,6 +115,6 @@ def test_watts_are_the_nodes_own_before_the_models() -> None:
 def test_an_unknown_model_needs_every_watt_of_its_own() -> None:
     own: dict[str, Any] = {"cpu_model": ["M1", None], "cpu_idle_w": [1.0, None], "cpu_peak_w": [2.0, None]}
     with pytest.raises(InputError, match="fill cpu_idle_w, cpu_peak_w, cpu_cores_per_socket"):
-        made(**own)
-    complete = made(**own, cpu_cores_per_socket=[8, None])
+        checked(**own)
+    complete = checked(**own, cpu_cores_per_socket=[8, None])
     assert watts(complete, CATALOG)["cpu_cores_per_socket"].to_pylist() == [8, 16]

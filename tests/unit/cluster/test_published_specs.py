@@ -1,4 +1,4 @@
-"""Gavel's cluster specifications: order of the nodes, servers of several GPUs, files, refusals."""
+"""Published clusters: order of the nodes, servers of several GPUs, files, refusals."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_wrong_file_is_one_clear_error(tmp_path: Path, text: str, message: str
 def test_missing_files_and_contradictions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         Cluster.from_synergy(tmp_path / "none.ini")
-    with pytest.raises(ScenarioError, match="the file tells"):
+    with pytest.raises(ScenarioError, match="with a file"):
         Cluster.from_synergy(tmp_path / "none.ini", cpus=3)
     with pytest.raises(InputError, match="servers_per_rack: found 0"):
         Cluster.from_synergy(0)

@@ -32,23 +32,23 @@ def test_inline_does_it_here_and_at_once() -> None:
 def test_who_tells_too_much_waits() -> None:
     go = threading.Event()
     writer = Background()
-    told: list[int] = []
+    done: list[int] = []
 
     def tell() -> None:
         for k in range(DEPTH + 3):
             writer.do(go.wait)
-            told.append(k)
+            done.append(k)
 
     teller = threading.Thread(target=tell)
     teller.start()
-    while len(told) < DEPTH + 1:
+    while len(done) < DEPTH + 1:
         time.sleep(0.001)
-    time.sleep(0.2)  # however long: it can only show that more was told
-    assert len(told) <= DEPTH + 1  # one is being done, the others wait
+    time.sleep(0.2)  # however long: it can only show that more tasks ran
+    assert len(done) <= DEPTH + 1  # one is being done, the others wait
     go.set()
     teller.join()
     writer.close()
-    assert len(told) == DEPTH + 3
+    assert len(done) == DEPTH + 3
 
 
 def fail() -> None:

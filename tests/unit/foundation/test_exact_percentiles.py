@@ -1,4 +1,4 @@
-"""Figures of many values: the very bits numpy answers for one array, however the values came and where they lie."""
+"""Figures of many values: bit for bit those of numpy for one array, however the values came and where they lie."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_figures_are_those_of_numpy_to_the_bit(shape: str, count: int) -> None:
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40))
 def test_every_rank_is_found(values: list[float]) -> None:
     array = np.array(values)
-    found = values_at(lambda: iter([array[:3], array[3:]]), range(len(values)))
-    assert [found[rank] for rank in range(len(values))] == sorted(values)
+    value_at = values_at(lambda: iter([array[:3], array[3:]]), range(len(values)))
+    assert [value_at[rank] for rank in range(len(values))] == sorted(values)
 
 
 def test_nothing_has_no_figures() -> None:

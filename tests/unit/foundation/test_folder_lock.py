@@ -25,7 +25,7 @@ with held(Path("run"), False):
 """
 
 
-def test_the_second_is_told_who_is_the_first(tmp_path: Path) -> None:
+def test_the_error_names_the_holder(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with held(folder, False):
         with pytest.raises(ResultError, match=rf"run: found process {os.getpid()} at work on it, expected a folder"):
@@ -58,7 +58,7 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
                 held(tmp_path / "run", False).__enter__()
         finally:
             holder.send_signal(signal.SIGKILL)
-    assert lock_file(tmp_path / "run").exists()  # the file stays, but nobody holds it
+    assert lock_file(tmp_path / "run").exists()  # the file stays, but no process holds it
     with held(tmp_path / "run", False):
         assert lock_file(tmp_path / "run").read_text() == str(os.getpid())
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""The HTTP service: what it answers, what it refuses, and that nobody can hold it up."""
+"""HTTP: replies and refusals of the service, requests that cannot hold it up, answers of servers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ PATIENCE_S = 60.0
 
 
 def echo(request: Request) -> Reply:
-    """What came in."""
+    """The request itself, as JSON."""
     return json_reply({"query": request.query, "body": request.body.decode()})
 
 
 def failing(request: Request) -> Reply:
-    """An answer that cannot be given."""
+    """A route that fails."""
     raise InputError("pod: cpu", "'1GB'", "a quantity")
 
 
 @contextmanager
 def running(timeout_s: float) -> Iterator[Service]:
-    """A service for three connections that waits so long for a request."""
-    made = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing},
-                   limits=Limits(body_bytes=100, timeout_s=timeout_s, connections=3))  # fmt: skip
+    """A service for three connections that waits `timeout_s` for a request."""
+    service = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing},
+                      limits=Limits(body_bytes=100, timeout_s=timeout_s, connections=3))  # fmt: skip
     ended = threading.Event()
-    thread = threading.Thread(target=made.run, args=(ended.is_set,))
+    thread = threading.Thread(target=service.run, args=(ended.is_set,))
     thread.start()
-    yield made
+    yield service
     ended.set()
     thread.join()
 
@@ -46,29 +46,29 @@ def running(timeout_s: float) -> Iterator[Service]:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A service with time for a machine that is busy with something else."""
-    with running(10.0) as made:
-        yield made
+    with running(10.0) as patient:
+        yield patient
 
 
 @pytest.fixture
 def hasty() -> Iterator[Service]:
-    """A service of short patience."""
-    with running(0.4) as made:
-        yield made
+    """A service that waits a short time."""
+    with running(0.4) as impatient:
+        yield impatient
 
 
-def asked(service: Service, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+def response(service: Service, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
     """Status and body of one request."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE_S)
     connection.request(method, path, body)
     answer = connection.getresponse()
-    found = answer.status, answer.read()
+    status, content = answer.status, answer.read()
     connection.close()
-    return found
+    return status, content
 
 
-def sent(service: Service, *parts: bytes, pause_s: float = 0.0) -> bytes:
-    """What comes back for these bytes, until the service hangs up."""
+def reply_to(service: Service, *parts: bytes, pause_s: float = 0.0) -> bytes:
+    """The reply to these bytes, until the service closes the connection."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE_S) as connection:
         for part in parts:
             try:
@@ -76,19 +76,19 @@ def sent(service: Service, *parts: bytes, pause_s: float = 0.0) -> bytes:
             except OSError:
                 break
             time.sleep(pause_s)
-        found = b""
+        reply = b""
         try:
             while piece := connection.recv(65_536):
-                found += piece
+                reply += piece
         except ConnectionResetError:
             pass
-        return found
+        return reply
 
 
-def test_answers(service: Service) -> None:
-    status, body = asked(service, "GET", "/?node=n1&node=n2")
+def test_replies(service: Service) -> None:
+    status, body = response(service, "GET", "/?node=n1&node=n2")
     assert (status, json.loads(body)) == (200, {"query": {"node": "n2"}, "body": ""})
-    status, body = asked(service, "POST", "/", b"x" * 100)
+    status, body = response(service, "POST", "/", b"x" * 100)
     assert status == 200 and json.loads(body)["body"] == "x" * 100
     assert service.answered == 2
 
@@ -101,38 +101,39 @@ def test_a_connection_is_used_again(service: Service) -> None:
     connection.close()
 
 
-def test_what_is_not_there(service: Service) -> None:
-    assert asked(service, "GET", "/other") == (404, b"no such path; there is /, /bad\n")
-    assert asked(service, "POST", "/bad", b"")[0] == 405
-    assert asked(service, "DELETE", "/")[0] == 501
-    assert asked(service, "GET", "/bad") == (400, b"pod: cpu: found '1GB', expected a quantity\n")
-    assert asked(service, "GET", "/?" + "&".join("a=1" for _ in range(21)))[0] == 400
+def test_unknown_paths_and_methods(service: Service) -> None:
+    assert response(service, "GET", "/other") == (404, b"no such path; there is /, /bad\n")
+    assert response(service, "POST", "/bad", b"")[0] == 405
+    assert response(service, "DELETE", "/")[0] == 501
+    assert response(service, "GET", "/bad") == (400, b"pod: cpu: found '1GB', expected a quantity\n")
+    assert response(service, "GET", "/?" + "&".join("a=1" for _ in range(21)))[0] == 400
 
 
 def test_long_requests_are_refused(service: Service) -> None:
-    assert b" 413 a body of 101 bytes" in sent(service, b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n")
-    assert b" 411 " in sent(service, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
-    assert b" 411 " in sent(service, b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
-    assert b" 200 " not in sent(service, b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000)
+    assert b" 413 a body of 101 bytes" in reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n")
+    assert b" 411 " in reply_to(service, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert b" 411 " in reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
+    long_head = b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000
+    assert b" 200 " not in reply_to(service, long_head)
 
 
 def test_slow_requests_are_cut_off(hasty: Service) -> None:
-    assert sent(hasty, *[b"G"] * 30, pause_s=0.05) == b""
-    assert sent(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
-    assert asked(hasty, "GET", "/")[0] == 200
+    assert reply_to(hasty, *[b"G"] * 30, pause_s=0.05) == b""
+    assert reply_to(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
+    assert response(hasty, "GET", "/")[0] == 200
 
 
 def idle(service: Service) -> list[socket.socket]:
-    """As many connections as there is room for, on which nothing is asked."""
+    """As many connections as there is room for, without a request."""
     return [socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE_S) for _ in range(3)]
 
 
 def test_more_connections_than_there_is_room_for(service: Service) -> None:
     connections = idle(service)
-    assert sent(service, PLAIN) == b""  # they are taken in order, and the first ones are still there
+    assert reply_to(service, PLAIN) == b""  # they are taken in order, and the first ones are still there
     for connection in connections:
         connection.close()
-    while not (answer := sent(service, PLAIN)):  # until one was seen to be gone
+    while not (answer := reply_to(service, PLAIN)):  # until one was seen to be gone
         pass
     assert b" 200 " in answer
 
@@ -160,18 +161,18 @@ def test_addresses() -> None:
 
 def test_any_address_of_six_parts() -> None:
     try:
-        made = Service({}, host="::1")
+        local = Service({}, host="::1")
     except ScenarioError:
         pytest.skip("no IPv6 here")
-    assert made.url == f"http://[::1]:{made.port}"
-    made.run(lambda: True)
+    assert local.url == f"http://[::1]:{local.port}"
+    local.run(lambda: True)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Says what it was asked, or fails."""
+    """Replies with the request's path or form, or fails."""
 
     def answer(self) -> None:
-        """One request."""
+        """Answer one request."""
         if self.command == "POST":
             body = self.rfile.read(int(self.headers["Content-Length"]))
             status = 200
@@ -191,15 +192,15 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("no_proxy", "*")
-    with HTTPServer(("127.0.0.1", 0), Handler) as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{made.server_port}"
-        made.shutdown()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
         thread.join()
 
 
-def test_answers_of_http_client(url: str) -> None:
+def test_answer_of_a_server(url: str) -> None:
     assert answer_of(f"{url}/here", "a test") == b"/here"
     assert answer_of(f"{url}/", "a test", {"a": 1, "b": "c d"}) == b"a=1&b=c+d"
     with pytest.raises(InputError, match="found 403 not you, expected an answer; is it a test"):
@@ -208,7 +209,7 @@ def test_answers_of_http_client(url: str) -> None:
         answer_of(f"{url}/here", "a test", most_bytes=2)
 
 
-def test_addresses_of_http_client() -> None:
+def test_base_address() -> None:
     assert base_address("http://h:1/", "x", "y") == "http://h:1"
     for url in ("h:1", "file:///etc/passwd", "http://"):
         with pytest.raises(ScenarioError, match="expected an address such as y"):

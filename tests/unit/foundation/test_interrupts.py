@@ -31,7 +31,7 @@ def as_at_a_terminal() -> Iterator[None]:
     for number, usual in interrupts.USUAL.items():
         assert signal.getsignal(number) == usual
         signal.signal(number, before[number])
-    interrupts.check()  # nothing is remembered
+    interrupts.check()  # the signal is cleared
 
 
 @pytest.mark.parametrize("number, error, code", SIGNALS)
@@ -128,15 +128,15 @@ def test_a_second_one_ends_a_command(number: signal.Signals, error: type[BaseExc
 
 
 def test_threads_stop_as_well_and_install_nothing() -> None:
-    found: list[str] = []
+    events: list[str] = []
 
     def work() -> None:
         try:
             with interrupts.deferred():
-                found.append("begun")
+                events.append("begun")
                 interrupts.check()
         except KeyboardInterrupt:
-            found.append("stopped")
+            events.append("stopped")
 
     def run() -> None:
         thread = threading.Thread(target=work)
@@ -147,12 +147,12 @@ def test_threads_stop_as_well_and_install_nothing() -> None:
     with pytest.raises(KeyboardInterrupt), interrupts.deferred():
         signal.raise_signal(signal.SIGINT)
         run()
-        assert interrupts.pending() and found == ["begun", "begun"]
+        assert interrupts.pending() and events == ["begun", "begun"]
         try:
             interrupts.check()
         finally:
             run()
-    assert found == ["begun", "begun", "begun", "stopped"]
+    assert events == ["begun", "begun", "begun", "stopped"]
     assert not interrupts.pending()
 
 

@@ -1,4 +1,4 @@
-"""Options as texts: what is written is what was given, whatever signs names have."""
+"""Options as texts: reading a text gives back its names and numbers, whatever characters names have."""
 
 from __future__ import annotations
 

@@ -182,9 +182,9 @@ def test_a_folder_does_not_replace_a_file(tmp_path: Path) -> None:
 def test_words_stand_in_order_of_first_appearance(codes: list[int | None], words: list[str]) -> None:
     column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), pa.array(words, pa.large_string()))
     fresh = fresh_dictionary(column, ENUM)
-    said = [None if code is None else words[code] for code in codes]
-    assert (fresh.type, fresh.to_pylist()) == (ENUM, said)
-    assert fresh.dictionary.to_pylist() == list(dict.fromkeys(word for word in said if word is not None))
+    texts = [None if code is None else words[code] for code in codes]
+    assert (fresh.type, fresh.to_pylist()) == (ENUM, texts)
+    assert fresh.dictionary.to_pylist() == list(dict.fromkeys(word for word in texts if word is not None))
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
@@ -205,7 +205,7 @@ def present() -> str:
 
 @pytest.fixture
 def usual(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Arrow's own allocator, chosen by nobody."""
+    """Arrow's own allocator, without a choice of the user."""
     if sys.platform != "linux" or "mimalloc" not in pa.supported_memory_backends():
         pytest.skip("found no mimalloc on Linux, for which this is meant")
     monkeypatch.delenv(CHOICE, raising=False)

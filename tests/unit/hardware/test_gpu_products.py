@@ -35,10 +35,10 @@ def test_models_are_added_with_the_watts_of_their_like() -> None:
     ],
 )
 def test_instances_are_packed(counts: dict[str, int], expected: list[str]) -> None:
-    found = layouts("n1", "A100-80GB", counts)
-    assert found == expected
-    if found:
-        mig.refuse("n1", ";".join(found), len(found), "A100-80GB")
+    packed = layouts("n1", "A100-80GB", counts)
+    assert packed == expected
+    if packed:
+        mig.refuse("n1", ";".join(packed), len(packed), "A100-80GB")
 
 
 def test_instances_that_a_model_does_not_have() -> None:

@@ -74,5 +74,5 @@ def test_a_row_with_everything() -> None:
     ],
 )  # fmt: skip
 def test_expressions_that_mean_nothing(key: str, op: str, values: list[str], expected: str | None) -> None:
-    found = constraint_fault({"key": key, "op": op, "values": values})
-    assert found is expected if expected is None else str(found).startswith(expected)
+    fault = constraint_fault({"key": key, "op": op, "values": values})
+    assert fault is expected if expected is None else str(fault).startswith(expected)

@@ -1,4 +1,4 @@
-"""Pods of a cluster as it stands: the order of objects does not matter, who runs is there first."""
+"""Pods of a running cluster: the order of objects does not matter, running pods come first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def places(read: Snapshot, **options: Any) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip"])
-def test_who_runs_keeps_its_place_in_any_order(queue: str) -> None:
+def test_running_pods_keep_their_nodes_in_any_order(queue: str) -> None:
     objects = [
         node("n"), pod("pend", {"cpu": 8}, meta=OLD), running("run", "n", {"cpu": 8}, meta=NEW),
     ]  # fmt: skip
@@ -79,14 +79,14 @@ def test_who_has_no_room_where_it_runs_is_left_out_and_told() -> None:
 def test_every_amount_counts() -> None:
     there = {"name": "n", "cpu_milli": 1000, "memory_mib": 10, "num_gpu": 1, "mig": None, "max_pods": 3,
              "extra_resources": [("example.com/fpga", 1)]}  # fmt: skip
-    asked = {"bound_node": "n", "cpu_milli": 1, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "extra_resources": None,
+    common = {"bound_node": "n", "cpu_milli": 1, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "extra_resources": None,
              "times": snapshot(pod("p")).rows_of(snapshot(pod("p")).objects)[0]["times"]}  # fmt: skip
     more: list[dict[str, Any]] = [
         {"memory_mib": 11}, {"num_gpu": 1, "gpu_milli": 1000}, {"num_gpu": 1, "gpu_milli": 1},
         {"extra_resources": [("example.com/fpga", 2)]}, {}, {}, {},
     ]  # fmt: skip
     notices: Counter[str] = Counter()
-    rows = [asked | one | {"native_id": f"p{number}"} for number, one in enumerate(more)]
+    rows = [common | one | {"native_id": f"p{number}"} for number, one in enumerate(more)]
     assert [row["native_id"] for row in fitting(rows, [there], notices)] == ["p1", "p4", "p5"]
     words = " ".join(sorted(notices))
     assert all(f"too little {what} for" in words for what in ("memory", "GPU", "example.com/fpga", "slots for pods"))

@@ -1,4 +1,4 @@
-"""Workloads of Kubernetes become the pods they stand for, once."""
+"""Workloads of Kubernetes are expanded to their pods, once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def workload(kind: str, name: str = "w", annotations: Any = None, owner: Any = N
     return {"kind": kind, "metadata": metadata, "spec": {"template": template, **spec}}
 
 
-def found(*objects: dict[str, Any], places: Places = Places()) -> tuple[list[PodManifest], Counter[str]]:  # noqa: B008
+def expanded(*objects: dict[str, Any], places: Places = Places()) -> tuple[list[PodManifest], Counter[str]]:  # noqa: B008
     notices: Counter[str] = Counter()
     return list(pods([manifest(item) for item in objects], places, notices)), notices
 
 
 def names(*objects: dict[str, Any], places: Places = Places()) -> list[str]:  # noqa: B008
-    return [pod.name for pod in found(*objects, places=places)[0]]
+    return [pod.name for pod in expanded(*objects, places=places)[0]]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_how_many_pods(body: dict[str, Any], count: int) -> None:
 def test_a_cron_job_runs_once() -> None:
     inner = {"spec": {"parallelism": 2, "template": {"spec": {"containers": [], "priority": 3}}}}
     body = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"jobTemplate": inner}}
-    made, notices = found(body)
-    assert [(item.name, item.namespace, item.spec["priority"]) for item in made] == [("c-0", "default", 3),
+    pods_made, notices = expanded(body)
+    assert [(item.name, item.namespace, item.spec["priority"]) for item in pods_made] == [("c-0", "default", 3),
                                                                                      ("c-1", "default", 3)]  # fmt: skip
     assert sum(notices.values()) == 1
     body["spec"]["suspend"] = True  # type: ignore[index]
@@ -60,16 +60,16 @@ def test_a_daemon_set_has_a_pod_on_every_node_it_may_use() -> None:
     nodes = ({"name": "a"}, {"name": "b", "taint:k=v:NoSchedule": ""},
              {"name": "c", "taint:node.kubernetes.io/unschedulable=:NoSchedule": ""})  # fmt: skip
     taints = (Taint("k", "v", "NoSchedule"), Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
-    made, _ = found(workload("DaemonSet"), places=Places(nodes, taints))
-    assert [(item.name, item.node) for item in made] == [("w-a", "a"), ("w-c", "c")]
-    assert sum(found(workload("DaemonSet"))[1].values()) == 1
+    pods_made, _ = expanded(workload("DaemonSet"), places=Places(nodes, taints))
+    assert [(item.name, item.node) for item in pods_made] == [("w-a", "a"), ("w-c", "c")]
+    assert sum(expanded(workload("DaemonSet"))[1].values()) == 1
 
 
 def test_annotations_on_the_workload_reach_its_pods() -> None:
-    told = {"alibabacloud.com/gpu-mem": "1Gi", "kubectl.kubernetes.io/x": "y"}
-    made, _ = found(workload("ReplicaSet", annotations=told))
-    assert made[0].annotations == {"alibabacloud.com/gpu-mem": "1Gi"}
-    assert (made[0].labels, made[0].owner) == ({"app": "x"}, "ReplicaSet/ns/w")
+    annotations = {"alibabacloud.com/gpu-mem": "1Gi", "kubectl.kubernetes.io/x": "y"}
+    pods_made, _ = expanded(workload("ReplicaSet", annotations=annotations))
+    assert pods_made[0].annotations == {"alibabacloud.com/gpu-mem": "1Gi"}
+    assert (pods_made[0].labels, pods_made[0].owner) == ({"app": "x"}, "ReplicaSet/ns/w")
 
 
 def test_nothing_is_counted_twice() -> None:
@@ -79,9 +79,9 @@ def test_nothing_is_counted_twice() -> None:
     )
     assert names(deployment, replica_set) == ["r-0", "r-1"]
     own = {"namespace": "ns", "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}
-    made = pod("r-abc", meta=own)
-    assert names(deployment, replica_set, made) == ["r-abc"]
-    assert found(made)[0][0].owner == "ReplicaSet/ns/r"
+    pods_made = pod("r-abc", meta=own)
+    assert names(deployment, replica_set, pods_made) == ["r-abc"]
+    assert expanded(pods_made)[0][0].owner == "ReplicaSet/ns/r"
 
 
 def test_a_job_of_volcano_has_the_pods_of_its_tasks() -> None:
@@ -91,13 +91,13 @@ def test_a_job_of_volcano_has_the_pods_of_its_tasks() -> None:
     spec = {"tasks": tasks, "queue": "q", "priorityClassName": "low"}
     job: dict[str, Any] = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "v"},
                            "spec": spec}  # fmt: skip
-    made, notices = found(job)
-    assert [(item.name, item.spec["priorityClassName"], item.together) for item in made] == [
+    pods_made, notices = expanded(job)
+    assert [(item.name, item.spec["priorityClassName"], item.together) for item in pods_made] == [
         ("v-ps-0", "low", 3), ("v-default1-0", "high", 3), ("v-default1-1", "high", 3),
     ]  # fmt: skip
-    assert made[0].annotations == {"volcano.sh/queue-name": "q"} and not notices
-    assert found({**job, "spec": {**spec, "minAvailable": 2}})[0][0].together == 2
-    assert found({**job, "apiVersion": "example.com/v1"}) == ([], {"objects of kind Job of example.com": 1})
+    assert pods_made[0].annotations == {"volcano.sh/queue-name": "q"} and not notices
+    assert expanded({**job, "spec": {**spec, "minAvailable": 2}})[0][0].together == 2
+    assert expanded({**job, "apiVersion": "example.com/v1"}) == ([], {"objects of kind Job of example.com": 1})
 
 
 @pytest.mark.parametrize("replicas", [-1, "3", True, 1 << 40])

@@ -1,4 +1,4 @@
-"""The table of Kubernetes' fields beside the code: each name that is looked up is told, and the reverse."""
+"""The table of Kubernetes' fields beside the code: each name that is looked up is listed, and the reverse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 READERS = sorted(
-    {one.name for one in pkgutil.walk_packages(fastsim.kubernetes.__path__, "fastsim.kubernetes.")}
+    {item.name for item in pkgutil.walk_packages(fastsim.kubernetes.__path__, "fastsim.kubernetes.")}
     - {f"fastsim.kubernetes.{name}" for name in ("fields", "memory_step", "objects", "quantity")}
 )
 """Modules that read what is in objects."""
@@ -33,41 +33,41 @@ OWN = {
     "qos", "tenant", "times", "trace", "fastsim.converter", "fastsim.params", "fastsim.source",
     "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity",
 }  # fmt: skip
-"""Words of the readers that are ours: columns, units, what is told."""
+"""Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
     "devmem", "health", "true", "false", "alibabacloud.com/", "aliyun.com/", "gpu-", "NVIDIA-", "NVIDIA-NVIDIA-",
     "NVIDIA-Tesla-",
 }  # fmt: skip
-"""Parts of annotations, of models, and beginnings of names of which the table has the whole."""
+"""Parts of annotations and of models, and beginnings of names that are complete in the table."""
 
 
 def looked_up() -> set[str]:
     """All texts of the readers that may be names, but for those in docstrings and messages."""
-    found = set(node_constraints.OPERATORS)
+    texts = set(node_constraints.OPERATORS)
     for name in READERS:
         module = importlib.import_module(name)
         tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-        skipped = set(_told(tree))
-        found |= {one.value for one in ast.walk(tree)
-                  if isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in skipped}  # fmt: skip
-        for one in tree.body:
-            for target in ast.walk(one) if isinstance(one, ast.Assign | ast.AnnAssign) else ():
+        skipped = set(_not_looked_up(tree))
+        constants = [item for item in ast.walk(tree) if isinstance(item, ast.Constant) and item not in skipped]
+        texts |= {item.value for item in constants if isinstance(item.value, str)}
+        for item in tree.body:
+            for target in ast.walk(item) if isinstance(item, ast.Assign | ast.AnnAssign) else ():
                 if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
-                    found |= set(_texts(getattr(module, target.id, None)))  # None: a loop's
-    return {text for text in found if NAME.fullmatch(text)} - OWN - INNER
+                    texts |= set(_texts(getattr(module, target.id, None)))  # None: a loop's
+    return {text for text in texts if NAME.fullmatch(text)} - OWN - INNER
 
 
-def _told(tree: ast.AST) -> Iterator[Any]:
+def _not_looked_up(tree: ast.AST) -> Iterator[Any]:
     """Docstrings, errors, parts of longer texts and types."""
-    for one in ast.walk(tree):
-        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
-            yield one.value
-        elif isinstance(one, ast.JoinedStr):
-            yield from one.values
-        elif isinstance(one, ast.Call) and getattr(one.func, "id", "") in ("InputError", "ScenarioError"):
-            yield from ast.walk(one)
-        elif isinstance(one, ast.AnnAssign):
-            yield from ast.walk(one.annotation)
+    for item in ast.walk(tree):
+        if isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
+            yield item.value
+        elif isinstance(item, ast.JoinedStr):
+            yield from item.values
+        elif isinstance(item, ast.Call) and getattr(item.func, "id", "") in ("InputError", "ScenarioError"):
+            yield from ast.walk(item)
+        elif isinstance(item, ast.AnnAssign):
+            yield from ast.walk(item.annotation)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -76,34 +76,34 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from _texts([*value, *value.values()])
     elif isinstance(value, tuple | list | set | frozenset):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
 
 
-def told() -> set[str]:
+def listed() -> set[str]:
     """All names of the table."""
-    names = {name for one in fields() for name in (*one.field.split(STEP), *one.object.split())}
+    names = {name for item in fields() for name in (*item.field.split(STEP), *item.object.split())}
     assert mig.resource_name("nvidia.com/mig-1g.5gb").startswith(mig.PREFIX)  # which `mig` looks up
     return names - {"*", "nvidia.com/mig-"}
 
 
-def test_each_name_that_is_looked_up_is_told() -> None:
-    assert sorted(looked_up() - told()) == []
+def test_each_name_that_is_looked_up_is_listed() -> None:
+    assert sorted(looked_up() - listed()) == []
 
 
-def test_each_name_that_is_told_is_looked_up() -> None:
-    assert sorted(told() - looked_up()) == []
+def test_each_name_that_is_listed_is_looked_up() -> None:
+    assert sorted(listed() - looked_up()) == []
 
 
-def test_every_row_is_complete_and_told_once() -> None:
-    assert {one.standing for one in fields()} == set(STANDINGS)
-    assert len({one[:2] for one in fields()}) == len(fields())
-    assert all(one.how for one in fields() if one.standing == "approximated")
+def test_every_row_is_complete_and_listed_once() -> None:
+    assert {item.standing for item in fields()} == set(STANDINGS)
+    assert len({item[:2] for item in fields()}) == len(fields())
+    assert all(item.how for item in fields() if item.standing == "approximated")
 
 
 def test_fields_of_pods_stand_as_the_reader_takes_them() -> None:
-    spec = [(one.field.split(STEP)[1], one.standing) for one in fields()
-            if one.object == "Pod" and one.field.startswith(f"spec{STEP}")]  # fmt: skip
+    spec = [(item.field.split(STEP)[1], item.standing) for item in fields()
+            if item.object == "Pod" and item.field.startswith(f"spec{STEP}")]  # fmt: skip
     assert {name for name, standing in spec if standing == "harmless"} == set(HARMLESS)
     assert {name for name, standing in spec if standing != "harmless"} == {*HONOURED, "*"}
 
@@ -118,21 +118,21 @@ NAMED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("spec", NAMED, ids=str)
-def test_what_is_said_to_be_named_is(tmp_path: Path, spec: dict[str, Any]) -> None:
+def test_named_fields_are_in_the_notices(tmp_path: Path, spec: dict[str, Any]) -> None:
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), pod("p", **spec)))
     workload_of(snapshot)
     assert sum(snapshot.notices.values()) == 1
 
 
-def test_nothing_is_said_of_what_is_harmless(tmp_path: Path) -> None:
+def test_harmless_fields_are_not_in_the_notices(tmp_path: Path) -> None:
     spec: dict[str, Any] = dict.fromkeys(HARMLESS, 1)
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), pod("p", **spec)))
     workload_of(snapshot)
     assert not snapshot.notices
 
 
-def test_fields_are_chosen_and_told() -> None:
-    assert {one.standing for one in chosen(("taints",))} == {"honoured", "approximated", "named"}
+def test_fields_are_chosen_and_printed() -> None:
+    assert {item.standing for item in chosen(("taints",))} == {"honoured", "approximated", "named"}
     assert chosen() == list(fields())
     with pytest.raises(ScenarioError, match="no such field"):
         chosen(("tents",))

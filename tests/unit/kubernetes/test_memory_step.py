@@ -1,4 +1,4 @@
-"""Memory in bytes as whole numbers: sums of pods are what Kubernetes says, or nearly."""
+"""Memory in bytes as whole numbers: sums of pods are those of Kubernetes, or nearly."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
 
-def unplaced(path: Path, memory: str, *asked: str) -> int:
-    """How many pods find no room in so much memory."""
-    pods = [pod(f"p{i}", {"memory": amount}) for i, amount in enumerate(asked)]
+def unplaced(path: Path, memory: str, *requests: str) -> int:
+    """Number of pods that do not fit in this memory."""
+    pods = [pod(f"p{i}", {"memory": amount}) for i, amount in enumerate(requests)]
     snapshot = Snapshot.read(written(path / "a.json", node(amounts={"memory": memory}), *pods))
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     return int(result.summary["pods_unplaced"][0])
@@ -62,12 +62,12 @@ def test_what_a_step_is() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=6), st.integers(0, 10**10))
-def test_no_node_holds_a_mib_more_than_it_has(asked: list[int], memory: int) -> None:
-    step = memory_step(map(Fraction, asked))
-    fits = sum(step.needed(Fraction(amount)) for amount in asked) <= step.there(Fraction(memory))
-    assert not fits or sum(asked) < memory + (MIB if step.up else 1)
+def test_no_node_holds_a_mib_more_than_it_has(requests: list[int], memory: int) -> None:
+    step = memory_step(map(Fraction, requests))
+    fits = sum(step.needed(Fraction(amount)) for amount in requests) <= step.there(Fraction(memory))
+    assert not fits or sum(requests) < memory + (MIB if step.up else 1)
     if not step.up:
-        assert fits == (sum(asked) <= memory)
+        assert fits == (sum(requests) <= memory)
 
 
 def test_pods_and_nodes_of_several_sources_count_in_mib(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_shared_slots_are_turns_on_devices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "message"),
     [
         (
             node(amounts={"memory": "16GB"}),
@@ -88,6 +88,6 @@ def test_shared_slots_are_turns_on_devices() -> None:
         ({"kind": "Node", "metadata": {"name": ""}}, "metadata: name: found nothing"),
     ],
 )
-def test_bad_nodes_are_named(body: dict[str, Any], found: str) -> None:
-    with pytest.raises(InputError, match=found):
+def test_bad_nodes_are_named(body: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         row_of(body)

@@ -29,10 +29,10 @@ items:
 
 def test_documents_and_typed_lists(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(TWO)
-    found = manifests(tmp_path / "a.yaml")
-    assert [(item.kind, item.name) for item in found] == [("Node", "a"), ("Pod", "p"), ("Pod", "q")]
-    assert found[0].part("metadata")["creationTimestamp"] == "2024-01-01T00:00:00Z"  # a text, as in JSON
-    assert found[1].where == f"{tmp_path}/a.yaml: document 3: item 1: Pod p"
+    objects = manifests(tmp_path / "a.yaml")
+    assert [(item.kind, item.name) for item in objects] == [("Node", "a"), ("Pod", "p"), ("Pod", "q")]
+    assert objects[0].part("metadata")["creationTimestamp"] == "2024-01-01T00:00:00Z"  # a text, as in JSON
+    assert objects[1].where == f"{tmp_path}/a.yaml: document 3: item 1: Pod p"
 
 
 def test_folders_are_read_with_their_folders_and_other_files_are_left_alone(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_snapshot_of_kai(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "found"),
+    ("name", "text", "message"),
     [
         ("a.yaml", "kind: [", "YAML"),
         ("a.json", '{"kind": "Pod"', "JSON"),
@@ -64,11 +64,11 @@ def test_a_snapshot_of_kai(tmp_path: Path) -> None:
         ("a.yaml", "kind: Pod\nmetadata: !!python/object:os.x {}", "YAML"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, name: str, text: str, found: str) -> None:
+def test_faults_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=r"a\.(yaml|json)") as told:
+    with pytest.raises(InputError, match=r"a\.(yaml|json)") as caught:
         manifests(tmp_path / name)
-    assert found in str(told.value)
+    assert message in str(caught.value)
 
 
 def test_binary_files_and_broken_archives(tmp_path: Path) -> None:

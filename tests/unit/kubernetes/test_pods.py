@@ -23,8 +23,10 @@ PLACES = Places(({"name": "a"},), (Taint("k", "", "NoSchedule"),))
 
 def row(body: dict[str, Any]) -> tuple[dict[str, Any] | None, Counter[str]]:
     notices: Counter[str] = Counter()
-    (found,) = pods([manifest(body)], PLACES, notices)
-    return pod_row(found, Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes()), notices), notices
+    (manifest_of_pod,) = pods([manifest(body)], PLACES, notices)
+    return pod_row(
+        manifest_of_pod, Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes()), notices
+    ), notices
 
 
 def ended(*ends: str | None, phase: str = "Succeeded") -> dict[str, Any]:
@@ -36,26 +38,26 @@ def ended(*ends: str | None, phase: str = "Succeeded") -> dict[str, Any]:
 
 def test_a_pod_that_ran() -> None:
     meta = {"creationTimestamp": "2024-01-01T00:00:00Z", "namespace": "ns"}
-    found, _ = row(pod(status=ended("2024-01-01T00:01:10Z", "2024-01-01T00:00:20+00:00"), meta=meta, nodeName="a"))
-    assert found is not None
-    times = found["times"]
+    columns, _ = row(pod(status=ended("2024-01-01T00:01:10Z", "2024-01-01T00:00:20+00:00"), meta=meta, nodeName="a"))
+    assert columns is not None
+    times = columns["times"]
     assert (times.started - times.created, times.ended - times.started) == (10, 60)
-    assert (found["bound_node"], found["pinned_node"], found["qos"]) == ("a", None, "Burstable")
-    assert (found["native_id"], found["tenant"], found["orig_status"]) == ("ns/p1", "ns", "Succeeded")
+    assert (columns["bound_node"], columns["pinned_node"], columns["qos"]) == ("a", None, "Burstable")
+    assert (columns["native_id"], columns["tenant"], columns["orig_status"]) == ("ns/p1", "ns", "Succeeded")
 
 
 def test_a_pod_that_runs_has_no_end_and_one_that_waits_no_start() -> None:
-    found, _ = row(pod(status=ended("2024-01-01T00:01:10Z", None, phase="Running")))
-    assert found is not None and found["times"].ended is None and found["times"].started is not None
-    found, _ = row(pod(labels={"kai.scheduler/queue": "q"}))
-    assert found is not None and found["times"] == (None, None, None)
-    assert (found["tenant"], [item["op"] for item in found["constraints"]]) == ("q", ["DoesNotExist"])
+    columns, _ = row(pod(status=ended("2024-01-01T00:01:10Z", None, phase="Running")))
+    assert columns is not None and columns["times"].ended is None and columns["times"].started is not None
+    columns, _ = row(pod(labels={"kai.scheduler/queue": "q"}))
+    assert columns is not None and columns["times"] == (None, None, None)
+    assert (columns["tenant"], [item["op"] for item in columns["constraints"]]) == ("q", ["DoesNotExist"])
 
 
 def test_annotations_of_a_trace_tell_times() -> None:
-    told = {"alibabacloud.com/creation-time": "100", "alibabacloud.com/deletion-time": "160"}
-    found, _ = row(pod(annotations=told))
-    assert found is not None and found["times"] == (100, 100, 160)
+    annotations = {"alibabacloud.com/creation-time": "100", "alibabacloud.com/deletion-time": "160"}
+    columns, _ = row(pod(annotations=annotations))
+    assert columns is not None and columns["times"] == (100, 100, 160)
 
 
 def test_priorities() -> None:
@@ -67,8 +69,8 @@ def test_priorities() -> None:
 
 @pytest.mark.parametrize("body", [pod(schedulingGates=[{"name": "g"}]), pod(status={"phase": "Failed"})])
 def test_pods_that_are_left_out_are_counted(body: dict[str, Any]) -> None:
-    found, notices = row(body)
-    assert found is None and sum(notices.values()) == 1
+    columns, notices = row(body)
+    assert columns is None and sum(notices.values()) == 1
 
 
 def test_unknown_fields_are_counted() -> None:
@@ -76,7 +78,7 @@ def test_unknown_fields_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "message"),
     [
         (pod(meta={"creationTimestamp": "yesterday"}), "creation time: found 'yesterday'"),
         (pod(priority="high"), "priority: found 'high'"),
@@ -84,8 +86,8 @@ def test_unknown_fields_are_counted() -> None:
         (pod(containers=3), "containers: found 3"),
     ],
 )
-def test_bad_pods_are_named(body: dict[str, Any], found: str) -> None:
-    with pytest.raises(InputError, match=found):
+def test_bad_pods_are_named(body: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         row(body)
 
 

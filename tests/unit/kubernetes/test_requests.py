@@ -1,4 +1,4 @@
-"""What pods of Kubernetes ask for, in every dialect of GPU shares."""
+"""Requests of Kubernetes' pods, in every dialect of GPU shares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastsim.kubernetes.requests import Surroundings, pod_amounts, request_colum
 V100 = Surroundings(32510)
 
 
-def asked(
+def columns(
     requests: dict[str, object] | None = None, annotations: dict[str, str] | None = None,
     labels: dict[str, str] | None = None, around: Surroundings = V100,
 ) -> dict[str, Any]:  # fmt: skip
@@ -29,7 +29,7 @@ def asked(
         ({}, {"alibabacloud.com/gpu-milli": "460", "alibabacloud.com/gpu-count": "1"}, {}, (1, 460, None)),
         ({}, {"alibabacloud.com/gpu-milli": "1000", "alibabacloud.com/gpu-count": "8"}, {}, (8, 1000, None)),
         ({}, {"alibabacloud.com/gpu-mem": "16255Mi", "alibabacloud.com/gpu-count": "1"}, {}, (1, 500, 16255)),
-        ({}, {"alibabacloud.com/gpu-mem": "16255Mi"}, {}, (0, 0, None)),  # without a count nothing is allocated
+        ({}, {"alibabacloud.com/gpu-mem": "16255Mi"}, {}, (0, 0, None)),  # no count, so nothing is allocated
         ({"aliyun.com/gpu-mem": "7"}, {}, {}, (1, 220, 7168)),
         ({}, {"gpu-fraction": "0.5"}, {}, (1, 500, None)),
         ({}, {"gpu-memory": "2000"}, {}, (1, 61, 2000)),
@@ -39,17 +39,17 @@ def asked(
 def test_shares(
     requests: dict[str, object], annotations: dict[str, str], labels: dict[str, str], share: tuple[Any, ...]
 ) -> None:
-    row = asked(requests, annotations, labels)
+    row = columns(requests, annotations, labels)
     assert (row["num_gpu"], row["gpu_milli"], row["gpu_memory_mib"]) == share
 
 
 def test_a_share_in_mib_is_the_least_if_no_device_is_known() -> None:
-    row = asked({}, {}, {"GPU_MEM_REQ": "6994"}, Surroundings())
+    row = columns({}, {}, {"GPU_MEM_REQ": "6994"}, Surroundings())
     assert (row["gpu_milli"], row["gpu_memory_mib"]) == (1, 6994)
 
 
 def test_turns_on_a_device_are_parts_of_it() -> None:
-    assert asked({"nvidia.com/gpu": "1"}, around=Surroundings(slots_per_gpu=4))["gpu_milli"] == 250
+    assert columns({"nvidia.com/gpu": "1"}, around=Surroundings(slots_per_gpu=4))["gpu_milli"] == 250
 
 
 def test_containers_are_added_and_one_that_initialises_may_need_more() -> None:
@@ -83,20 +83,20 @@ def test_what_the_pod_asks_for_as_a_whole_counts() -> None:
 
 def test_models_and_further_resources() -> None:
     amounts = {"ephemeral-storage": "1500k", "rdma/hca": "1", "nvidia.com/mig-1g.10gb": 2, "cpu": "0.1m", "idle/x": 0}
-    row = asked(amounts, {"alibabacloud.com/gpu-card-model": "V100M16|Tesla-T4"})
+    row = columns(amounts, {"alibabacloud.com/gpu-card-model": "V100M16|Tesla-T4"})
     assert row["extra_resources"] == [("ephemeral-storage", 2), ("mig-1g.10gb", 2), ("rdma/hca", 1)]
     assert (row["gpu_models"], row["cpu_milli"]) == (["V100M16", "T4"], 1)
 
 
 def test_shares_of_several_devices_are_counted_as_not_honoured() -> None:
     notices: Counter[str] = Counter()
-    told = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
-    row = request_columns({}, {}, told, "p", V100, notices)
+    annotations = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
+    row = request_columns({}, {}, annotations, "p", V100, notices)
     assert (row["num_gpu"], row["gpu_milli"], sum(notices.values())) == (2, 1000, 1)
 
 
 @pytest.mark.parametrize(
-    ("requests", "annotations", "labels", "found"),
+    ("requests", "annotations", "labels", "message"),
     [
         ({"memory": "1GB"}, {}, {}, r"p: container c: memory: found '1GB'"),
         ({"nvidia.com/gpu": "500m"}, {}, {}, "a whole number of devices"),
@@ -107,7 +107,7 @@ def test_shares_of_several_devices_are_counted_as_not_honoured() -> None:
     ],
 )
 def test_bad_requests_are_named(
-    requests: dict[str, object], annotations: dict[str, str], labels: dict[str, str], found: str
+    requests: dict[str, object], annotations: dict[str, str], labels: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(InputError, match=found):
-        asked(requests, annotations, labels)
+    with pytest.raises(InputError, match=message):
+        columns(requests, annotations, labels)

@@ -1,4 +1,4 @@
-"""Clusters and workloads from Kubernetes objects, and what is said of things that are not honoured."""
+"""Clusters and workloads from Kubernetes objects, and warnings about what is not honoured."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_a_cluster_of_shared_gpus(tmp_path: Path) -> None:
     assert fs.Cluster.from_parquet(tmp_path / "nodes.parquet").checksum() == cluster.checksum()
 
 
-def test_memory_decides_who_shares_a_device(tmp_path: Path) -> None:
-    told = {"alibabacloud.com/gpu-mem": "5000Mi", "alibabacloud.com/gpu-count": "1"}
-    pods = [pod(f"p{i}", {"cpu": 1}, annotations=told) for i in range(7)]
+def test_memory_limits_the_pods_of_a_device(tmp_path: Path) -> None:
+    annotations = {"alibabacloud.com/gpu-mem": "5000Mi", "alibabacloud.com/gpu-count": "1"}
+    pods = [pod(f"p{i}", {"cpu": 1}, annotations=annotations) for i in range(7)]
     path = written(tmp_path / "a.json", node("a", V100, amounts=SHARED_GPUS), *pods)
     result = fs.simulate(cluster_of(Snapshot.read(path)), workload_of(Snapshot.read(path)), "best_fit")
     placed = result.placements.filter(pl.col("node_id").is_not_null())["gpu_ids"].explode()
@@ -66,19 +66,19 @@ def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
     snapshot = Snapshot.read(path)
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     names = dict(enumerate(["free", "zone", "strong", "one", "two"]))
-    found = {names[row["pod_id"]]: row["node_id"] for row in result.placements.iter_rows(named=True)}
-    assert found == {"free": 1, "strong": 0, "one": 1, "zone": None, "two": None}
+    nodes = {names[row["pod_id"]]: row["node_id"] for row in result.placements.iter_rows(named=True)}
+    assert nodes == {"free": 1, "strong": 0, "one": 1, "zone": None, "two": None}
 
 
-def test_what_is_not_honoured_is_said(tmp_path: Path) -> None:
+def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
     service = {"kind": "Service", "metadata": {"name": "s"}}
     path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=[{}]))
-    with pytest.warns(NotHonoured) as told:
+    with pytest.warns(NotHonoured) as caught:
         workload = fs.Workload.from_kubernetes(path)
-    assert [str(item.message).removeprefix(f"{path}: ") for item in told] == [
+    assert [str(item.message).removeprefix(f"{path}: ") for item in caught] == [
         "objects of kind Service: 2", "pods: topologySpreadConstraints with DoNotSchedule: 1",
     ]  # fmt: skip
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
         "objects of kind Service": 2, "pods: topologySpreadConstraints with DoNotSchedule": 1,
     }  # fmt: skip

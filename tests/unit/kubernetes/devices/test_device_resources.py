@@ -1,4 +1,4 @@
-"""Which nodes offer a pod the devices it asks for, whoever made them and whatever they are called."""
+"""Nodes that offer the devices of a pod's request, of every maker and under every name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def test_memory_of_the_sharing_plugin_and_whole_gpus_keep_apart(tmp_path: Path) 
     [({"nvidia.com/gpu": "1"}, {GPU_MEM: "5"}), ({GPU_MEM: "15"}, {"nvidia.com/gpu": "1"}),
      ({"amd.com/gpu": "1"}, {"nvidia.com/gpu": "1"}), ({"nvidia.com/gpu": "1"}, {"amd.com/gpu": "1"})],
 )  # fmt: skip
-def test_what_no_node_offers_nobody_gets(tmp_path: Path, offered: dict[str, str], asked: dict[str, object]) -> None:
+def test_pods_wait_for_devices_that_no_node_offers(
+    tmp_path: Path, offered: dict[str, str], asked: dict[str, object]
+) -> None:
     assert placed(tmp_path, node("n", T4, amounts=offered), pod("p", asked)) == {"p": None}
 
 
@@ -83,21 +85,21 @@ def test_devices_of_every_maker(tmp_path: Path, resource: str, labels: dict[str,
 
 
 def test_two_names_of_the_same_devices_and_devices_of_a_second_kind() -> None:
-    told = {"aws.amazon.com/neuron": "16", "aws.amazon.com/neurondevice": "16", "aws.amazon.com/neuroncore": "32"}
-    row, notices = row_of(node(labels={"node.kubernetes.io/instance-type": "trn1"}, amounts=told))
+    amounts = {"aws.amazon.com/neuron": "16", "aws.amazon.com/neurondevice": "16", "aws.amazon.com/neuroncore": "32"}
+    row, notices = row_of(node(labels={"node.kubernetes.io/instance-type": "trn1"}, amounts=amounts))
     assert (row["num_gpu"], row["extra_resources"]) == (16, [("aws.amazon.com/neuroncore", 32)])
-    assert offers(told, "n", False) == {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice"} and len(notices) == 1
-    told = {"nvidia.com/gpu": "2", "amd.com/gpu": "1"}
-    row, notices = row_of(node(labels=T4, amounts=told))
+    assert offers(amounts, "n", False) == {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice"} and len(notices) == 1
+    amounts = {"nvidia.com/gpu": "2", "amd.com/gpu": "1"}
+    row, notices = row_of(node(labels=T4, amounts=amounts))
     assert row["num_gpu"] == 2 and notices == {"nodes: amd.com/gpu beside other devices, which alone are seen": 1}
-    assert unseen(told, "n") == ["amd.com/gpu"] and "amd.com/gpu" not in offers(told, "n", False)
+    assert unseen(amounts, "n") == ["amd.com/gpu"] and "amd.com/gpu" not in offers(amounts, "n", False)
 
 
-def test_parts_of_devices_are_further_resources_and_it_is_said(tmp_path: Path) -> None:
-    told = {"aws.amazon.com/neuron": "1", "aws.amazon.com/neuroncore": "2"}
+def test_parts_of_devices_are_further_resources_with_a_notice(tmp_path: Path) -> None:
+    amounts = {"aws.amazon.com/neuron": "1", "aws.amazon.com/neuroncore": "2"}
     pods = [pod(f"p{i}", {"aws.amazon.com/neuroncore": 1}) for i in range(3)]
-    path = written(tmp_path / "a.json", node(amounts=told), *pods)
-    assert list(placed(tmp_path, node(amounts=told), *pods).values()) == ["n1", "n1", None]
+    path = written(tmp_path / "a.json", node(amounts=amounts), *pods)
+    assert list(placed(tmp_path, node(amounts=amounts), *pods).values()) == ["n1", "n1", None]
     snapshot = Snapshot.read(path)
     assert workload_of(snapshot) and [count for text, count in snapshot.notices.items() if "neuroncore" in text] == [3]
 
@@ -111,7 +113,7 @@ def test_labels_stand_only_where_nodes_differ() -> None:
     assert looked_for(["amd.com/gpu"], []) == [] and labelled([none]) == [[]]
 
 
-def test_nodes_from_elsewhere_host_what_asks_for_nvidias_devices(tmp_path: Path) -> None:
+def test_nodes_from_elsewhere_host_pods_with_nvidias_devices(tmp_path: Path) -> None:
     nodes = [node("whole", T4, amounts={"nvidia.com/gpu": "1"}), node("amd", MI300X, amounts={"amd.com/gpu": "8"})]
     pods = [pod("p", {"nvidia.com/gpu": 1}), pod("a", {"amd.com/gpu": 1})]
     workload = workload_of(Snapshot.read(written(tmp_path / "a.json", *nodes, *pods)))
@@ -119,16 +121,16 @@ def test_nodes_from_elsewhere_host_what_asks_for_nvidias_devices(tmp_path: Path)
     assert result.placements.sort("native_id")["node"].is_not_null().to_list() == [False, True]
 
 
-def test_exported_objects_speak_of_the_resources_and_of_no_labels_made_here(tmp_path: Path) -> None:
+def test_exported_objects_have_the_resources_but_no_labels_of_fastsim(tmp_path: Path) -> None:
     nodes = [node("nvidia", T4, amounts={"nvidia.com/gpu": "1"}), node("amd", MI300X, amounts={"amd.com/gpu": "8"})]
     pods = [pod("a", {"amd.com/gpu": "2"}), pod("b", {"amd.com/gpu": "1"}, nodeName="amd"),
             pod("c", {"nvidia.com/gpu": "1"})]  # fmt: skip
     snapshot = Snapshot([Manifest(item["metadata"]["name"], item) for item in [*nodes, *pods]])
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
-    made = [*node_objects(cluster_of(snapshot)), *bound_pods(result, workload_of(snapshot))]
-    assert "resource:" not in str(made) and "without:" not in str(made) and len(made) == 5
-    assert [item["status"]["allocatable"].get("amd.com/gpu") for item in made[:2]] == ["8", None]
-    asked = {item["metadata"]["name"]: item["spec"]["containers"][0]["resources"]["limits"] for item in made[2:]}
-    assert (asked["a"]["amd.com/gpu"], asked["b"]["amd.com/gpu"], asked["c"]["nvidia.com/gpu"]) == ("2", "1", "1")
-    again = Snapshot([Manifest(item["metadata"]["name"], item) for item in made])
+    objects = [*node_objects(cluster_of(snapshot)), *bound_pods(result, workload_of(snapshot))]
+    assert "resource:" not in str(objects) and "without:" not in str(objects) and len(objects) == 5
+    assert [item["status"]["allocatable"].get("amd.com/gpu") for item in objects[:2]] == ["8", None]
+    limits = {item["metadata"]["name"]: item["spec"]["containers"][0]["resources"]["limits"] for item in objects[2:]}
+    assert (limits["a"]["amd.com/gpu"], limits["b"]["amd.com/gpu"], limits["c"]["nvidia.com/gpu"]) == ("2", "1", "1")
+    again = Snapshot([Manifest(item["metadata"]["name"], item) for item in objects])
     assert cluster_of(again).nodes["gpu_model"].to_pylist() == ["AMD_Instinct_MI300X_OAM", "T4"]

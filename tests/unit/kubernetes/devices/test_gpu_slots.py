@@ -38,14 +38,14 @@ def single(name: str = "single") -> dict[str, Any]:
 
 
 def placed(path: Path, *objects: dict[str, Any]) -> tuple[dict[Any, int], Snapshot]:
-    """How many pods are on each node; None counts those without one."""
+    """Number of pods on each node; None counts those without one."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     return dict(result.placements.group_by("node").agg(pl.len()).rows()), snapshot
 
 
 def busy_w(snapshot: Snapshot) -> float:
-    """Watts of all devices at work."""
+    """Watts of all devices while busy."""
     cluster = cluster_of(snapshot)
     return sum(float(count * watts) for count, watts in zip(
         cluster.nodes["num_gpu"].to_pylist(), cluster.watts["gpu_peak_w"].to_pylist(), strict=True))  # fmt: skip
@@ -99,8 +99,8 @@ def test_slots_of_boards_that_are_ill_are_not_there(tmp_path: Path) -> None:
 
 
 def test_models_that_a_pod_accepts_are_also_accepted_in_parts(tmp_path: Path) -> None:
-    told = {"alibabacloud.com/gpu-card-model": "T4"}
-    counts, _ = placed(tmp_path, sliced(), plain(), *(pod(f"p{i}", ONE, told) for i in range(10)))
+    annotations = {"alibabacloud.com/gpu-card-model": "T4"}
+    counts, _ = placed(tmp_path, sliced(), plain(), *(pod(f"p{i}", ONE, annotations) for i in range(10)))
     assert counts == {"sliced": 8, "plain": 2}
 
 

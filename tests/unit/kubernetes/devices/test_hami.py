@@ -1,4 +1,4 @@
-"""Virtual GPUs: boards from what their device plugin registers, and pods that ask for parts of them."""
+"""Virtual GPUs: boards that their device plugin registers, and pods that request parts of them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def registered(count: int, name: str = "hami", text: str | None = None) -> dict[
 
 
 def placed(path: Path, *objects: dict[str, Any]) -> tuple[dict[Any, int], list[tuple[Any, ...]], Counter[str]]:
-    """How many pods are on each node, what they ask of devices, and what was said."""
+    """Number of pods on each node, their shares of devices, and the notices."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
     workload = workload_of(snapshot)
     result = fs.simulate(cluster_of(snapshot), workload, "best_fit")
     rows = [row for batch in workload.batches() for row in batch.to_pylist()]
-    asked = [(row["num_gpu"], row["gpu_milli"], row.get("gpu_memory_mib")) for row in rows]
-    return dict(result.placements.group_by("node").agg(pl.len()).rows()), asked, snapshot.notices
+    shares = [(row["num_gpu"], row["gpu_milli"], row.get("gpu_memory_mib")) for row in rows]
+    return dict(result.placements.group_by("node").agg(pl.len()).rows()), shares, snapshot.notices
 
 
 def devices(body: dict[str, Any]) -> tuple[Any, ...]:
@@ -87,12 +87,12 @@ def test_pods_share_boards_by_memory_and_cores(tmp_path: Path) -> None:
 
 def test_percent_of_the_memory(tmp_path: Path) -> None:
     pods = [pod(f"p{i}", {GPU: 1, PERCENT: 50, CORES: 20}) for i in range(3)]
-    counts, asked, notices = placed(tmp_path, registered(1), *pods)
-    assert (counts, asked) == ({"hami": 2, None: 1}, [(1, 200, 7680)] * 3)
-    told = "pods: a percentage of a device's memory is that of the largest device"
-    assert told not in notices
+    counts, shares, notices = placed(tmp_path, registered(1), *pods)
+    assert (counts, shares) == ({"hami": 2, None: 1}, [(1, 200, 7680)] * 3)
+    notice = "pods: a percentage of a device's memory is that of the largest device"
+    assert notice not in notices
     large = registered(1, "large", ENTRY.format(7).replace("15360", "20000"))
-    assert placed(tmp_path, registered(1), large, *pods)[2][told] == 3
+    assert placed(tmp_path, registered(1), large, *pods)[2][notice] == 3
 
 
 @pytest.mark.parametrize("asked", [{GPU: 1}, {GPU: 1, CORES: 30}, {GPU: 1, PERCENT: 100}])
@@ -101,9 +101,9 @@ def test_all_memory_is_the_whole_board(tmp_path: Path, asked: dict[str, object])
     assert placed(tmp_path, registered(2), *pods)[:2] == ({"hami": 2, None: 1}, [(1, 1000, None)] * 3)
 
 
-def test_several_parts_are_whole_boards_and_it_is_said(tmp_path: Path) -> None:
-    counts, asked, notices = placed(tmp_path, registered(2), pod("p", {GPU: 2, MEMORY: 3000, CORES: 10}))
-    assert counts == {"hami": 1} and asked == [(2, 1000, 3000)]
+def test_several_parts_are_whole_boards_with_a_notice(tmp_path: Path) -> None:
+    counts, shares, notices = placed(tmp_path, registered(2), pod("p", {GPU: 2, MEMORY: 3000, CORES: 10}))
+    assert counts == {"hami": 1} and shares == [(2, 1000, 3000)]
     assert notices["pods: shares of several GPUs count as whole ones"] == 1
 
 
@@ -123,8 +123,8 @@ def test_parts_go_to_nodes_that_registered_boards(tmp_path: Path) -> None:
 
 
 def test_volcano_without_a_list(tmp_path: Path) -> None:
-    told = {NUMBER: "20", "volcano.sh/vgpu-cores": "200", "volcano.sh/vgpu-memory": "30720"}
-    body = node("v", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts=told)
+    amounts = {NUMBER: "20", "volcano.sh/vgpu-cores": "200", "volcano.sh/vgpu-memory": "30720"}
+    body = node("v", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts=amounts)
     assert devices(body) == (2, "T4", 15360, None)
-    asked: dict[str, object] = {NUMBER: 1, "volcano.sh/vgpu-memory": 7000, "volcano.sh/vgpu-cores": 50}
-    assert placed(tmp_path, body, *(pod(f"p{i}", asked) for i in range(5)))[0] == {"v": 4, None: 1}
+    request: dict[str, object] = {NUMBER: 1, "volcano.sh/vgpu-memory": 7000, "volcano.sh/vgpu-cores": 50}
+    assert placed(tmp_path, body, *(pod(f"p{i}", request) for i in range(5)))[0] == {"v": 4, None: 1}

@@ -1,4 +1,4 @@
-"""Devices of a node: the first dialect that tells of some counts."""
+"""Devices of a node: the first dialect with devices counts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.objects import manifest, node
 SLICED = {"nvidia.com/gpu.product": "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4"}
 
 
-def found(body: dict[str, Any], alike: dict[str, Slots]) -> Devices:
+def devices_of(body: dict[str, Any], alike: dict[str, Slots]) -> Devices:
     return devices(manifest(body), body["status"]["allocatable"], "GiB", alike, Counter())
 
 
 def test_a_divided_gpu_is_a_board_only_where_all_are_divided_alike() -> None:
     body = node(labels=SLICED, amounts={"nvidia.com/gpu": "8"})
-    assert found(body, {"nvidia.com/gpu": Slots(4)}) == Devices(2, "T4", 15109)
-    assert found(body, {}) == Devices(8, "T4/4", 3777)
+    assert devices_of(body, {"nvidia.com/gpu": Slots(4)}) == Devices(2, "T4", 15109)
+    assert devices_of(body, {}) == Devices(8, "T4/4", 3777)
 
 
 def test_what_a_node_offers() -> None:

@@ -1,4 +1,4 @@
-"""Pods that name a group start together, in every dialect; groups that cannot be complete do not wait for ever."""
+"""Pods that name a group start together, in every dialect; pods of incomplete groups are left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pods(count: int, cpu: int = 4, **more: Any) -> list[dict[str, Any]]:
 
 
 def read(path: Path, *objects: dict[str, Any]) -> tuple[list[int | None], Counter[str]]:
-    """The `gang_size` of each pod, and what is not honoured."""
+    """The `gang_size` of each pod, and the notices."""
     snapshot = Snapshot.read(written(path / "a.json", *objects))
     frame = pl.DataFrame(workload_of(snapshot).table())
     return frame["gang_size"].to_list() if "gang_size" in frame.columns else [None] * len(frame), snapshot.notices
@@ -42,7 +42,7 @@ def read(path: Path, *objects: dict[str, Any]) -> tuple[list[int | None], Counte
 
 @pytest.mark.parametrize("words", DIALECTS)
 def test_all_of_a_group_start_or_none_does(tmp_path: Path, words: dict[str, Any]) -> None:
-    path = written(tmp_path / "a.json", node(), group(3), *pods(3, **words))  # 12 CPUs are asked for, 8 are there
+    path = written(tmp_path / "a.json", node(), group(3), *pods(3, **words))  # 12 CPUs requested, 8 there
     snapshot = Snapshot.read(path)
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     assert (result.summary["pods_unplaced"][0], snapshot.notices) == (3, Counter())
@@ -60,14 +60,14 @@ def test_the_size_comes_from_the_pods_or_is_all_of_them(tmp_path: Path) -> None:
 
 
 def test_more_pods_than_the_least_are_placed_one_by_one(tmp_path: Path) -> None:
-    made = pods(4, labels=COSCHEDULED)
-    made[0]["metadata"]["creationTimestamp"] = "2024-01-01T00:00:09Z"
-    for late in made[1:]:
+    members = pods(4, labels=COSCHEDULED)
+    members[0]["metadata"]["creationTimestamp"] = "2024-01-01T00:00:09Z"
+    for late in members[1:]:
         late["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
     more = {"pods: beyond the least number of their gang, placed one by one": 1}
-    assert read(tmp_path, group(3), *made) == ([3, 3, 3, None], more)
-    assert read(tmp_path, group(1), *made) == ([None] * 4, Counter())
-    assert read(tmp_path, group(None), *made) == ([None] * 4, Counter())
+    assert read(tmp_path, group(3), *members) == ([3, 3, 3, None], more)
+    assert read(tmp_path, group(1), *members) == ([None] * 4, Counter())
+    assert read(tmp_path, group(None), *members) == ([None] * 4, Counter())
 
 
 def test_pods_that_run_count_as_started(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_pods_that_run_count_as_started(tmp_path: Path) -> None:
 
 def test_a_group_that_is_not_complete_is_left_out(tmp_path: Path) -> None:
     running = pod("r", {"cpu": 1}, annotations=GROUP, nodeName="n1")
-    found, notices = read(tmp_path, group(4), running, *pods(2, annotations=GROUP), pod("other"))
-    assert (found, notices) == ([None, None], {"pods: left out, because their gang is not complete": 2})
+    sizes, notices = read(tmp_path, group(4), running, *pods(2, annotations=GROUP), pod("other"))
+    assert (sizes, notices) == ([None, None], {"pods: left out, because their gang is not complete": 2})
 
 
 def test_the_pods_of_a_job_of_volcano_are_a_gang(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_the_pods_of_a_job_of_volcano_are_a_gang(tmp_path: Path) -> None:
 
 
 def test_the_queue_of_a_pod_is_its_tenant(tmp_path: Path) -> None:
-    made = pod("a", annotations={"volcano.sh/queue-name": "q"})
-    workload = workload_of(Snapshot.read(written(tmp_path / "a.json", made, pod("b"))))
+    queued = pod("a", annotations={"volcano.sh/queue-name": "q"})
+    workload = workload_of(Snapshot.read(written(tmp_path / "a.json", queued, pod("b"))))
     assert pl.DataFrame(workload.table())["tenant"].to_list() == ["q", "default"]
 
 

@@ -17,9 +17,9 @@ from tests.objects import manifest, pod
 IGNORED = "LimitRange: rules that are ignored for Pods, to which admission applied them"
 
 
-def limit_range(namespace: str = "default", kind: str = "Container", **told: Any) -> dict[str, Any]:
+def limit_range(namespace: str = "default", kind: str = "Container", **defaults: Any) -> dict[str, Any]:
     return {"kind": "LimitRange", "metadata": {"name": "l", "namespace": namespace},
-            "spec": {"limits": [{"type": kind, **told}]}}  # fmt: skip
+            "spec": {"limits": [{"type": kind, **defaults}]}}  # fmt: skip
 
 
 def quota(name: str = "q", namespace: str = "default", spec: Any = None, **hard: Any) -> dict[str, Any]:
@@ -40,16 +40,16 @@ def amounts(*objects: dict[str, Any]) -> tuple[list[tuple[int, int]], dict[str, 
 
 
 def test_pods_of_templates_have_the_defaults_and_written_ones_as_they_are() -> None:
-    told = limit_range(default={"cpu": "4"}, defaultRequest={"cpu": "2", "memory": "1Gi"})
-    assert amounts(told, deployment()) == ([(2000, 1024)], {})
-    assert amounts(told, deployment(cpu="1")) == ([(2000, 1024)], {})  # the container that initialises asks for 2
-    assert amounts(told, deployment(cpu="3", memory="5Gi")) == ([(3000, 5120)], {})
-    assert amounts(told, pod()) == ([(0, 0)], {IGNORED: 1})
+    limits = limit_range(default={"cpu": "4"}, defaultRequest={"cpu": "2", "memory": "1Gi"})
+    assert amounts(limits, deployment()) == ([(2000, 1024)], {})
+    assert amounts(limits, deployment(cpu="1")) == ([(2000, 1024)], {})  # the container that initialises asks for 2
+    assert amounts(limits, deployment(cpu="3", memory="5Gi")) == ([(3000, 5120)], {})
+    assert amounts(limits, pod()) == ([(0, 0)], {IGNORED: 1})
     assert amounts(limit_range("else", default={"cpu": "4"}), deployment(), pod()) == ([(0, 0), (0, 0)], {})
 
 
 @pytest.mark.parametrize(
-    ("told", "requests"),
+    ("defaults", "requests"),
     [
         ({"default": {"cpu": "4"}}, {"cpu": "4"}),
         ({"max": {"cpu": "8"}}, {"cpu": "8"}),
@@ -58,11 +58,11 @@ def test_pods_of_templates_have_the_defaults_and_written_ones_as_they_are() -> N
          {"cpu": "2"}),
     ],
 )  # fmt: skip
-def test_what_a_range_does_not_say_follows_from_what_it_says(told: Any, requests: dict[str, str]) -> None:
-    [found] = default_amounts([manifest(limit_range(**told))])["default"]
-    assert found[1] == requests
-    made = with_defaults({"containers": [{"name": "c", "resources": {"limits": {"cpu": "9"}}}]}, [found], "p")
-    assert made["containers"][0]["resources"]["requests"] == {"cpu": "9"}
+def test_absent_parts_of_a_range_follow_from_the_others(defaults: Any, requests: dict[str, str]) -> None:
+    [limits] = default_amounts([manifest(limit_range(**defaults))])["default"]
+    assert limits[1] == requests
+    spec = with_defaults({"containers": [{"name": "c", "resources": {"limits": {"cpu": "9"}}}]}, [limits], "p")
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "9"}
 
 
 def test_ranges_of_pods_are_no_defaults() -> None:
@@ -71,13 +71,13 @@ def test_ranges_of_pods_are_no_defaults() -> None:
 
 def test_quotas_are_told_as_the_rule_that_honours_them() -> None:
     hard = {"requests.cpu": "10", "requests.memory": "1Gi", "requests.nvidia.com/gpu": "8", "pods": "50"}
-    made = [quota(**hard), quota("r", cpu="8"), quota("s", "team", **{"requests.nvidia.com/gpu": 2}),
+    objects = [quota(**hard), quota("r", cpu="8"), quota("s", "team", **{"requests.nvidia.com/gpu": 2}),
             quota("t", "else", {"scopes": ["BestEffort"]}, cpu=1)]  # fmt: skip
-    text = quota_notice([manifest(item) for item in made])
+    text = quota_notice([manifest(item) for item in objects])
     assert quotas_from(text.split("'")[1]) == {
         "default": {"cpu_milli": 8000, "memory_mib": 1024, "gpu_milli": 8000}, "team": {"gpu_milli": 2000},
     }  # fmt: skip
-    assert amounts(pod(), *made)[1] == {text: 4}
+    assert amounts(pod(), *objects)[1] == {text: 4}
     assert quota_notice([manifest(quota(pods="3"))]) == QUOTAS
     with pytest.raises(InputError, match=r"hard: cpu: found 'many'"):
         quota_notice([manifest(quota(cpu="many"))])

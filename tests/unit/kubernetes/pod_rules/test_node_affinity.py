@@ -1,4 +1,4 @@
-"""Which nodes pods of Kubernetes may use."""
+"""Nodes that pods of Kubernetes may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen
 GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
 
 
-def asked(spec: dict[str, Any], places: Places = Places()) -> tuple[list[Constraint], Counter[str]]:  # noqa: B008
+def constraints_of(spec: dict[str, Any], places: Places = Places()) -> tuple[list[Constraint], Counter[str]]:  # noqa: B008
     notices: Counter[str] = Counter()
     return constraints(spec, "p", places, notices), notices
 
@@ -31,31 +31,31 @@ NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["
 
 
 def test_preferences_are_counted() -> None:
-    assert asked({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
+    assert constraints_of({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
 
 
 def test_spread_is_counted_by_whether_it_must_hold() -> None:
     rules = [{"maxSkew": 1}, {"whenUnsatisfiable": "DoNotSchedule"}, {"whenUnsatisfiable": "ScheduleAnyway"}]
-    found = [f"pods: topologySpreadConstraints with {rule}" for rule in ("DoNotSchedule", "ScheduleAnyway")]
-    assert spread_notices({"topologySpreadConstraints": rules}, "p") == found and spread_notices({}, "p") == []
+    notices = [f"pods: topologySpreadConstraints with {rule}" for rule in ("DoNotSchedule", "ScheduleAnyway")]
+    assert spread_notices({"topologySpreadConstraints": rules}, "p") == notices and spread_notices({}, "p") == []
 
 
 def test_selectors_and_one_term_are_expressions() -> None:
-    found, _ = asked({"nodeSelector": {"disk": "ssd", "name": "n"}, **wanting(ZONE)})
-    assert found == [("disk", "In", ("ssd",)), ("label:name", "In", ("n",)), ("zone", "In", ("x",))]
+    expressions, _ = constraints_of({"nodeSelector": {"disk": "ssd", "name": "n"}, **wanting(ZONE)})
+    assert expressions == [("disk", "In", ("ssd",)), ("label:name", "In", ("n",)), ("zone", "In", ("x",))]
 
 
 def test_alternatives_are_the_nodes_where_one_of_them_holds() -> None:
-    assert asked(wanting(ZONE, NAMED), Places(NODES))[0] == [("name", "In", ("a", "c"))]
-    assert asked(wanting(ZONE, YOUNG), Places(NODES))[0] == [("name", "In", ("a", "b"))]
-    found, notices = asked(wanting(ZONE, NAMED))
-    assert (found, sum(notices.values())) == ([], 1)
+    assert constraints_of(wanting(ZONE, NAMED), Places(NODES))[0] == [("name", "In", ("a", "c"))]
+    assert constraints_of(wanting(ZONE, YOUNG), Places(NODES))[0] == [("name", "In", ("a", "b"))]
+    expressions, notices = constraints_of(wanting(ZONE, NAMED))
+    assert (expressions, sum(notices.values())) == ([], 1)
 
 
 def test_taints_keep_away_who_does_not_tolerate_them() -> None:
     places = Places(NODES, (GPU_ONLY,))
-    assert asked({}, places)[0] == [("taint:gpu=yes:NoSchedule", "DoesNotExist", ())]
-    assert asked({"tolerations": [{"operator": "Exists"}]}, places)[0] == []
+    assert constraints_of({}, places)[0] == [("taint:gpu=yes:NoSchedule", "DoesNotExist", ())]
+    assert constraints_of({"tolerations": [{"operator": "Exists"}]}, places)[0] == []
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_tolerations(toleration: dict[str, str], good: bool) -> None:
 )
 def test_bad_expressions_are_named(term: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"^p: "):
-        asked(wanting(term))
+        constraints_of(wanting(term))

@@ -1,4 +1,4 @@
-"""Rules between pods: what keeps them apart from pods that run, or beside them, and what is only counted."""
+"""Rules between pods: affinity and anti-affinity to running pods, and rules that are only counted."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def runs(name: str, where: str, labels: dict[str, str], namespace: str = "defaul
     return pod(name, labels=labels, meta={"namespace": namespace}, nodeName=where, **spec)
 
 
-def rules(asked: dict[str, Any], *others: dict[str, Any], namespaces: Any = None) -> Rules:
-    """What is found for a pod that waits among others."""
-    listed = list(pods([manifest(item) for item in (asked, *others)], Places(), Counter()))
+def rules(waiting: dict[str, Any], *others: dict[str, Any], namespaces: Any = None) -> Rules:
+    """The rules for a waiting pod among others."""
+    listed = list(pods([manifest(item) for item in (waiting, *others)], Places(), Counter()))
     return Peers(listed, NODES, namespaces).rules(listed[0])
 
 
@@ -73,11 +73,11 @@ def test_namespaces() -> None:
     scopes: list[dict[str, Any]] = [{"namespaces": ["else"]}, {"namespaceSelector": {}}]
     for scope in scopes:
         assert rules(pod(labels=WEB, **apart(term(DB, **scope))), other) == away("a")
-    told: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
-    asked = pod(labels=WEB, **apart(term(DB, **told)))
-    assert rules(asked, other, namespaces={"else": {"team": "t"}}) == away("a")
-    assert rules(asked, other, namespaces={"else": {"team": "u"}}) == Rules()
-    assert rules(asked, other).notices == ("pods: a namespaceSelector without objects of namespaces",)
+    scope: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
+    waiting = pod(labels=WEB, **apart(term(DB, **scope)))
+    assert rules(waiting, other, namespaces={"else": {"team": "t"}}) == away("a")
+    assert rules(waiting, other, namespaces={"else": {"team": "u"}}) == Rules()
+    assert rules(waiting, other).notices == ("pods: a namespaceSelector without objects of namespaces",)
     named: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "else"}}}
     assert rules(pod(labels=WEB, **apart(term(DB, **named))), other, namespaces={"x": {}}) == away("a")
 
@@ -90,25 +90,27 @@ def test_label_keys_take_the_values_of_the_pod() -> None:
 
 
 def test_a_pod_goes_beside_pods_that_run() -> None:
-    asked = pod(labels=WEB, **beside(term(DB)))
-    assert rules(asked, runs("d1", "a", DB), runs("d2", "c", DB)).constraints == (Constraint("name", "In", ("a", "c")),)
+    waiting = pod(labels=WEB, **beside(term(DB)))
+    assert rules(waiting, runs("d1", "a", DB), runs("d2", "c", DB)).constraints == (
+        Constraint("name", "In", ("a", "c")),
+    )
     in_zone = pod(labels=WEB, **beside(term(DB, ZONE)))
     assert rules(in_zone, runs("d1", "b", DB)).constraints == (Constraint(ZONE, "In", ("x",)),)
     assert rules(in_zone, runs("d1", "d", DB)).constraints == (NOWHERE,)
-    assert rules(asked, runs("w", "a", WEB)) == Rules(constraints=(NOWHERE,))
+    assert rules(waiting, runs("w", "a", WEB)) == Rules(constraints=(NOWHERE,))
     both = pod(labels=WEB, **beside(term(DB), term({"tier": "1"}, ZONE)))  # one pod must match all terms
     assert rules(both, runs("d", "a", DB), runs("t", "c", {"tier": "1"})).constraints == (NOWHERE,)
 
 
 def test_the_first_of_pods_that_need_each_other_may_go_anywhere() -> None:
-    asked = pod(labels=WEB, **beside(term(WEB)))
-    assert rules(asked) == Rules()
+    waiting = pod(labels=WEB, **beside(term(WEB)))
+    assert rules(waiting) == Rules()
     assert rules(pod(labels=WEB, **beside(term(WEB, ZONE)))) == Rules(constraints=(Constraint(ZONE, "Exists"),))
     in_zone = pod(labels=WEB, **beside(term(WEB, ZONE)))  # one that runs outside all zones is not in its way
     assert rules(in_zone, runs("w", "d", WEB)).constraints == (Constraint(ZONE, "Exists"),)
-    second = {**asked, "metadata": {**asked["metadata"], "name": "p2"}}
-    assert rules(asked, second) == Rules(notices=("pods: affinity to other pods that wait",))
-    assert rules(asked, second, runs("w", "a", WEB)) == Rules(constraints=(Constraint("name", "In", ("a",)),))
+    second = {**waiting, "metadata": {**waiting["metadata"], "name": "p2"}}
+    assert rules(waiting, second) == Rules(notices=("pods: affinity to other pods that wait",))
+    assert rules(waiting, second, runs("w", "a", WEB)) == Rules(constraints=(Constraint("name", "In", ("a",)),))
 
 
 def test_rules_among_pods_that_wait_are_counted() -> None:
@@ -125,28 +127,28 @@ def test_rules_among_pods_that_wait_are_counted() -> None:
 def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:
     own, named = apart(term(WEB)), {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     first, second = pod(labels=WEB, **own), pod("q", labels={**WEB, "more": "x"}, **own)
-    found = rules(first, second)
-    assert found.group is not None and found == rules(second, first) == Rules(found.group)
-    assert rules(pod(labels=WEB, meta={"namespace": "else"}, **own)).group not in (None, found.group)
+    group_rules = rules(first, second)
+    assert group_rules.group is not None and group_rules == rules(second, first) == Rules(group_rules.group)
+    assert rules(pod(labels=WEB, meta={"namespace": "else"}, **own)).group not in (None, group_rules.group)
     assert rules(pod(labels=WEB, **apart({"labelSelector": named, "topologyKey": HOSTNAME}))).group is not None
     # One of the group that runs is seen by the group itself, one without the rule is not.
-    assert rules(first, runs("r", "a", WEB, **own)) == Rules(found.group)
-    assert rules(first, runs("r", "a", WEB)) == away("a")._replace(group=found.group)
+    assert rules(first, runs("r", "a", WEB, **own)) == Rules(group_rules.group)
+    assert rules(first, runs("r", "a", WEB)) == away("a")._replace(group=group_rules.group)
     assert rules(first, pod("q", labels=WEB)).notices == ("pods: anti-affinity to other pods that wait",)
 
 
 def test_placements_follow_the_rules() -> None:
     zones = [node(name, {ZONE: zone}) for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))]
-    made = [
+    objects = [
         *zones, runs("db", "a", DB, **apart(term({"app": "batch"}, ZONE))), pod("batch", labels={"app": "batch"}),
         pod("web", labels=WEB, **beside(term(DB, ZONE))), pod("far", labels={"app": "far"}, **apart(term(DB))),
     ]  # fmt: skip
-    snapshot = Snapshot([manifest(item) for item in made])
+    snapshot = Snapshot([manifest(item) for item in objects])
     workload = workload_of(snapshot)
     names = workload.table()["native_id"].to_pylist()
     placed = fs.simulate(cluster_of(snapshot), workload, "best_fit").placements.sort("pod_id")["node"].to_list()
-    found = dict(zip(names, placed, strict=True))
-    assert found["default/batch"] == "c" and found["default/web"] in ("a", "b") and found["default/far"] != "a"
+    node_of = dict(zip(names, placed, strict=True))
+    assert node_of["default/batch"] == "c" and node_of["default/web"] in ("a", "b") and node_of["default/far"] != "a"
     assert not snapshot.notices
 
 
@@ -171,5 +173,5 @@ def test_pods_on_nodes_that_are_not_known() -> None:
 
 def test_a_pod_on_a_node_has_its_group_only() -> None:
     own = runs("w", "a", WEB, **apart(term(WEB), term(DB)))
-    found = rules(own, runs("d", "b", DB), pod("q", labels=WEB))
-    assert found.group is not None and found == Rules(found.group)
+    group_rules = rules(own, runs("d", "b", DB), pod("q", labels=WEB))
+    assert group_rules.group is not None and group_rules == Rules(group_rules.group)

@@ -1,4 +1,4 @@
-"""Priorities of pods by number, by class and by default; pods that stop nobody."""
+"""Priorities of pods by number, by class and by default; pods that never preempt."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def class_of(name: str, value: Any, **more: Any) -> dict[str, Any]:
 def read(path: Path, *objects: dict[str, Any]) -> tuple[dict[str, int | None], Counter[str]]:
     snapshot = Snapshot.read(written(path / "a.json", *objects))
     frame = pl.DataFrame(workload_of(snapshot).table())
-    found = frame["priority"].to_list() if "priority" in frame.columns else [None] * len(frame)
-    return dict(zip(frame["native_id"].str.strip_prefix("default/").to_list(), found, strict=True)), snapshot.notices
+    priorities = frame["priority"].to_list() if "priority" in frame.columns else [None] * len(frame)
+    return dict(
+        zip(frame["native_id"].str.strip_prefix("default/").to_list(), priorities, strict=True)
+    ), snapshot.notices
 
 
 def test_built_in_classes_need_no_objects(tmp_path: Path) -> None:
@@ -35,12 +37,12 @@ def test_built_in_classes_need_no_objects(tmp_path: Path) -> None:
 def test_the_default_class_is_that_of_pods_without_one(tmp_path: Path) -> None:
     classes = [class_of("usual", 10, globalDefault=True), class_of("more", 20, globalDefault=True), class_of("low", 1)]
     pods = [pod("a"), pod("b", priority=0), pod("c", priorityClassName="low"), pod("d", priorityClassName="gone")]
-    found, notices = read(tmp_path, *classes, *pods)
-    assert found == {"a": 10, "b": 0, "c": 1, "d": None}
+    priorities, notices = read(tmp_path, *classes, *pods)
+    assert priorities == {"a": 10, "b": 0, "c": 1, "d": None}
     assert notices == {"pods: a priority class that is not among the objects": 1}
 
 
-def test_pods_that_may_stop_nobody_are_counted(tmp_path: Path) -> None:
+def test_pods_that_never_preempt_are_counted(tmp_path: Path) -> None:
     classes = [class_of("calm", 5, preemptionPolicy="Never"), class_of("usual", 5)]
     pods = [
         pod("a", priorityClassName="calm"), pod("b", preemptionPolicy="Never"), pod("c", priorityClassName="usual"),

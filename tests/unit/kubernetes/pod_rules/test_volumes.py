@@ -1,4 +1,4 @@
-"""Pods stay where their volumes are; volumes of which nothing is known are counted."""
+"""Pods stay on the nodes of their volumes; unknown volumes are counted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def asking(name: str = "data", **more: Any) -> dict[str, Any]:
 NODES = [node(name, {"zone": zone}) for name, zone in (("a", "x"), ("b", "y"), ("c", "z"))]
 
 
-def found(*objects: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+def constraints_of(*objects: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     snapshot = Snapshot([manifest(item) for item in (*NODES, *objects)])
     return workload_of(snapshot).table().to_pylist()[0].get("constraints"), dict(snapshot.notices)
 
@@ -42,10 +42,10 @@ def test_a_pod_goes_where_its_volume_is() -> None:
     snapshot = Snapshot([manifest(item) for item in objects])
     result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
     assert result.placements["node"].to_list() == ["b"] and not snapshot.notices
-    assert found(claim(), volume("y", "z"), asking())[0] == [{"key": "name", "op": "In", "values": ["b", "c"]}]
-    assert found(claim(), volume(), asking()) == (None, {})
+    assert constraints_of(claim(), volume("y", "z"), asking())[0] == [{"key": "name", "op": "In", "values": ["b", "c"]}]
+    assert constraints_of(claim(), volume(), asking()) == (None, {})
     ephemeral = pod(volumes=[{"name": "x", "ephemeral": {"volumeClaimTemplate": {}}}])
-    assert found(claim("p1-x"), volume("y"), ephemeral)[0] == [{"key": "zone", "op": "In", "values": ["y"]}]
+    assert constraints_of(claim("p1-x"), volume("y"), ephemeral)[0] == [{"key": "zone", "op": "In", "values": ["y"]}]
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_a_pod_goes_where_its_volume_is() -> None:
         ([asking(nodeName="a")], {}),
     ],
 )
-def test_volumes_of_which_nothing_is_known_are_counted(objects: list[dict[str, Any]], notices: dict[str, int]) -> None:
-    assert found(*objects) == (None, notices)
+def test_unknown_volumes_are_counted(objects: list[dict[str, Any]], notices: dict[str, int]) -> None:
+    assert constraints_of(*objects) == (None, notices)
