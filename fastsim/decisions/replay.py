@@ -174,7 +174,9 @@ class Replay(OnlineRun):
         if self.rule_columns is None:
             self.online = DecisionTrace(*tables, plain, watched, self.decision_recorder)
         else:
-            self.online = self.queue_loop = RulesDecisionTrace(*tables, plain | self.rule_columns.options(), watched, self.decision_recorder)
+            self.online = self.queue_loop = RulesDecisionTrace(
+                *tables, plain | self.rule_columns.options(), watched, self.decision_recorder
+            )
 
 
 def replayed(inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str = "placed") -> list[Decision]:
