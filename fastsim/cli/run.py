@@ -15,8 +15,8 @@ from fastsim.foundation import interrupts
 # Written out, because importing their homes would cost every command the time to load the engine's floor.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
-OURS = ("run.json", "report.html")
-"""Files that show that a folder was written by a run or by the demo."""
+RECORD = "run.json"
+"""The file that tells one result in a folder from another."""
 ATTEMPTS = ("first", "placed", "all")  # written out, because importing their home would load the engine's floor
 
 
@@ -261,7 +261,7 @@ def _resumable(out: Path | None) -> Iterator[None]:
 def _identity(out: Path | None) -> tuple[int, int] | None:
     """What tells the result in a folder from another one that takes its place."""
     try:
-        found = None if out is None else (out / OURS[0]).stat()
+        found = None if out is None else (out / RECORD).stat()
     except OSError:
         return None
     return None if found is None else (found.st_ino, found.st_mtime_ns)
@@ -269,14 +269,15 @@ def _identity(out: Path | None) -> tuple[int, int] | None:
 
 def _check_folder(out: Path | None, force: bool) -> None:
     from fastsim.errors import ScenarioError
+    from fastsim.foundation.written_folder import refusal
 
     if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not force:
         raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
-    # Replacing means deleting, so a slip such as --out ~ --force must not be obeyed.
-    if not any((out / name).is_file() for name in OURS):
-        raise ScenarioError(f"--out {out}", "files that are not of fastsim", "a folder that a run or demo wrote")
+    found = refusal(out)
+    if found:
+        raise ScenarioError(f"--out {out}", found, "a folder that a run or demo wrote")
 
 
 def _labels(folders: tuple[Path, ...]) -> list[str] | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -112,23 +111,36 @@ def unfinished(out: Path, keeping: Checkpoints, taken_over: bool, overwrite: boo
         _refuse_strangers(folder)
         if (folder / STATE).exists() and not overwrite:
             raise ResultError(f"{folder}: an unfinished run is there; resume it or overwrite it")
-        shutil.rmtree(folder)  # one that was killed before its first checkpoint is no loss
+        cleared(folder)  # one that was killed before its first checkpoint is no loss
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     try:
         yield folder
     except BaseException:
         if not (folder / STATE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            cleared(folder)
         raise
     if not keeping.keep or not (folder / STATE).exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        cleared(folder)
+
+
+def cleared(folder: Path) -> None:
+    """Remove a working folder; what no run wrote stays, and the folder with it."""
+    with suppress(OSError):
+        for path in sorted(folder.iterdir(), key=lambda path: path.name != STATE):
+            if _is_ours(path):
+                path.unlink()
+        folder.rmdir()
+
+
+def _is_ours(path: Path) -> bool:
+    known = (STATE, *PARTS)
+    return any(fnmatch(path.name, pattern) for pattern in known) and path.is_file() and not path.is_symlink()
 
 
 def _refuse_strangers(folder: Path) -> None:
     """ResultError if the folder, which is about to be replaced, holds anything that no run wrote."""
-    known = (STATE, *PARTS)
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
-    strange = [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]
+    paths = sorted(folder.iterdir()) if folder.is_dir() else [folder]
+    strange = [path.name for path in paths if not _is_ours(path)]
     if strange:
         raise ResultError(f"{folder}: found {strange[0]}, expected the checkpoint of a run or no such folder")

@@ -18,7 +18,7 @@ import polars as pl
 
 from fastsim.engine.tables import arrow
 from fastsim.errors import ResultError
-from fastsim.foundation.folder_lock import held
+from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
@@ -162,6 +162,7 @@ class Result:
     def load(cls, folder: str | os.PathLike[str]) -> Result:
         """A saved run; its tables are read when they are first asked for."""
         source = Path(folder)
+        recover(source)
         try:
             record = json.loads((source / "run.json").read_text())
             known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, cleared, unfinished, working_folder
 from fastsim.engine.online.arrivals import arrived_by, stream
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundKeeping, RoundSaving, is_of_rounds, stored_state
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
@@ -52,7 +52,6 @@ def resume(
         taken = Checkpoint.read(work)
         taken.check_parts(work)
         scenario = _scenario(out, objects, taken.meta["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{taken.meta['process']}.former"), ignore_errors=True)
         return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.meta["keeping"]), taken)
 
 
@@ -109,7 +108,7 @@ def _fork_pods(
             begun.write(work)
             return simulation.run(after, progress, overwrite, keeping, begun)
         except FastsimError:
-            shutil.rmtree(work, ignore_errors=True)
+            cleared(work)
             raise
 
 
@@ -209,7 +208,6 @@ def resume_rounds(
     with held(out, overwrite):
         taken = stored_state(work)
         scenario = stored(taken.note["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{taken.note['process']}.former"), ignore_errors=True)
         return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.note["keeping"]), taken)
 
 
@@ -244,7 +242,7 @@ def fork_rounds(
             begun.write(work / STATE)
             return simulation.run(after, progress, overwrite, keeping, begun)
         except FastsimError:
-            shutil.rmtree(work, ignore_errors=True)
+            cleared(work)
             raise
 
 

@@ -80,7 +80,7 @@ class Folder(Store):
 
     def held(self) -> AbstractContextManager[None]:
         """Inside, no other sweep of this machine writes here."""
-        return held(self.root, overwrite=True)
+        return held(self.root, overwrite=True, grows=True)
 
     def keep(self, name: str, write: Write) -> Any:
         """Have a run written, complete or not at all."""
