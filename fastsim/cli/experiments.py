@@ -163,14 +163,13 @@ def knee(
     A load is too much if more than the part --growth of the arrivals stays: by so much the last third of them finds
     more jobs in the system than the third before. Give it some hundreds of jobs.
     """
-    import tomllib
-
     from fastsim.errors import ScenarioError
     from fastsim.experiments.load_limit import knees, knees_text
+    from fastsim.foundation.nested_text import toml_value
     from fastsim.reports import text_tables
 
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = toml_value(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(file), str(error), "a readable TOML file") from None
     found = knees(values, low, high, key=key, tolerance=tolerance, growth=growth, workers=workers, where=str(file))

@@ -26,6 +26,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 
 LOOPBACK = "127.0.0.1"
@@ -316,7 +317,7 @@ def answer_of(
 def _reason(error: urllib.error.HTTPError) -> str:
     """What the server says, if it says it in JSON."""
     try:
-        told = json.loads(error.read(65_536))
+        told = json_value(error.read(65_536))
         return failure(told) or str(told["message"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         return str(error.reason)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
@@ -121,20 +122,19 @@ class Scenario:
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
         """The scenario in a TOML file."""
-        import tomllib
-
         text = _text(path)
         try:
-            return cls.from_dict(tomllib.loads(text), str(path))
-        except tomllib.TOMLDecodeError as error:
+            values = toml_value(text)
+        except ValueError as error:
             raise ScenarioError(str(path), str(error), "a TOML file") from None
+        return cls.from_dict(values, str(path))
 
     @classmethod
     def from_json(cls, text: str, where: str = "scenario") -> Scenario:
         """The scenario in a JSON text."""
         try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
+            values = json_value(text)
+        except ValueError as error:
             raise ScenarioError(where, str(error), "a JSON object") from None
         if not isinstance(values, dict):
             raise ScenarioError(where, type(values).__name__, "a JSON object")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 
 LISTED = ("deschedule",)
 """Fields whose one value is a list."""
@@ -144,7 +144,7 @@ def cutoffs_of(given: Any, where: str) -> Cutoffs:
     """The table of cutoffs, or the one in a JSON file."""
     if isinstance(given, str):
         try:
-            given = json.loads(Path(given).read_text(encoding="utf-8"))
+            given = json_value(Path(given).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ScenarioError(where, f"{given}: {error}", "a table, or a JSON file of one") from None
     if not isinstance(given, dict):

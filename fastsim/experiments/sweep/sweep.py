@@ -60,7 +60,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +71,7 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.foundation.nested_text import toml_value
 
 if TYPE_CHECKING:
     import polars as pl
@@ -166,10 +166,10 @@ def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return toml_value(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(str(path), error.strerror or str(error), "a readable file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ScenarioError(str(path), str(error), "a TOML file") from None
 
 

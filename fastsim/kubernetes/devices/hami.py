@@ -7,11 +7,11 @@ says under ``nvidia.com/gpu`` there is the boards times the pods that may share 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
+from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 
 REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
@@ -38,7 +38,7 @@ def boards(node: Manifest) -> list[Board]:
 def _boards(text: str, where: str) -> list[Board]:
     try:
         if text.startswith("["):
-            found = [_named(entry) for entry in json.loads(text)]
+            found = [_named(entry) for entry in json_value(text)]
         else:
             found = [_listed(entry.split(",")) for entry in text.split(":") if entry.strip()]
     except (ValueError, IndexError, KeyError, TypeError, AttributeError):
