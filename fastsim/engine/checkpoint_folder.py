@@ -7,10 +7,13 @@ place in the workload is a number of rows. Kept scores are no part of it: no res
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
+import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -20,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastsim.errors import ResultError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
 
 SUFFIX = ".checkpoint"
@@ -28,8 +32,13 @@ PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
 """What else is in a working folder: journals, waiting times, a state that was being written."""
 SPANS = ("wait", "jct", "lost", "slowdown", "paused", "spoilt")
 """Values of pods that a run keeps beside its tables, eight bytes each, in the order of the compiled loop."""
-VERSION = 4
+VERSION = 5
 """Layout of the state file; another one is refused."""
+UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, MemoryError, RuntimeError,
+    SyntaxError, struct.error, zipfile.BadZipFile,
+)  # fmt: skip
+"""What reading a file that is no state, or a damaged one, may end with."""
 
 
 @dataclass(frozen=True)
@@ -60,26 +69,23 @@ class Checkpoint:
 
     def write(self, folder: Path) -> None:
         """Put it in the place of the one before, completely or not at all."""
-        text = json.dumps({"version": VERSION, **self.meta})
-        with replacing(folder / STATE) as partial, partial.open("wb") as file:
-            np.savez(file, meta=np.frombuffer(text.encode(), np.uint8), **self.arrays)
-            file.flush()
-            os.fsync(file.fileno())
+        write_state(folder / STATE, "meta", {"version": VERSION}, self.meta, self.arrays)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """The state in a working folder."""
         path = folder / STATE
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            meta = json.loads(arrays.pop("meta").tobytes())
+            meta, arrays = stored_state_of(path, "meta")
         except FileNotFoundError as error:
             raise ResultError(f"{folder}: found no {STATE}, expected the checkpoint of a run") from error
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise ResultError(f"{path}: cannot be read, expected the checkpoint of a run") from error
+        checksum = meta.pop("checksum", None)
         if meta.pop("version", None) != VERSION:
             raise ResultError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
+        if checksum != state_checksum(meta, arrays):
+            raise ResultError(f"{path}: found other bytes than were written, expected the checkpoint of a run")
         return cls(meta, arrays)
 
     def parts(self) -> dict[str, int]:
@@ -89,13 +95,89 @@ class Checkpoint:
         return sizes | {f"{name}.f8": 8 * waits[name] for name in SPANS}
 
     def check_parts(self, folder: Path) -> None:
-        """ResultError if one of them is missing in this folder, or has lost its end."""
+        """ResultError if one of them is missing in this folder, has lost its end or holds other bytes."""
+        found_here = PartChecksums(folder)
         for name, size in self.parts().items():
             path = folder / name
             found = path.stat().st_size if path.is_file() else None
             if found is None or found < size:
                 told = "no such file" if found is None else f"{found} bytes"
                 raise ResultError(f"{path}: found {told}, expected at least {size} bytes, as its checkpoint says")
+            if found_here.of(name, size) != self.meta.get("checksums", {}).get(name):
+                raise ResultError(f"{path}: found other bytes than were written, expected those of its checkpoint")
+
+
+class PartChecksums:
+    """SHA-256 of the beginnings of files that only grow; each byte is read once, however often it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[int, Any]] = {}
+
+    def of(self, name: str, size: int) -> str:
+        """The checksum of the first ``size`` bytes, in hexadecimal digits."""
+        done, total = self._known.get(name, (0, None))
+        if total is None or done > size:  # a file that was cut
+            done, total = 0, hashlib.sha256()
+        with open(self._folder / name, "rb") as file:
+            file.seek(done)
+            while done < size and (piece := file.read(min(size - done, 1 << 20))):
+                total.update(piece)
+                done += len(piece)
+        self._known[name] = done, total
+        return str(total.hexdigest())
+
+
+def write_state(
+    path: Path, header: str, told: Mapping[str, Any], meta: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> None:
+    """Put a state in the place of the file, completely or not at all; ``header`` is the name of all that is no array.
+
+    ``told`` comes first in the header, then the checksum of everything else, then ``meta``.
+    """
+    plain = json.loads(json.dumps(meta))
+    text = json.dumps({**told, "checksum": state_checksum(plain, arrays), **plain})
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez(file, **{header: np.frombuffer(text.encode(), np.uint8)}, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def stored_state_of(path: str | os.PathLike[str], header: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file; one of ``UNREADABLE`` if it is something else."""
+    with open(path, "rb") as file:
+        with zipfile.ZipFile(file) as stored:
+            # Nothing is packed in a state, so nothing may claim to be larger than the file.
+            if any(part.compress_type != zipfile.ZIP_STORED for part in stored.infolist()):
+                raise ValueError("packed arrays")
+            for name in stored.namelist():
+                _refuse_shape(stored, name)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as parts:
+            arrays = dict(parts)
+    meta = json_value(arrays.pop(header).tobytes())
+    if not isinstance(meta, dict):
+        raise ValueError("no mapping")
+    return meta, arrays
+
+
+def _refuse_shape(stored: zipfile.ZipFile, name: str) -> None:
+    """ValueError if an array says that it is larger than its bytes, before room is made for it."""
+    with stored.open(name) as part:
+        major, _ = np.lib.format.read_magic(part)
+        told = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, kind = told(part)
+        if kind.hasobject or math.prod(shape) * kind.itemsize + part.tell() != stored.getinfo(name).file_size:
+            raise ValueError(f"{name} of another size than it says")
+
+
+def state_checksum(meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """SHA-256 of a state, its values as JSON has them, in hexadecimal digits."""
+    total = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for name in sorted(arrays):
+        total.update(f"{name}:{arrays[name].dtype.str}:{arrays[name].shape};".encode())
+        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return total.hexdigest()
 
 
 def working_folder(out: Path) -> Path:
