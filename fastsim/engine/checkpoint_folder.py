@@ -138,7 +138,8 @@ def write_state(
     plain = json.loads(json.dumps(meta))
     text = json.dumps({**told, "checksum": state_checksum(plain, arrays), **plain})
     with replacing(path) as partial, partial.open("wb") as file:
-        np.savez(file, **{header: np.frombuffer(text.encode(), np.uint8)}, **arrays)
+        parts: dict[str, Any] = {header: np.frombuffer(text.encode(), np.uint8), **arrays}
+        np.savez(file, **parts)
         file.flush()
         os.fsync(file.fileno())
 

@@ -18,6 +18,7 @@ from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import is_adaptive
 from fastsim.simulation.scenario_checks import is_round_policy
@@ -36,22 +37,28 @@ ROUND_FORK_FIELDS = ("policy", "until_s", "name", "log")
 
 
 def resume(
-    folder: str | os.PathLike[str], *, progress: Progress | None = None, overwrite: bool = False, **objects: Any
+    folder: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    allow_code: bool = False,
+    **objects: Any,
 ) -> Result:
     """Go on with the run to this folder from its last checkpoint; its tables are as if it had never stopped.
 
     ``objects`` are those parts of the scenario that were objects in memory and not texts (``cluster``, ``workload``,
     ``policy``, ...); whether they are the same is checked. A run that another process is at work on is refused.
+    ``allow_code`` lets the stored policy import a function of the user's.
     """
     out = _target(Path(folder))
     work = working_folder(out)
     if is_of_rounds(work):
-        return resume_rounds(out, work, partial(_scenario, out, objects), progress, overwrite)
+        return resume_rounds(out, work, partial(_scenario, out, objects, allow_code), progress, overwrite)
     Checkpoint.read(work)  # a lock would be of no use where there is nothing
     with held(out, overwrite):
         taken = Checkpoint.read(work)
         taken.check_parts(work)
-        scenario = _scenario(out, objects, taken.meta["scenario"])
+        scenario = _scenario(out, objects, allow_code, taken.meta["scenario"])
         return simulation.run(scenario, progress, overwrite, Checkpoints(**taken.meta["keeping"]), taken)
 
 
@@ -62,6 +69,7 @@ def fork(
     at_s: float | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
+    allow_code: bool = False,
     **changes: Any,
 ) -> Result:
     """Another run from the checkpoint beside this folder, to a folder of its own: a shared past, then the changes.
@@ -70,8 +78,8 @@ def fork(
     ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
     checkpoint on, or from ``at_s`` seconds of simulated time: everything up to then happens as in the run, once more
     from the beginning if the checkpoint is of a later time. Outages are part of the past, and with random failures so
-    is the seed. The checkpoint stays as it is. A fork of a run in rounds may change the policy and ``until_s``; see
-    :func:`fastsim.simulation.resume.fork_rounds`.
+    is the seed. The checkpoint stays as it is. ``allow_code`` as in :func:`resume`. A fork of a run in rounds may
+    change the policy and ``until_s``; see :func:`fastsim.simulation.resume.fork_rounds`.
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     rounds = is_of_rounds(source)
@@ -80,7 +88,7 @@ def fork(
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
     _check_time(at_s)
-    stored = partial(_scenario, target, objects)
+    stored = partial(_scenario, target, objects, allow_code)
     if rounds:
         return fork_rounds(source, target, stored, at_s, changes, progress, overwrite)
     return _fork_pods(source, target, stored, at_s, changes, progress, overwrite)
@@ -187,7 +195,11 @@ def _target(folder: Path) -> Path:
 
 
 def _scenario(
-    out: Path, objects: dict[str, Any], stored: dict[str, Any], changes: dict[str, Any] | None = None
+    out: Path,
+    objects: dict[str, Any],
+    allow_code: bool,
+    stored: dict[str, Any],
+    changes: dict[str, Any] | None = None,
 ) -> Scenario:
     """The scenario that was ``stored`` with a checkpoint, with the objects that could not be."""
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
@@ -196,6 +208,8 @@ def _scenario(
     stray = [name for name in objects if name not in stored["objects"]]
     if stray:
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint knows it")
+    if "policy" not in (changes or {}):
+        refuse_user_code(stored["fields"].get("policy"), f"{out}{SUFFIX}", allow_code)
     given = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(given, str(out))
 

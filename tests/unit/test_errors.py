@@ -74,7 +74,8 @@ def test_names_may_come_from_anywhere_once() -> None:
 
 
 def test_a_value_is_told_as_python_writes_it_but_no_longer_than_asked() -> None:
-    for value in ({"b": [1, None], "a": 2.5}, [], {}, "text", b"bytes", -7, True, ("a", 1)):
+    values: list[object] = [{"b": [1, None], "a": 2.5}, [], {}, "text", b"bytes", -7, True, ("a", 1)]
+    for value in values:
         assert short(value) == repr(value)
     assert short(list(range(100)), 20) == "[0, 1, 2, 3, 4, 5..."
     assert short(1 << 40_000) == "a number of 40,001 bits"

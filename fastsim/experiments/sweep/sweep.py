@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
 
 OWN_KEYS = ("policy_names", "cutoff_rates", "zip", "vars")
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
@@ -116,9 +117,11 @@ class Sweep:
         object.__setattr__(self, "runs", tuple(sweep_of(self.values, self.where)))
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
-        """The sweep of a file; every mistake in it is told at once."""
-        return cls(_toml(path), os.fspath(path))
+    def from_toml(cls, path: str | os.PathLike[str], allow_code: bool = False) -> Sweep:
+        """The sweep of a file; every mistake in it is told at once. ``allow_code`` lets policies import functions."""
+        made = cls(_toml(path), os.fspath(path))
+        refuse_sweep_code(made.runs, os.fspath(path), allow_code)
+        return made
 
     def run(
         self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,
@@ -135,9 +138,17 @@ class Sweep:
         return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options)
 
 
-def sweep_from_toml(path: str | Path) -> list[Run]:
-    """The runs of a file; mistakes name the key."""
-    return sweep_of(_toml(path), str(path))
+def sweep_from_toml(path: str | Path, allow_code: bool = False) -> list[Run]:
+    """The runs of a file; mistakes name the key. With ``allow_code`` policies may import functions of the user's."""
+    runs = sweep_of(_toml(path), str(path))
+    refuse_sweep_code(runs, str(path), allow_code)
+    return runs
+
+
+def refuse_sweep_code(runs: Sequence[Run], where: str, allowed: bool) -> None:
+    """ScenarioError if the policy of one of these runs imports code of the user's and that is not ``allowed``."""
+    for run in runs:
+        refuse_user_code(run.scenario.policy, f"{where}: {run.name}", allowed)
 
 
 def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
