@@ -86,7 +86,8 @@ def _granted(folder: Path, path: Path) -> int:
 def _taken(path: Path) -> int:
     """The descriptor of the locked file, or -1 if another process holds it."""
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        # A link with the lock's name would have some other file of the user's emptied.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _lock(file)
             if _is_still(file, path):

@@ -123,3 +123,12 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(ResultError, match="cannot be written"):
         held(tmp_path / "file" / "run", False).__enter__()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links cannot be told apart while opening")
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    lock_file(tmp_path / "run").symlink_to(tmp_path / "notes.txt")
+    with pytest.raises(ResultError, match="run: cannot be written"):
+        held(tmp_path / "run", False).__enter__()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
