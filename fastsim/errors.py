@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class FastsimError(Exception):
@@ -36,7 +36,7 @@ class _BadInput(FastsimError):
     def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
         self.where, self.found, self.expected, self.do = where, found, expected, do
         tail = f"; {do}" if do else ""
-        super().__init__(f"{where}: found {found}, expected {expected}{tail}")
+        super().__init__(f"{_line(where, 1000)}: found {_line(found, 200)}, expected {expected}{tail}")
 
     def __reduce__(self) -> tuple[type[_BadInput], tuple[str, object, str, str]]:
         # Exceptions cross process boundaries when runs are spread over workers.
@@ -69,3 +69,43 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else ""
+
+
+def short(value: object, most: int = 60) -> str:
+    """The value as Python writes it, of ``most`` characters at most; no more of it is looked at than is told."""
+    text = ""
+    for piece in _pieces(value):
+        text += piece
+        if len(text) > most:
+            return f"{text[: most - 3]}..."
+    return text
+
+
+def _pieces(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield "{"
+        for number, (key, item) in enumerate(value.items()):
+            yield ", " if number else ""
+            yield from _pieces(key)
+            yield ": "
+            yield from _pieces(item)
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        for number, item in enumerate(value):
+            yield ", " if number else ""
+            yield from _pieces(item)
+        yield "]"
+    elif isinstance(value, str | bytes):
+        yield repr(value[:1000])
+    elif isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write out very large ones
+        yield f"a number of {value.bit_length():,} bits"
+    else:
+        yield repr(value)
+
+
+def _line(value: object, most: int) -> str:
+    """What a message tells of the user's words: on one line, whatever they hold."""
+    text = str(value)
+    text = text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

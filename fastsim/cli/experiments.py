@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fastsim.cli.strict import refuse_scenario, strict_option
+from fastsim.cli.strict import allow_code_option, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ def sweep() -> None:
 @click.option("--storage-option", "options", multiple=True, metavar="K=V", help="Of a URL, as fsspec takes them.")
 @click.option("--resume", is_flag=True, help="Only go on: an error if DIR has no sweep.")
 @click.option("--dry-run", is_flag=True, help="Check everything and list the runs; run nothing.")
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def run(
-    file: Path, out: str, resume: bool, dry_run: bool, as_json: bool, options: tuple[str, ...], **where: Any
+    file: Path, out: str, resume: bool, dry_run: bool, allow_code: bool, as_json: bool, options: tuple[str, ...],
+    **where: Any,
 ) -> None:  # fmt: skip
     """Run the product of the lists in a TOML file, each run in a folder of its own; complete ones are kept.
 
@@ -71,7 +73,7 @@ def run(
     from fastsim.reports import text_tables
     from fastsim.reports.progress import sweep_bar
 
-    runs, storage = sweep_from_toml(file), _options(options)
+    runs, storage = sweep_from_toml(file, allow_code), _options(options)
     store = store_at(out, storage)
     if resume and store.text(PLAN) is None:
         raise ResultError(f"{out}: found no sweep, expected one to go on with; leave out --resume to begin")
@@ -154,26 +156,44 @@ def stats(
 @click.option("--tolerance", type=float, default=0.05, show_default=True, help="Relative width of the answer.")
 @click.option("--growth", type=float, default=0.05, show_default=True, help="Part that may stay.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def knee(
-    file: Path, low: float, high: float, key: str, tolerance: float, growth: float, workers: int, as_json: bool
+    file: Path,
+    low: float,
+    high: float,
+    key: str,
+    tolerance: float,
+    growth: float,
+    workers: int,
+    allow_code: bool,
+    as_json: bool,
 ) -> None:
     """The largest stable load of every policy in a sweep file, by halving the interval.
 
     A load is too high if more jobs stay in the system than the part --growth of the arrivals: the mean number of jobs
     that the last third of arrivals meets, less that of the third before. Use some hundreds of jobs.
     """
-    import tomllib
-
     from fastsim.errors import ScenarioError
     from fastsim.experiments.load_limit import knees, knees_text
+    from fastsim.foundation.nested_text import toml_value
     from fastsim.reports import text_tables
 
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = toml_value(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(file), str(error), "a readable TOML file") from None
-    limits = knees(values, low, high, key=key, tolerance=tolerance, growth=growth, workers=workers, where=str(file))
+    limits = knees(
+        values,
+        low,
+        high,
+        key=key,
+        tolerance=tolerance,
+        growth=growth,
+        workers=workers,
+        where=str(file),
+        allow_code=allow_code,
+    )
     click.echo(text_tables.table_json(limits) if as_json else knees_text(limits, key), nl=as_json)
 
 
@@ -196,10 +216,11 @@ def knee(
 @click.option("--most", type=click.IntRange(1), default=10_000, show_default=True, help="Most additions to try.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side.")
 @strict_option
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def plan(
     scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, most: int, workers: int, strict: bool,
-    as_json: bool, **options: Any,
+    allow_code: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
 
@@ -211,7 +232,7 @@ def plan(
     from fastsim.scenario.scenario import Scenario
 
     chosen = {name: value for name, value in options.items() if value is not None}
-    base = Scenario.from_toml(scenario).with_(**chosen) if scenario else Scenario.from_dict(chosen)
+    base = Scenario.from_toml(scenario, allow_code).with_(**chosen) if scenario else Scenario.from_dict(chosen)
     if strict:
         refuse_scenario(base)
     with progress_bar("runs") as progress:

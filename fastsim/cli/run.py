@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from fastsim.cli.strict import refuse_run, refuse_scenario, strict_option
+from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
 # Copies: importing the modules that define these would load the engine for every command.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
-OURS = ("run.json", "report.html")
-"""A folder with one of these files was written by a run or by the demo."""
+RECORD = "run.json"
+"""The file that tells one result in a folder from another."""
 ATTEMPTS = ("first", "placed", "all")
 
 
@@ -68,10 +68,11 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
 @click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
 @strict_option
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
-    strict: bool, **options: Any,
+    strict: bool, allow_code: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Place pods on a cluster, or run jobs on it in rounds, and print a summary."""
     from fastsim.reports import text_tables
@@ -81,7 +82,7 @@ def run(
 
     keeping = _checkpoints(checkpoint, keep_checkpoint)
     chosen = {name: value for name, value in options.items() if value is not None and value != ()}
-    base = Scenario.from_toml(scenario).with_(**chosen) if scenario else Scenario.from_dict(chosen)
+    base = Scenario.from_toml(scenario, allow_code).with_(**chosen) if scenario else Scenario.from_dict(chosen)
     out = out or (Path(base.out) if base.out else None)
     _check_folder(out, force)
     if "record" not in chosen and not scenario:
@@ -97,8 +98,9 @@ def run(
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def resume(folder: Path, force: bool, as_json: bool) -> None:
+def resume(folder: Path, force: bool, allow_code: bool, as_json: bool) -> None:
     """Go on with a stopped run from its checkpoint; DIR is the folder it was to write."""
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
@@ -107,7 +109,7 @@ def resume(folder: Path, force: bool, as_json: bool) -> None:
     _check_folder(folder, force)
     with _resumable(folder):
         with progress_bar("pods") as progress:
-            result = resuming.resume(folder, progress=progress, overwrite=force)
+            result = resuming.resume(folder, progress=progress, overwrite=force, allow_code=allow_code)
         click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, folder), nl=as_json)
 
 
@@ -122,8 +124,11 @@ def resume(folder: Path, force: bool, as_json: bool) -> None:
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the fork.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool, **options: Any) -> None:
+def fork(
+    folder: Path, out: Path, at_s: float | None, force: bool, allow_code: bool, as_json: bool, **options: Any
+) -> None:  # fmt: skip
     """Go on from the checkpoint of a run with other options; RUN is its folder."""
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
@@ -133,7 +138,9 @@ def fork(folder: Path, out: Path, at_s: float | None, force: bool, as_json: bool
     _check_folder(out, force)
     with _resumable(out):
         with progress_bar("pods") as progress:
-            result = resuming.fork(folder, out, at_s=at_s, progress=progress, overwrite=force, **changes)
+            result = resuming.fork(
+                folder, out, at_s=at_s, progress=progress, overwrite=force, allow_code=allow_code, **changes
+            )
         click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, out), nl=as_json)
 
 
@@ -194,10 +201,11 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @click.option("--all", "every", is_flag=True, help="Every node, not the best ten.")
 @click.option("--csv", "csv", type=click.Path(path_type=Path), metavar="FILE", help="All rows as a CSV table.")
 @strict_option
+@allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 def explain(
     folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
-    as_json: bool,
+    allow_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Why pods of a saved run were placed on their nodes: filter and points of every node.
 
@@ -214,7 +222,7 @@ def explain(
     if strict:
         refuse_run(folder)
     with progress_bar("pods") as progress:
-        explanation = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress)
+        explanation = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code)
     if csv:
         write_csv(explanation.frame(), csv)
     click.echo(
@@ -263,7 +271,7 @@ def _resumable(out: Path | None) -> Iterator[None]:
 def _identity(out: Path | None) -> tuple[int, int] | None:
     """Inode and time of the result in a folder; another result in its place has others."""
     try:
-        status = None if out is None else (out / OURS[0]).stat()
+        status = None if out is None else (out / RECORD).stat()
     except OSError:
         return None
     return None if status is None else (status.st_ino, status.st_mtime_ns)
@@ -271,14 +279,15 @@ def _identity(out: Path | None) -> tuple[int, int] | None:
 
 def _check_folder(out: Path | None, force: bool) -> None:
     from fastsim.errors import ScenarioError
+    from fastsim.foundation.written_folder import refusal
 
     if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not force:
         raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
-    # Replacing means deleting, so a slip such as --out ~ --force must not be obeyed.
-    if not any((out / name).is_file() for name in OURS):
-        raise ScenarioError(f"--out {out}", "files that are not of fastsim", "a folder that a run or demo wrote")
+    found = refusal(out)
+    if found:
+        raise ScenarioError(f"--out {out}", found, "a folder that a run or demo wrote")
 
 
 def _labels(folders: tuple[Path, ...]) -> list[str] | None:

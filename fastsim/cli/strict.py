@@ -12,6 +12,11 @@ import click
 if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario
 
+allow_code_option = click.option(
+    "--allow-code", is_flag=True, help="Policies in files may import functions of yours: python(scorer='module:f')."
+)
+"""The flag of verbs that run policies from files."""
+
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse Kubernetes objects of which something is not honoured."
 )

@@ -6,7 +6,6 @@ Gavel counts GPUs of three models, Sia machines of three kinds; Synergy's server
 from __future__ import annotations
 
 import configparser
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_types import node_types
 from fastsim.cluster.server import GB_MIB, NETWORK_GBPS, STORAGE_MB_S
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 
 MODELS = ("v100", "p100", "k80")
@@ -72,7 +72,7 @@ def _specification(spec: str | os.PathLike[str]) -> str:
     if not str(spec).endswith(".json"):
         return str(spec)
     try:
-        document = json.loads(Path(spec).read_text(encoding="utf-8"))
+        document = json_value(Path(spec).read_text(encoding="utf-8"))
         specs = [text for texts in document.values() for text in texts]
     except FileNotFoundError:
         raise InputError(str(spec), "no such file", "a JSON file of cluster specifications") from None

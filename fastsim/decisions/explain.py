@@ -32,6 +32,7 @@ from fastsim.engine.result import Result
 from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
@@ -198,30 +199,32 @@ class Explanation:
 
 
 def explain(
-    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed"
-) -> pl.DataFrame:
+    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
+    allow_code: bool = False,
+) -> pl.DataFrame:  # fmt: skip
     """Why these pods, or ``sample`` of them, were placed on their nodes: one row for every node of every decision.
 
     ``source`` is a result, a scenario or the folder of a saved run, which is repeated up to the decisions. ``pods``
     are ids (numbers) or names in the source (texts). ``attempt`` selects the decisions about a pod that waited:
-    the ``first``, the one that ``placed`` it (else its last), or ``all``.
+    the ``first``, the one that ``placed`` it (else its last), or ``all``. ``allow_code`` lets
+    the policy of a saved run import a function of the user's.
 
     Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
     the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
     gpu_ids (devices it would take), chosen, why.
     """
-    return explained(source, pods, sample=sample, attempt=attempt).frame()
+    return explained(source, pods, sample=sample, attempt=attempt, allow_code=allow_code).frame()
 
 
 def explained(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
-    progress: Progress | None = None,
+    progress: Progress | None = None, allow_code: bool = False,
 ) -> Explanation:  # fmt: skip
     """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
     names = [pods] if isinstance(pods, int | str) else list(pods)
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
-    scenario, saved = _origin(source)
+    scenario, saved = _origin(source, allow_code)
     scenario.check()
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
@@ -283,7 +286,7 @@ def _failures(decision: Decision) -> dict[str, Any]:
     return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
 
 
-def _origin(source: Source) -> tuple[Scenario, Result | None]:
+def _origin(source: Source, allow_code: bool) -> tuple[Scenario, Result | None]:
     """The scenario to repeat, and its saved result if there is one."""
     if isinstance(source, Scenario):
         return source, None
@@ -294,6 +297,7 @@ def _origin(source: Source) -> tuple[Scenario, Result | None]:
         found = "a run of objects in memory"
         expected = "one whose cluster, workload and policy are texts"
         raise InputError(where, found, expected, "explain the Scenario itself, or save its tables to files")
+    refuse_user_code(written.get("policy"), where, allow_code)
     return Scenario.from_dict(fields, where), result
 
 

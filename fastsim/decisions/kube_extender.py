@@ -24,6 +24,7 @@ from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_a
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
 from fastsim.foundation.http import Reply, Request, Route, json_reply
+from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -178,7 +179,7 @@ def _unbound(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _arguments(body: bytes) -> Mapping[str, Any]:
     try:
-        arguments = json.loads(body)
+        arguments = json_value(body)
     except (ValueError, RecursionError) as error:
         raise InputError("extender", " ".join(str(error).split()), "the arguments of an extender as JSON") from None
     if not isinstance(arguments, Mapping):

@@ -6,7 +6,6 @@ read again when they change. A state older than ``refresh_s`` is not used.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.foundation.http import answer_of, base_address
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
 from fastsim.kubernetes.snapshot import Snapshot, is_running
@@ -134,7 +134,7 @@ class LiveSnapshot:
         for path in PATHS:
             body = answer_of(f"{base}{path}", "a Kubernetes API", timeout_s=self.timeout_s)
             try:
-                document = json.loads(body)
+                document = json_value(body)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{base}{path}", one_line(error), "JSON") from None
             objects += manifests_in(f"{base}{path}", document)

@@ -7,11 +7,13 @@ position in the workload is a number of rows. Cached scores are left out: no res
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
-import shutil
+import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -21,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastsim.errors import ResultError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
 
 SUFFIX = ".checkpoint"
@@ -31,6 +34,11 @@ SPANS = ("wait", "jct", "lost", "slowdown", "paused", "spoilt")
 """Values of pods that a run stores beside its tables, eight bytes each, in the order of the compiled loop."""
 VERSION = 5
 """Layout of the state file; another one is refused."""
+UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, MemoryError, RuntimeError,
+    SyntaxError, struct.error, zipfile.BadZipFile,
+)  # fmt: skip
+"""What reading a file that is no state, or a damaged one, may end with."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +69,23 @@ class Checkpoint:
 
     def write(self, folder: Path) -> None:
         """Replace the state in a folder, completely or not at all."""
-        text = json.dumps({"version": VERSION, **self.meta})
-        with replacing(folder / STATE) as partial, partial.open("wb") as file:
-            np.savez(file, meta=np.frombuffer(text.encode(), np.uint8), **self.arrays)
-            file.flush()
-            os.fsync(file.fileno())
+        write_state(folder / STATE, "meta", {"version": VERSION}, self.meta, self.arrays)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """The state in a working folder."""
         path = folder / STATE
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            meta = json.loads(arrays.pop("meta").tobytes())
+            meta, arrays = stored_state_of(path, "meta")
         except FileNotFoundError as error:
             raise ResultError(f"{folder}: found no {STATE}, expected the checkpoint of a run") from error
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise ResultError(f"{path}: cannot be read, expected the checkpoint of a run") from error
+        checksum = meta.pop("checksum", None)
         if meta.pop("version", None) != VERSION:
             raise ResultError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
+        if checksum != state_checksum(meta, arrays):
+            raise ResultError(f"{path}: found other bytes than were written, expected the checkpoint of a run")
         return cls(meta, arrays)
 
     def parts(self) -> dict[str, int]:
@@ -90,13 +95,90 @@ class Checkpoint:
         return sizes | {f"{name}.f8": 8 * waits[name] for name in SPANS}
 
     def check_parts(self, folder: Path) -> None:
-        """ResultError if a file of the state is missing in this folder, or too short."""
+        """ResultError if a file of the state is missing in this folder, has lost its end or holds other bytes."""
+        found_here = PartChecksums(folder)
         for name, size in self.parts().items():
             path = folder / name
             actual = path.stat().st_size if path.is_file() else None
             if actual is None or actual < size:
                 found = "no such file" if actual is None else f"{actual} bytes"
                 raise ResultError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
+            if found_here.of(name, size) != self.meta.get("checksums", {}).get(name):
+                raise ResultError(f"{path}: found other bytes than were written, expected those of the checkpoint")
+
+
+class PartChecksums:
+    """SHA-256 of the beginnings of files that only grow; each byte is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[int, Any]] = {}
+
+    def of(self, name: str, size: int) -> str:
+        """The checksum of the first ``size`` bytes, in hexadecimal digits."""
+        done, total = self._known.get(name, (0, None))
+        if total is None or done > size:  # a file that was cut
+            done, total = 0, hashlib.sha256()
+        with open(self._folder / name, "rb") as file:
+            file.seek(done)
+            while done < size and (piece := file.read(min(size - done, 1 << 20))):
+                total.update(piece)
+                done += len(piece)
+        self._known[name] = done, total
+        return str(total.hexdigest())
+
+
+def write_state(
+    path: Path, header: str, told: Mapping[str, Any], meta: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> None:
+    """Put a state in the place of the file, completely or not at all; ``header`` is the name of all that is no array.
+
+    ``told`` comes first in the header, then the checksum of everything else, then ``meta``.
+    """
+    plain = json.loads(json.dumps(meta))
+    text = json.dumps({**told, "checksum": state_checksum(plain, arrays), **plain})
+    with replacing(path) as partial, partial.open("wb") as file:
+        parts: dict[str, Any] = {header: np.frombuffer(text.encode(), np.uint8), **arrays}
+        np.savez(file, **parts)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def stored_state_of(path: str | os.PathLike[str], header: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file; one of ``UNREADABLE`` if it is something else."""
+    with open(path, "rb") as file:
+        with zipfile.ZipFile(file) as stored:
+            # Nothing is packed in a state, so nothing may claim to be larger than the file.
+            if any(part.compress_type != zipfile.ZIP_STORED for part in stored.infolist()):
+                raise ValueError("packed arrays")
+            for name in stored.namelist():
+                _refuse_shape(stored, name)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as parts:
+            arrays = dict(parts)
+    meta = json_value(arrays.pop(header).tobytes())
+    if not isinstance(meta, dict):
+        raise ValueError("no mapping")
+    return meta, arrays
+
+
+def _refuse_shape(stored: zipfile.ZipFile, name: str) -> None:
+    """ValueError if an array says that it is larger than its bytes, before room is made for it."""
+    with stored.open(name) as part:
+        major, _ = np.lib.format.read_magic(part)
+        told = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, kind = told(part)
+        if kind.hasobject or math.prod(shape) * kind.itemsize + part.tell() != stored.getinfo(name).file_size:
+            raise ValueError(f"{name} of another size than it says")
+
+
+def state_checksum(meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """SHA-256 of a state, its values as JSON has them, in hexadecimal digits."""
+    total = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for name in sorted(arrays):
+        total.update(f"{name}:{arrays[name].dtype.str}:{arrays[name].shape};".encode())
+        total.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return total.hexdigest()
 
 
 def working_folder(out: Path) -> Path:
@@ -112,23 +194,36 @@ def unfinished(out: Path, checkpoints: Checkpoints, taken_over: bool, overwrite:
         _refuse_other_files(folder)
         if (folder / STATE).exists() and not overwrite:
             raise ResultError(f"{folder}: an unfinished run is there; resume it or overwrite it")
-        shutil.rmtree(folder)  # without a checkpoint nothing is lost
+        cleared(folder)  # without a checkpoint nothing is lost
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     try:
         yield folder
     except BaseException:
         if not (folder / STATE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            cleared(folder)
         raise
     if not checkpoints.keep or not (folder / STATE).exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        cleared(folder)
+
+
+def cleared(folder: Path) -> None:
+    """Remove a working folder; what no run wrote stays, and the folder with it."""
+    with suppress(OSError):
+        for path in sorted(folder.iterdir(), key=lambda path: path.name != STATE):
+            if _is_ours(path):
+                path.unlink()
+        folder.rmdir()
+
+
+def _is_ours(path: Path) -> bool:
+    known = (STATE, *PARTS)
+    return any(fnmatch(path.name, pattern) for pattern in known) and path.is_file() and not path.is_symlink()
 
 
 def _refuse_other_files(folder: Path) -> None:
     """ResultError if the folder, which is about to be replaced, has files that no run wrote."""
-    known = (STATE, *PARTS)
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
-    other = [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]
+    paths = sorted(folder.iterdir()) if folder.is_dir() else [folder]
+    other = [path.name for path in paths if not _is_ours(path)]
     if other:
         raise ResultError(f"{folder}: found {other[0]}, expected the checkpoint of a run or no such folder")

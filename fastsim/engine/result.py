@@ -18,7 +18,8 @@ import polars as pl
 
 from fastsim.engine.tables import arrow
 from fastsim.errors import ResultError
-from fastsim.foundation.folder_lock import held
+from fastsim.foundation.folder_lock import held, recover
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
@@ -162,8 +163,9 @@ class Result:
     def load(cls, folder: str | os.PathLike[str]) -> Result:
         """A saved run; its tables are read on first use."""
         source = Path(folder)
+        recover(source)
         try:
-            record = json.loads((source / "run.json").read_text())
+            record = json_value((source / "run.json").read_text())
             known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}
             known["citations"] = tuple(record["citations"])
         except (OSError, ValueError, TypeError, KeyError) as error:

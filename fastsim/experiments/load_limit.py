@@ -16,7 +16,7 @@ import numpy as np
 
 from fastsim.errors import ScenarioError
 from fastsim.experiments.executors.executor import executor
-from fastsim.experiments.sweep.sweep import sweep_of
+from fastsim.experiments.sweep.sweep import refuse_sweep_code, sweep_of
 from fastsim.simulation.simulate import played
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class _Search:
 
 def knees(
     values: Mapping[str, Any], low: float, high: float, *, key: str = "rate_per_hour", tolerance: float = 0.05,
-    growth: float = 0.05, workers: int = 1, where: str = "sweep",
+    growth: float = 0.05, workers: int = 1, where: str = "sweep", allow_code: bool = True,
 ) -> pl.DataFrame:  # fmt: skip
     """The largest stable load of each combination in a sweep, which lies between ``stable`` and ``unstable``.
 
@@ -109,6 +109,7 @@ def knees(
         raise ScenarioError("knee", arguments, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
     if key in values:
         raise ScenarioError(f"{where}: {key}", repr(values[key]), "no such key: loads are searched for")
+    refuse_sweep_code(sweep_of({**values, key: low}, where), where, allow_code)
     cases = list(_cases(values, key, low, where))
     searches = {case: _Search(low, high) for case in cases}
     while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import os
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -14,6 +13,7 @@ import pyarrow.csv
 
 from fastsim.errors import InputError
 from fastsim.foundation import interrupts
+from fastsim.foundation.packed_file import opened_bytes, opened_text
 from fastsim.foundation.parquet import one_line
 
 interrupts.quieten_arrow()
@@ -34,7 +34,8 @@ def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], req
     )  # fmt: skip
     read = pa.csv.ReadOptions(use_threads=False)
     try:
-        table = pa.csv.read_csv(path, read_options=read, convert_options=convert)
+        with opened_bytes(path) as source:
+            table = pa.csv.read_csv(source, read_options=read, convert_options=convert)
         for index, name in enumerate(header):
             if pa.types.is_map(types[name]):
                 maps = [_map(text, types[name]) for text in table[name].to_pylist()]
@@ -72,9 +73,7 @@ def _map(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[str]:
-    if str(path).endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return open(path, encoding="utf-8", newline="")
+    return opened_text(path, newline="")
 
 
 def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:

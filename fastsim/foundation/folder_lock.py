@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fastsim.errors import ResultError
+from fastsim.foundation.written_folder import formers, recovered, refuse_replacing
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 """Errors of file systems that have no locks; a run there goes without one."""
@@ -25,14 +26,19 @@ BYTE = 1 << 30
 
 
 @contextmanager
-def held(folder: Path, overwrite: bool) -> Iterator[None]:
-    """Lock a folder while its files are written; ResultError if another process holds the lock or files are there."""
-    refuse_folder_in_use(folder, overwrite)
+def held(folder: Path, overwrite: bool, grows: bool = False) -> Iterator[None]:
+    """Lock a folder while its files are written; ResultError if another process holds the lock or files are there.
+
+    What stands there is replaced with ``overwrite``, if fastsim wrote it; or the folder ``grows``, and nothing goes.
+    """
+    if not grows:
+        refuse_folder_in_use(folder, overwrite)
     path, lock = lock_file(folder), -1
     try:
         lock = _granted(folder, path)
-        refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
         _sweep(folder)
+        if not grows:
+            refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
         yield
     finally:
         if lock >= 0:
@@ -46,9 +52,22 @@ def lock_file(folder: Path) -> Path:
 
 
 def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
-    """ResultError if the path is a file or a folder with files in it, unless it may be overwritten."""
+    """ResultError if the path is a file or a folder with files in it, unless it may be overwritten and fastsim wrote it."""
     if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
+    refuse_replacing(folder)
+
+
+def recover(folder: Path) -> None:
+    """Give a folder its name back, if the process that was replacing it was killed before it could."""
+    if folder.exists() or not formers(folder):
+        return
+    path, lock = lock_file(folder), -1
+    with suppress(OSError, ResultError):  # somebody is at work on it, or it may only be read
+        lock = _granted(folder, path)
+        recovered(folder)
+    if lock >= 0:
+        _release(lock, path)
 
 
 def _granted(folder: Path, path: Path) -> int:
@@ -67,7 +86,8 @@ def _granted(folder: Path, path: Path) -> int:
 def _taken(path: Path) -> int:
     """The descriptor of the locked file, or -1 if another process holds it."""
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        # A link with the lock's name would have some other file of the user's emptied.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _lock(file)
             if _is_still(file, path):
@@ -130,6 +150,7 @@ def _release(file: int, path: Path) -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove partial folders of killed processes; a process that still writes would hold the lock."""
+    recovered(folder)
     half = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.partial")
     with suppress(OSError):  # a folder that may not be listed
         for path in list(folder.parent.iterdir()):

@@ -26,6 +26,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 
 LOOPBACK = "127.0.0.1"
@@ -322,7 +323,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _reason(error: urllib.error.HTTPError) -> str:
     """The server's reason: from its JSON body, else from the status line."""
     try:
-        document = json.loads(error.read(65_536))
+        document = json_value(error.read(65_536))
         return failure(document) or str(document["message"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError, http.client.HTTPException):
         return str(error.reason)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
+from fastsim.foundation.written_folder import exchange, refuse_replacing
 
 ROW_GROUP = 122_880
 """Rows of a Parquet row group; a multiple of 2,048, about 1.4 MB compressed for pods."""
@@ -50,23 +51,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary folder that takes the name `path` on success and vanishes on any failure.
 
-    A folder that has the name already is moved aside until then, and comes back if the change of names fails.
+    A folder that has the name already is exchanged for it only then, and only if fastsim wrote it.
     """
     target = Path(path)
     partial, former = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("partial", "former"))
+    refuse_replacing(target)
     try:
         partial.mkdir(parents=True)
         yield partial
-        if target.exists():
-            os.replace(f"{target}{os.sep}", former)  # the separator refuses anything that is no folder
-        os.replace(partial, target)
+        refuse_replacing(target)  # again: the user may have put something there meanwhile
+        exchange(partial, target, former)
     except OSError as error:
         raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
-        if former.exists() and not target.exists():
-            os.replace(former, target)
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.rmtree(former, ignore_errors=True)
 
 
 def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -6,15 +6,18 @@ its objects under ``rawObjects``. YAML needs the package PyYAML (extra ``k8s``);
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, short
+from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.packed_file import most_bytes, too_large
 from fastsim.foundation.parquet import one_line
+from fastsim.kubernetes.yaml_text import yaml_documents
 
 ENDINGS = (".yaml", ".yml", ".json", ".zip", ".gzip")
 """Endings of files that are read from a folder; others are ignored."""
@@ -76,7 +79,7 @@ def mapping(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError(f"{where}: {key}", _short(value), "a mapping of names to values")
+        raise InputError(f"{where}: {key}", short(value), "a mapping of names to values")
     return value
 
 
@@ -86,7 +89,7 @@ def sequence(parent: Mapping[str, Any], key: str, where: str) -> list[Mapping[st
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise InputError(f"{where}: {key}", _short(value), "a list of mappings")
+        raise InputError(f"{where}: {key}", short(value), "a list of mappings")
     return value
 
 
@@ -108,7 +111,7 @@ def _read(path: Path) -> Iterator[Manifest]:
 def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
     """The object, or the objects of a list."""
     if not isinstance(body, Mapping) or not isinstance(body.get("kind"), str):
-        raise InputError(where, _short(body), "a Kubernetes object: a mapping with kind and metadata")
+        raise InputError(where, short(body), "a Kubernetes object: a mapping with kind and metadata")
     kind = body["kind"]
     if not kind.endswith("List"):
         named = Manifest(where, body)
@@ -124,9 +127,8 @@ def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
 
 def _snapshot(path: Path) -> Iterator[Manifest]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            document = _json(f"{path}: {SNAPSHOT}", archive.read(SNAPSHOT).decode("utf-8"))
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, NotImplementedError, RuntimeError) as error:
+        document = _json(f"{path}: {SNAPSHOT}", _unpacked(path).decode("utf-8"))
+    except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise InputError(str(path), one_line(error), f"a KAI snapshot: a ZIP with {SNAPSHOT}") from None
     where = f"{path}: rawObjects"
     groups = mapping(document if isinstance(document, Mapping) else {}, "rawObjects", str(path))
@@ -146,36 +148,22 @@ KAI_KINDS = {"nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "Po
 
 def _json(where: str, text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json_value(text)
+    except ValueError as error:
         raise InputError(where, one_line(error), "JSON") from None
 
 
 def _yaml(where: str, text: str) -> list[Any]:
     try:
-        import yaml
-    except ImportError:
-        raise ScenarioError(where, "no PyYAML", "a reader of YAML", "pip install 'fastsim-gpu[k8s]'") from None
-    try:
-        return list(yaml.load_all(text, _loader()))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml_documents(where, text)
+    except ValueError as error:
         raise InputError(where, one_line(error), "YAML") from None
 
 
-def _loader() -> Any:
-    """The safe loader without dates: times are texts, as they are in JSON."""
-    import yaml
-
-    class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        pass
-
-    Plain.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in known if tag != "tag:yaml.org,2002:timestamp"]
-        for first, known in Plain.yaml_implicit_resolvers.items()
-    }
-    return Plain
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _unpacked(path: Path) -> bytes:
+    """The one file in a snapshot, read up to the limit of packed files."""
+    with zipfile.ZipFile(path) as archive, archive.open(SNAPSHOT) as packed:
+        found = packed.read(most_bytes() + 1)
+    if len(found) > most_bytes():
+        raise too_large(f"{path}: {SNAPSHOT}")
+    return found

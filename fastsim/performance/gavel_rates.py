@@ -7,7 +7,6 @@ end in ``_unconsolidated`` are the same GPU model with the GPUs spread over node
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -18,6 +17,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.performance.rate_table import RATE_SCHEMA, rate_table
 
@@ -39,10 +40,9 @@ def import_rates(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def _document(path: str | os.PathLike[str]) -> Any:
-    opener = gzip.open if str(path).endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8") as text:
-            return json.load(text, object_pairs_hook=_object, parse_constant=_refused)
+        with opened_text(path) as text:
+            return json_value(text.read(), object_pairs_hook=_object, parse_constant=_refused)
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a JSON file of rates") from error
     except json.JSONDecodeError as error:

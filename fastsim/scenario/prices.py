@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 
 Floats = npt.NDArray[np.float64]
@@ -166,7 +166,7 @@ def _aws(folder: Path) -> Records:
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for path in _files(folder / "aws/logs/us-east-1", "*.json"):
         try:
-            records = json.loads(_text(path))["SpotPriceHistory"]
+            records = json_value(_text(path))["SpotPriceHistory"]
             rows = list(enumerate(records))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(str(path), one_line(error), "JSON with a list SpotPriceHistory") from None

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
+from fastsim.scenario.user_code import refuse_user_code
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 
@@ -119,25 +121,26 @@ class Scenario:
         return cls(**arguments)
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Scenario:
-        """The scenario in a TOML file."""
-        import tomllib
-
+    def from_toml(cls, path: str | Path, allow_code: bool = False) -> Scenario:
+        """The scenario in a TOML file; ``allow_code`` if its policy may import a function of the user's."""
         text = _text(path)
         try:
-            return cls.from_dict(tomllib.loads(text), str(path))
-        except tomllib.TOMLDecodeError as error:
+            values = toml_value(text)
+        except ValueError as error:
             raise ScenarioError(str(path), str(error), "a TOML file") from None
+        refuse_user_code(values.get("policy"), str(path), allow_code)
+        return cls.from_dict(values, str(path))
 
     @classmethod
-    def from_json(cls, text: str, where: str = "scenario") -> Scenario:
-        """The scenario in a JSON text."""
+    def from_json(cls, text: str, where: str = "scenario", allow_code: bool = False) -> Scenario:
+        """The scenario in a JSON text; ``allow_code`` if its policy may import a function of the user's."""
         try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
+            values = json_value(text)
+        except ValueError as error:
             raise ScenarioError(where, str(error), "a JSON object") from None
         if not isinstance(values, dict):
             raise ScenarioError(where, type(values).__name__, "a JSON object")
+        refuse_user_code(values.get("policy"), where, allow_code)
         return cls.from_dict(values, where)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, cleared, unfinished, working_folder
 from fastsim.engine.online.arrivals import arrived_by, stream
 from fastsim.engine.rounds.checkpoint import (
     CheckpointSchedule,
@@ -24,6 +24,7 @@ from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import is_adaptive
 from fastsim.simulation.scenario_checks import is_round_policy
@@ -42,23 +43,28 @@ ROUND_FORK_FIELDS = ("policy", "until_s", "name", "log")
 
 
 def resume(
-    folder: str | os.PathLike[str], *, progress: Progress | None = None, overwrite: bool = False, **objects: Any
+    folder: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    allow_code: bool = False,
+    **objects: Any,
 ) -> Result:
     """Resume the run to this folder from its last checkpoint; its tables are those of an uninterrupted run.
 
     ``objects`` are those parts of the scenario that were objects in memory and not texts (``cluster``, ``workload``,
     ``policy``, ...); whether they are the same is checked. A run is refused while another process works on it.
+    ``allow_code`` lets the stored policy import a function of the user's.
     """
     out = _target(Path(folder))
     work = working_folder(out)
     if is_of_rounds(work):
-        return resume_rounds(out, work, partial(_scenario, out, objects), progress, overwrite)
+        return resume_rounds(out, work, partial(_scenario, out, objects, allow_code), progress, overwrite)
     Checkpoint.read(work)  # without a checkpoint there is nothing to lock
     with held(out, overwrite):
         checkpoint = Checkpoint.read(work)
         checkpoint.check_parts(work)
-        scenario = _scenario(out, objects, checkpoint.meta["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{checkpoint.meta['process']}.former"), ignore_errors=True)
+        scenario = _scenario(out, objects, allow_code, checkpoint.meta["scenario"])
         return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.meta["checkpoints"]), checkpoint)
 
 
@@ -69,6 +75,7 @@ def fork(
     at_s: float | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
+    allow_code: bool = False,
     **changes: Any,
 ) -> Result:
     """Another run from the checkpoint beside this folder, to a folder of its own: the same past, then the changes.
@@ -77,8 +84,8 @@ def fork(
     ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
     checkpoint on, or from ``at_s`` seconds of simulated time: everything up to then happens as in the run, once more
     from the beginning if the checkpoint is of a later time. Outages are part of the past, and with random failures so
-    is the seed. The checkpoint stays as it is. A fork of a run in rounds may change the policy and ``until_s``; see
-    :func:`fastsim.simulation.resume.fork_rounds`.
+    is the seed. The checkpoint stays as it is. ``allow_code`` as in :func:`resume`. A fork of a run in rounds may
+    change the policy and ``until_s``; see :func:`fastsim.simulation.resume.fork_rounds`.
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     rounds = is_of_rounds(source)
@@ -87,7 +94,7 @@ def fork(
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
     _check_time(at_s)
-    stored = partial(_scenario, target, objects)
+    stored = partial(_scenario, target, objects, allow_code)
     if rounds:
         return fork_rounds(source, target, stored, at_s, changes, progress, overwrite)
     return _fork_pods(source, target, stored, at_s, changes, progress, overwrite)
@@ -115,7 +122,7 @@ def _fork_pods(
             start.write(work)
             return simulation.run(after, progress, overwrite, checkpoints, start)
         except FastsimError:
-            shutil.rmtree(work, ignore_errors=True)
+            cleared(work)
             raise
 
 
@@ -196,7 +203,11 @@ def _target(folder: Path) -> Path:
 
 
 def _scenario(
-    out: Path, objects: dict[str, Any], stored: dict[str, Any], changes: dict[str, Any] | None = None
+    out: Path,
+    objects: dict[str, Any],
+    allow_code: bool,
+    stored: dict[str, Any],
+    changes: dict[str, Any] | None = None,
 ) -> Scenario:
     """The scenario that was ``stored`` with a checkpoint, completed by ``objects`` that cannot be stored."""
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
@@ -205,6 +216,8 @@ def _scenario(
     stray = [name for name in objects if name not in stored["objects"]]
     if stray:
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint knows it")
+    if "policy" not in (changes or {}):
+        refuse_user_code(stored["fields"].get("policy"), f"{out}{SUFFIX}", allow_code)
     given = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(given, str(out))
 
@@ -217,7 +230,6 @@ def resume_rounds(
     with held(out, overwrite):
         checkpoint = stored_state(work)
         scenario = stored(checkpoint.note["scenario"])
-        shutil.rmtree(out.with_name(f".{out.name}.{checkpoint.note['process']}.former"), ignore_errors=True)
         return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.note["checkpoints"]), checkpoint)
 
 
@@ -252,7 +264,7 @@ def fork_rounds(
             start.write(work / STATE)
             return simulation.run(after, progress, overwrite, checkpoints, start)
         except FastsimError:
-            shutil.rmtree(work, ignore_errors=True)
+            cleared(work)
             raise
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http import MOST_BYTES, answer_of, base_address, failure
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.telemetry.metric_names import Metric, by_name
 from fastsim.telemetry.readings_table import Sample, table_of
@@ -107,7 +107,7 @@ def saved_samples(path: str | os.PathLike[str]) -> Iterator[Sample]:
 def _matrix(where: str, body: bytes) -> list[Any]:
     """The series of a complete and successful answer."""
     try:
-        document = json.loads(body)
+        document = json_value(body)
         if document["status"] == "success" and document["data"]["resultType"] in ("matrix", "vector"):
             return list(document["data"]["result"])
         refused = failure(document)

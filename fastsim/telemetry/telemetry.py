@@ -60,7 +60,9 @@ class Telemetry:
         """The device of a GPU model."""
         if model in self.devices:
             return self.devices[model]
-        known = cluster.catalog.gpu[model]
+        known = cluster.catalog.gpu.get(model)
+        if known is None:
+            return _own_device(model, cluster)
         if not known.memory_mib:
             expected = "its memory, for telemetry; a table of models (watts=FILE) can tell it"
             raise InputError(f"GPU model {model}: memory_mib", "nothing", expected)
@@ -72,6 +74,20 @@ class Telemetry:
         for gap in refresh_gaps(self.refresh_s, seed):
             yield at
             at += gap
+
+
+def _own_device(model: str, cluster: Cluster) -> Device:
+    """The device of a model that no catalogue has, as its nodes tell it."""
+    names = ["gpu_memory_mib", "gpu_idle_w", "gpu_peak_w"]
+    table = cluster.offered.select(["gpu_model", *names]).to_pylist()
+    told = {tuple(row[name] for name in names) for row in table if row["gpu_model"] == model}
+    expected = "the same gpu_memory_mib, gpu_idle_w and gpu_peak_w of all its nodes, for telemetry"
+    if len(told) != 1:
+        raise InputError(f"GPU model {model}", f"{len(told)} kinds of devices", expected)
+    for name, value in zip(names, *told, strict=True):
+        if value is None:
+            raise InputError(f"GPU model {model}: {name}", "nothing", expected)
+    return Device(*next(iter(told)))
 
 
 def telemetry_from(source: Any) -> Telemetry | None:

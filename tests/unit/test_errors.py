@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +16,7 @@ from fastsim.errors import (
     ResultError,
     ScenarioError,
     SolverError,
+    short,
     suggestion,
 )
 
@@ -69,3 +71,33 @@ def test_the_closest_name_or_nothing(word: str, answer: str) -> None:
 def test_names_may_come_from_anywhere_once() -> None:
     assert suggestion("openc", (name for name in ("openb", "uniform"))) == "did you mean 'openb'?"
     assert suggestion("openb", ()) == ""
+
+
+def test_a_value_is_told_as_python_writes_it_but_no_longer_than_asked() -> None:
+    values: list[object] = [{"b": [1, None], "a": 2.5}, [], {}, "text", b"bytes", -7, True, ("a", 1)]
+    for value in values:
+        assert short(value) == repr(value)
+    assert short(list(range(100)), 20) == "[0, 1, 2, 3, 4, 5..."
+    assert short(1 << 40_000) == "a number of 40,001 bits"
+
+
+def test_no_more_of_a_value_is_looked_at_than_is_told() -> None:
+    class Watched(list[int]):
+        looked = 0
+
+        def __iter__(self) -> Iterator[int]:
+            for item in super().__iter__():
+                Watched.looked += 1
+                yield item
+
+    assert len(short(Watched(range(10_000)))) == 60 and Watched.looked < 30
+    inner: list[object] = []
+    inner.append(inner)
+    assert short(inner) == "[" * 57 + "..."
+
+
+def test_a_message_is_one_line_however_long_and_odd_its_input() -> None:
+    error = InputError("a\nfile", "x\n\x1b[31m\udc80" + "y" * 30_000, "something else")
+    assert str(error).isprintable() and len(str(error)) < 300
+    assert str(error).startswith("a\\nfile: found x\\n\\x1b[31m\\udc80yyy")
+    str(error).encode()

@@ -22,12 +22,12 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, unfinished
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, unfinished
 from fastsim.engine.online.arrivals import pieces
 from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class CheckpointWriter:
         self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
         self._at = self._began_s
         self._decided: dict[str, Any] = {}
+        self._checksums = PartChecksums(folder)
 
     @property
     def has_rules(self) -> bool:
@@ -116,7 +117,9 @@ class CheckpointWriter:
         tables = recorder.tables
         assert isinstance(tables, JournalTables)
         parts = {"tables": tables.durable(), "waits": recorder.waits.durable(), "sha256": recorder.checksum.hexdigest()}
-        return Checkpoint(state.meta | parts, state.arrays)
+        secured = Checkpoint(state.meta | parts, state.arrays)
+        sums = {name: self._checksums.of(name, size) for name, size in secured.parts().items()}
+        return Checkpoint(secured.meta | {"checksums": sums}, secured.arrays)
 
     def spent(self, spent: Mapping[str, float]) -> dict[str, float]:
         """Seconds spent in this start and in earlier ones."""
@@ -179,6 +182,13 @@ class CheckpointWriter:
                 run.rule_columns.recall(batch, run.pods - batch.num_rows, arrays["in_system"])
         if run.recorder.checksum.hexdigest() != meta["sha256"]:
             raise InputError(where, "other pods", f"those that had arrived at the checkpoint (the first {rows})")
+        try:
+            self._restore(run, meta, arrays)
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError, AssertionError) as error:
+            told = " ".join(str(error).split())[:200]
+            raise ResultError(f"{self.folder}: found {told}, expected the checkpoint of a run") from error
+
+    def _restore(self, run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         run.work.restore(arrays["slots"], meta["line"])
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
         if run.rule_columns is not None and run.queue_loop is not None:

@@ -8,7 +8,6 @@ its state is empty, and it allocates as soon as ``realloc_s`` allows.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import time
@@ -23,13 +22,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
+from fastsim.engine.checkpoint_folder import (
+    STATE,
+    UNREADABLE,
+    Checkpoints,
+    state_checksum,
+    stored_state_of,
+    unfinished,
+    write_state,
+)
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
-from fastsim.foundation.parquet import replacing
 from fastsim_ext.rounds import snapshot as round_state
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -145,30 +151,22 @@ class RoundCheckpoint:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace the file, completely or not at all."""
-        target = Path(path)
-        header = {"kind": KIND, "version": VERSION, "sha256": _checksum(self.arrays), **self.meta}
-        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        with replacing(target) as partial, partial.open("wb") as file:
-            np.savez(file, header=text, **self.arrays)
-            file.flush()
-            os.fsync(file.fileno())
+        write_state(Path(path), "header", {"kind": KIND, "version": VERSION}, self.meta, self.arrays)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The state in a file; ResultError if it is missing, damaged or something else."""
         expected = "expected the checkpoint of a run in rounds"
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            meta = json.loads(arrays.pop("header").tobytes())
-            kind, version, checksum = (meta.pop(name) for name in ("kind", "version", "sha256"))
+            meta, arrays = stored_state_of(path, "header")
+            kind, version, checksum = (meta.pop(name) for name in ("kind", "version", "checksum"))
         except FileNotFoundError as error:
             raise ResultError(f"{path}: found no such file, {expected}") from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise ResultError(f"{path}: cannot be read, {expected}") from error
         if kind != KIND or version != VERSION:
             raise ResultError(f"{path}: found {kind!r} of version {version}, expected {KIND!r} of version {VERSION}")
-        if checksum != _checksum(arrays):
+        if checksum != state_checksum(meta, arrays):
             raise ResultError(f"{path}: found other bytes than were written, {expected}")
         return cls(meta, arrays)
 
@@ -247,14 +245,6 @@ def _rates(setting: Setting) -> str:
         one = table.size > 1 and not any(table.strides)  # all cells are one place in memory
         total.update(repr(table.shape).encode() if one else b"")
         total.update(np.ascontiguousarray(table[:1, :1, :1] if one else table).tobytes())
-    return total.hexdigest()
-
-
-def _checksum(arrays: Mapping[str, Any]) -> str:
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        total.update(f"{name}:{arrays[name].dtype.str}:{arrays[name].shape};".encode())
-        total.update(np.ascontiguousarray(arrays[name]).tobytes())
     return total.hexdigest()
 
 

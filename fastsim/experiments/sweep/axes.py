@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
+from fastsim.foundation.nested_text import json_value
 
 LISTED = ("deschedule",)
 """Fields whose one value is a list."""
@@ -144,7 +144,7 @@ def cutoffs_of(table: Any, where: str) -> Cutoffs:
     """Cutoffs from a table, or from the JSON file at a path."""
     if isinstance(table, str):
         try:
-            table = json.loads(Path(table).read_text(encoding="utf-8"))
+            table = json_value(Path(table).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ScenarioError(where, f"{table}: {error}", "a table, or a JSON file of one") from None
     if not isinstance(table, dict):

@@ -18,6 +18,7 @@ from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime,
 from fastsim.experiments.sweep.scenario_builder import effort
 from fastsim.experiments.sweep.store import Store, store_at
 from fastsim.foundation import interrupts
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.simulation.run_warnings import Message, warn
 
@@ -196,7 +197,7 @@ def _note_axes(store: Store, runs: Sequence[Run]) -> None:
     axes = list(runs[0].listed)
     text = store.text(PLAN)
     try:
-        before = None if text is None else json.loads(text)["axes"]
+        before = None if text is None else json_value(text)["axes"]
     except (ValueError, KeyError, TypeError):
         raise ResultError(f"{store.path(PLAN)}: found no readable list of axes, expected that of a sweep") from None
     if before is not None and before != axes:
@@ -300,7 +301,7 @@ def sweep_table(place: str | os.PathLike[str], options: Mapping[str, Any] | None
     plan, rows = store.text(PLAN), store.whole(TABLE)
     if plan is None or rows is None:
         raise ResultError(f"{place}: found no {TABLE}, expected the folder of a sweep that has come to an end")
-    return SweepTable(rows, tuple(json.loads(plan)["axes"]))
+    return SweepTable(rows, tuple(json_value(plan)["axes"]))
 
 
 def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ of all runs as one, with those names as columns: ``scan_parquet("runs/policy=*/s
 from __future__ import annotations
 
 import io
-import json
 import os
 import tempfile
 from abc import abstractmethod
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fastsim.engine.result import FRAMES, Result, write_table
 from fastsim.errors import FastsimError, ResultError
 from fastsim.foundation.folder_lock import held
+from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Folder(Store):
 
     def held(self) -> AbstractContextManager[None]:
         """Lock against other sweeps on this machine."""
-        return held(self.root, overwrite=True)
+        return held(self.root, overwrite=True, grows=True)
 
     def write_run(self, name: str, write: Write) -> Any:
         """Store a run, complete or not at all."""
@@ -163,7 +163,7 @@ class Bucket(Store):
         """Provenance of a run."""
         text = self.text(f"{name}/{RECORD}")
         try:
-            return None if text is None else dict(json.loads(text)["provenance"])
+            return None if text is None else dict(json_value(text)["provenance"])
         except (ValueError, KeyError, TypeError) as error:
             raise ResultError(f"{self.path(name)}: found no readable {RECORD}, expected a saved run") from error
 

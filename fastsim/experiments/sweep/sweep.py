@@ -60,7 +60,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,11 +71,13 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.foundation.nested_text import toml_value
 
 if TYPE_CHECKING:
     import polars as pl
 
     from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
 
 OWN_KEYS = ("policy_names", "cutoff_rates", "zip", "vars")
 KEYS = ("cluster", "policy", *JOB_KEYS, *(name for name in FIELDS if name not in ("cluster", "policy", "seed")), "seed")
@@ -116,9 +117,11 @@ class Sweep:
         object.__setattr__(self, "runs", tuple(sweep_of(self.values, self.where)))
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
-        """The sweep of a file; one error lists all mistakes in it."""
-        return cls(_toml(path), os.fspath(path))
+    def from_toml(cls, path: str | os.PathLike[str], allow_code: bool = False) -> Sweep:
+        """The sweep of a file; one error lists all mistakes in it. ``allow_code`` lets policies import functions."""
+        made = cls(_toml(path), os.fspath(path))
+        refuse_sweep_code(made.runs, os.fspath(path), allow_code)
+        return made
 
     def run(
         self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,
@@ -135,9 +138,17 @@ class Sweep:
         return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options)
 
 
-def sweep_from_toml(path: str | Path) -> list[Run]:
-    """The runs of a file; mistakes name the key."""
-    return sweep_of(_toml(path), str(path))
+def sweep_from_toml(path: str | Path, allow_code: bool = False) -> list[Run]:
+    """The runs of a file; mistakes name the key. With ``allow_code`` policies may import functions of the user's."""
+    runs = sweep_of(_toml(path), str(path))
+    refuse_sweep_code(runs, str(path), allow_code)
+    return runs
+
+
+def refuse_sweep_code(runs: Sequence[Run], where: str, allowed: bool) -> None:
+    """ScenarioError if the policy of one of these runs imports code of the user's and that is not ``allowed``."""
+    for run in runs:
+        refuse_user_code(run.scenario.policy, f"{where}: {run.name}", allowed)
 
 
 def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
@@ -166,10 +177,10 @@ def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
 
 def _toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return toml_value(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(str(path), error.strerror or str(error), "a readable file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ScenarioError(str(path), str(error), "a TOML file") from None
 
 

@@ -7,11 +7,11 @@ amount of ``nvidia.com/gpu`` on such a node is the number of boards times the po
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
+from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 
 REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
@@ -38,7 +38,7 @@ def boards(node: Manifest) -> list[Board]:
 def _boards(text: str, where: str) -> list[Board]:
     try:
         if text.startswith("["):
-            entries = [_named(entry) for entry in json.loads(text)]
+            entries = [_named(entry) for entry in json_value(text)]
         else:
             entries = [_listed(entry.split(",")) for entry in text.split(":") if entry.strip()]
     except (ValueError, IndexError, KeyError, TypeError, AttributeError):

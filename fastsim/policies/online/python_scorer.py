@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,6 +15,9 @@ from fastsim.policies.registry import about, policy
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import Scorer
+
+EXPECTED = "a function or its place as 'module:function'"
+PLACE = re.compile(r"[^:\s]+:[^:\s]+")
 
 
 @policy("python")
@@ -41,19 +45,21 @@ class PythonScorer(Summand):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not callable(self.scorer):
-            self._imported()
+        if not callable(self.scorer) and not (isinstance(self.scorer, str) and PLACE.fullmatch(self.scorer)):
+            raise PolicyError("policy python, parameter scorer", repr(self.scorer), EXPECTED)
 
     def term(self) -> ScoreTerm:
-        """The score of a node, with weight 1."""
+        """The score of a node, with weight 1; only now is a module imported, so a text alone runs nothing."""
         scorer = self.scorer if callable(self.scorer) else self._imported()
         return ScoreTerm("python", normalise=self.normalise, scorer=cast("Scorer", scorer))
 
+    def kernel(self) -> str:
+        """The name of the socket for functions; nothing is imported to know it."""
+        return "python"
+
     def _imported(self) -> object:
-        where, expected = "policy python, parameter scorer", "a function or its place as 'module:function'"
-        if not isinstance(self.scorer, str) or not self.scorer:
-            raise PolicyError(where, repr(self.scorer), expected)
-        module, _, name = self.scorer.partition(":")
+        where, expected = "policy python, parameter scorer", EXPECTED
+        module, _, name = str(self.scorer).partition(":")
         try:
             found: object = getattr(import_module(module), name)
         except Exception as error:  # the module is the user's: importing it may fail in any way

@@ -55,6 +55,10 @@ class Summand:
         """The score of a node, with weight 1."""
         raise NotImplementedError
 
+    def kernel(self) -> str:
+        """The name of its compiled score, known without what the score needs."""
+        return self.term().kernel
+
     def own_gpu_pick(self) -> str:
         """How this policy picks GPUs when nothing else is asked for."""
         return "best"
@@ -154,7 +158,7 @@ def exact_weight(value: Weight) -> Fraction:
 
 
 def _rank(summand: Summand) -> int:
-    kernel = summand.term().kernel
+    kernel = summand.kernel()
     return PICK_ORDER.index(kernel) if kernel in PICK_ORDER else len(PICK_ORDER)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.performance.gavel_rates import JOB_TYPES, JobType
 from fastsim.workload import schema as s
@@ -96,9 +97,8 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], *, whole_secon
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
-    opener = gzip.open if str(path).endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as text:
+        with opened_text(path, newline="\n") as text:
             for line in text:
                 yield line.rstrip("\r\n")
     except FileNotFoundError as error:

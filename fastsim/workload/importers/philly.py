@@ -8,7 +8,6 @@ runs for the sum of its attempts; CPUs and memory are not recorded.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -22,6 +21,8 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
@@ -159,10 +160,9 @@ def _edge(row: _Kept, edge: Callable[..., datetime]) -> float | None:
 
 
 def _document(path: str | os.PathLike[str]) -> Any:
-    opener = gzip.open if str(path).endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8") as text:
-            return json.load(text)
+        with opened_text(path) as text:
+            return json_value(text.read())
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a Philly log (JSON)") from error
     except (OSError, EOFError, ValueError) as error:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
@@ -82,10 +83,9 @@ def write_trace(workload: Workload, path: str | os.PathLike[str]) -> int:
 
 
 def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[Any, ...]]:
-    opener = gzip.open if str(path).endswith(".gz") else open
     seen: set[int] = set()
     try:
-        with opener(path, "rt", encoding="utf-8", newline="") as text:
+        with opened_text(path, newline="") as text:
             reader = csv.reader(text)
             for fields in filter(None, reader):
                 row = _row(f"{path}:{reader.line_num}", fields)

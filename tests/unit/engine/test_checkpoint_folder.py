@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.checkpoint_folder import SPANS, STATE, Checkpoint, Checkpoints, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import (
+    SPANS,
+    STATE,
+    Checkpoint,
+    Checkpoints,
+    PartChecksums,
+    unfinished,
+    working_folder,
+)
 from fastsim.errors import ResultError, ScenarioError
 
 EMPTY = Checkpoint({"a": 1}, {"x": np.arange(3)})
@@ -102,13 +111,50 @@ def test_parts_must_be_as_long_as_the_checkpoint_says(tmp_path: Path) -> None:
     taken = Checkpoint(kept, {})
     for name, size in taken.parts().items():
         (tmp_path / name).write_bytes(bytes(size + 1))
+    sums = PartChecksums(tmp_path)
+    taken = Checkpoint(kept | {"checksums": {name: sums.of(name, size) for name, size in taken.parts().items()}}, {})
     taken.check_parts(tmp_path)
+    (tmp_path / "wait.f8").write_bytes(bytes(15) + b"x")
+    with pytest.raises(ResultError, match=r"wait\.f8: found other bytes than were written"):
+        taken.check_parts(tmp_path)
     (tmp_path / "wait.f8").write_bytes(bytes(15))
     with pytest.raises(ResultError, match=r"wait\.f8: found 15 bytes, expected at least 16"):
         taken.check_parts(tmp_path)
     (tmp_path / "jobs.0.arrows").unlink()
     with pytest.raises(ResultError, match=r"jobs\.0\.arrows: found no such file"):
         taken.check_parts(tmp_path)
+
+
+def test_a_checksum_is_of_the_beginning_and_grows_with_the_file(tmp_path: Path) -> None:
+    sums, path = PartChecksums(tmp_path), tmp_path / "a.f8"
+    for content, size in ((b"abc", 2), (b"abcdef", 5), (b"abcdef", 5), (b"xy", 1)):
+        path.write_bytes(content)
+        assert sums.of("a.f8", size) == hashlib.sha256(content[:size]).hexdigest()
+
+
+@pytest.mark.parametrize("part", ["meta", "x"])
+def test_changed_values_in_a_valid_file_are_refused(tmp_path: Path, part: str) -> None:
+    EMPTY.write(tmp_path)
+    with np.load(tmp_path / STATE) as stored:
+        arrays = dict(stored)
+    arrays[part] = arrays[part].copy()
+    arrays[part][-2] += 1
+    np.savez(tmp_path / STATE, **arrays)
+    with pytest.raises(ResultError, match=r"found other bytes than were written|cannot be read"):
+        Checkpoint.read(tmp_path)
+
+
+def test_an_array_that_claims_more_than_its_bytes_gets_no_room(tmp_path: Path) -> None:
+    EMPTY.write(tmp_path)
+    content = (tmp_path / STATE).read_bytes()
+    claimed = content.replace(b"'shape': (3,), }       ", b"'shape': (3333333,), } ")
+    assert claimed != content and len(claimed) == len(content)
+    (tmp_path / STATE).write_bytes(claimed)
+    with pytest.raises(ResultError, match="cannot be read"):
+        Checkpoint.read(tmp_path)
+    np.savez_compressed(tmp_path / STATE, meta=np.zeros(9, np.uint8))
+    with pytest.raises(ResultError, match="cannot be read"):
+        Checkpoint.read(tmp_path)
 
 
 def _made(folder: Path) -> Path:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from fastsim.engine import result as module
-from fastsim.engine.result import FRAMES, Result
+from fastsim.engine.result import FRAMES, LATER, Result
 from fastsim.errors import ResultError
+from fastsim.foundation.written_folder import RUN_FILES, RUN_RECORD
 from tests.unit.engine.online.test_online import one_gpu_nodes, played, pods
 
 
@@ -42,8 +43,22 @@ def test_a_folder_in_use_is_kept_unless_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match="exists already"):
         make().save(tmp_path / "run")
     assert (tmp_path / "run" / "mine.txt").exists()
+    with pytest.raises(ResultError, match=r"found files that are not of fastsim \(mine\.txt\)"):
+        make().save(tmp_path / "run", overwrite=True)
+    (tmp_path / "run" / "mine.txt").unlink()
     make().save(tmp_path / "run", overwrite=True)
-    assert not (tmp_path / "run" / "mine.txt").exists()
+
+
+def test_a_run_writes_the_files_that_may_be_replaced(tmp_path: Path) -> None:
+    make().save(tmp_path / "run")
+    assert {f"{name}.parquet" for name in (*FRAMES, *LATER)} == RUN_FILES
+    assert {path.name for path in (tmp_path / "run").iterdir()} <= RUN_FILES | {RUN_RECORD}
+
+
+def test_a_run_whose_replacement_was_killed_is_there(tmp_path: Path) -> None:
+    make().save(tmp_path / "run").rename(tmp_path / ".run.12.former")
+    assert len(Result.load(tmp_path / "run").summary) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,18 +86,20 @@ def test_what_stands_in_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "file").touch()
     with pytest.raises(ResultError, match="exists already"):
         held(tmp_path / "run", False).__enter__()
-    with held(tmp_path / "run", True):
+    with pytest.raises(ResultError, match=r"found files that are not of fastsim \(file\)"):
+        held(tmp_path / "run", True).__enter__()
+    with held(tmp_path / "run", True, grows=True):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_what_killed_processes_left_half_written_goes(tmp_path: Path) -> None:
-    for name in (".run.12.partial", ".run.99.partial", ".run2.12.partial", ".run.x.partial", ".run.12.former"):
+    for name in (".run.12.partial", ".run.99.partial", ".run2.12.partial", ".run.x.partial"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
     with held(tmp_path / "run", False):
         pass
-    assert {path.name for path in tmp_path.iterdir()} == {".run2.12.partial", ".run.x.partial", ".run.12.former"}
+    assert {path.name for path in tmp_path.iterdir()} == {".run2.12.partial", ".run.x.partial"}
 
 
 def test_a_file_system_without_locks_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,3 +123,12 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(ResultError, match="cannot be written"):
         held(tmp_path / "file" / "run", False).__enter__()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links cannot be told apart while opening")
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    lock_file(tmp_path / "run").symlink_to(tmp_path / "notes.txt")
+    with pytest.raises(ResultError, match="run: cannot be written"):
+        held(tmp_path / "run", False).__enter__()
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -23,7 +23,6 @@ from fastsim.foundation.parquet import (
     parquet_table,
     rechunked,
     replacing,
-    replacing_folder,
     streaming,
     write_parquet,
 )
@@ -154,27 +153,6 @@ def test_batches_are_of_the_columns_and_size_asked_for(tmp_path: Path) -> None:
 def test_foreign_errors_fit_one_line() -> None:
     assert one_line(ValueError("a\n  b\tc")) == "a b c"
     assert len(one_line(ValueError("x" * 500))) == 200
-
-
-def test_a_folder_keeps_what_it_had_until_the_new_one_is_complete(tmp_path: Path) -> None:
-    target = tmp_path / "run"
-    target.mkdir()
-    (target / "old").touch()
-    with pytest.raises(KeyboardInterrupt), replacing_folder(target) as partial:
-        (partial / "new").touch()
-        raise KeyboardInterrupt
-    assert [file.name for file in tmp_path.rglob("*")] == ["run", "old"]
-    with replacing_folder(target) as partial:
-        (partial / "new").touch()
-    assert [file.name for file in tmp_path.rglob("*")] == ["run", "new"]
-
-
-def test_a_folder_does_not_replace_a_file(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("mine")
-    with pytest.raises(ResultError, match="cannot be written"), replacing_folder(tmp_path / "run"):
-        pass
-    assert [file.name for file in tmp_path.iterdir()] == ["run"]
-    assert (tmp_path / "run").read_text() == "mine"
 
 
 @pytest.mark.parametrize("codes", [[], [0], [0, 1, 1, 0, 2], [1, 0, 2], [0, 2], [0, 0, 1], [0, None, 1, 2], [2, 2]])

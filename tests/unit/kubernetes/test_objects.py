@@ -95,3 +95,11 @@ def test_several_files_in_one_text_unless_one_has_that_name(tmp_path: Path) -> N
     assert [item.name for item in manifests(f"{tmp_path}/a.json,c.json")] == ["a.json,c.json"]
     with pytest.raises(InputError, match=f"^{tmp_path}/z.json: found no such file"):
         manifests(f"{tmp_path}/a.json,{tmp_path}/z.json")
+
+
+def test_a_snapshot_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTSIM_UNPACKED_MIB", "1")
+    with zipfile.ZipFile(tmp_path / "snapshot.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("snapshot.json", " " * (2 << 20))
+    with pytest.raises(InputError, match=r"snapshot\.json: found more than 1 MiB when unpacked"):
+        manifests(tmp_path / "snapshot.zip")

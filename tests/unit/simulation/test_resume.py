@@ -243,6 +243,25 @@ def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
+    fs.simulate("openb:15", str(place / "pods.parquet"), "fgd", queue="fifo-skip", out=tmp_path / "run",
+                checkpoint_pods=700, keep_checkpoint=True)  # fmt: skip
+    shutil.rmtree(tmp_path / "run")
+    wait, jct = (tmp_path / "run.checkpoint" / f"{name}.f8" for name in ("wait", "jct"))
+    contents = wait.read_bytes(), jct.read_bytes()
+    assert contents[0] != contents[1]
+    longest = max(map(len, contents))
+    for path, content in zip((wait, jct), reversed(contents), strict=True):
+        path.write_bytes(content.ljust(longest, bytes(1)))
+    told = r"\.f8: found other bytes than were written, expected those of its checkpoint"
+    with pytest.raises(fs.ResultError, match=told):
+        fs.resume(tmp_path / "run")
+    with pytest.raises(fs.ResultError, match=told):
+        fs.fork(tmp_path / "run", tmp_path / "other")
+    assert {path.name for path in tmp_path.iterdir()} == {"run.checkpoint"}
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 @pytest.mark.parametrize(
     "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"queue": "srtf"}, {"queue": "ftf_skip"},
               {"preempt": "priority", "restart_s": 5.0},

@@ -133,3 +133,17 @@ def test_the_table_is_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
         assert loaded.telemetry.equals(held.telemetry) and "telemetry" in loaded.frames
         assert len(loaded.scan("telemetry").collect()) == len(held.telemetry)
     assert not len(fs.simulate(*told).telemetry)
+
+
+def test_a_device_that_no_catalogue_has_follows_its_nodes() -> None:
+    def cluster(*more: dict[str, object]) -> fs.Cluster:
+        given = {"cpu_milli": 8000, "memory_mib": 65536, "num_gpu": 2, "gpu_model": "MyGPU", "gpu_idle_w": 50.0,
+                 "gpu_peak_w": 300.0, "gpu_memory_mib": 24576}  # fmt: skip
+        return fs.Cluster.from_arrow(pl.DataFrame([given | part for part in more]))
+
+    device = Telemetry().device("MyGPU", cluster({}, {}))
+    assert (device.memory_mib, device.idle_w, device.peak_w) == (24576, 50.0, 300.0)
+    with pytest.raises(InputError, match="GPU model MyGPU: gpu_memory_mib: found nothing, expected the same"):
+        Telemetry().device("MyGPU", cluster({"gpu_memory_mib": None}))
+    with pytest.raises(InputError, match="GPU model MyGPU: found 2 kinds of devices"):
+        Telemetry().device("MyGPU", cluster({}, {"gpu_peak_w": 250.0}))

@@ -125,7 +125,7 @@ def test_lists_that_go_together_are_columns(tmp_path: Path) -> None:
 def test_a_folder_has_one_sweep_at_a_time(tmp_path: Path) -> None:
     runs = sweep_of(BASE | {"seed": [0, 1]})
     with (
-        held(tmp_path / "runs", overwrite=True),
+        held(tmp_path / "runs", overwrite=True, grows=True),
         pytest.raises(ResultError, match=r"runs: found process \d+ at work on it"),
     ):
         swept(runs, tmp_path / "runs")

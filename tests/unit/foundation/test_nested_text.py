@@ -1,0 +1,41 @@
+"""JSON and TOML that are nested too deep are refused, however they are written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fastsim.foundation.nested_text import DEEPEST, TOO_DEEP, json_value, refuse_deep, toml_value
+
+
+def test_values_are_those_of_the_readers() -> None:
+    assert json_value('{"a": [1, {"b": null}]}') == {"a": [1, {"b": None}]} == json_value(b'{"a": [1, {"b": null}]}')
+    assert toml_value("a = [1, {b = 2}]") == {"a": [1, {"b": 2}]}
+    assert json_value('{"a": 1}', object_pairs_hook=list) == [("a", 1)]
+    wide = [[str(number)] for number in range(3 * DEEPEST)]
+    assert json_value(json.dumps(wide)) == wide
+
+
+@pytest.mark.parametrize("depth", [DEEPEST + 1, 900, 200_000])
+def test_what_is_too_deep_is_a_value_error(depth: int) -> None:
+    for text in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        with pytest.raises(ValueError, match=TOO_DEEP):
+            json_value(text)
+        with pytest.raises(ValueError, match=TOO_DEEP):
+            json_value(text.encode())
+    for text in ("a = " + "[" * depth + "]" * depth, "a" + ".a" * depth + " = 1", f"[a{'.a' * depth}]"):
+        with pytest.raises(ValueError, match=TOO_DEEP):
+            toml_value(text)
+
+
+def test_the_deepest_that_is_read() -> None:
+    assert json_value("[" * DEEPEST + "]" * DEEPEST)
+    assert toml_value("a = " + "[" * (DEEPEST - 1) + "]" * (DEEPEST - 1))
+
+
+def test_a_value_inside_itself_ends() -> None:
+    inner: list[object] = []
+    inner.append(inner)
+    with pytest.raises(ValueError, match=TOO_DEEP):
+        refuse_deep(inner)

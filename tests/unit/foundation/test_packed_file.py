@@ -1,0 +1,63 @@
+"""Gzipped files are read like plain ones, up to a size that can be chosen; damaged ones are an OSError."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.foundation.csv_table import read_csv
+from fastsim.foundation.packed_file import CHOICE, MOST_MIB, Unpacked, most_bytes, opened_bytes, opened_text
+
+
+def packed(path: Path, content: bytes) -> Path:
+    path.write_bytes(gzip.compress(content, mtime=0))
+    return path
+
+
+def test_packed_and_plain_texts_read_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("ä,b\r\n1\n".encode())
+    packed(tmp_path / "a.csv.gz", "ä,b\r\n1\n".encode())
+    for name in ("a.csv", "a.csv.gz"):
+        with opened_text(tmp_path / name) as text:
+            assert text.read() == "ä,b\n1\n"
+        with opened_text(tmp_path / name, newline="") as text:
+            assert text.read() == "ä,b\r\n1\n"
+        with opened_bytes(tmp_path / name) as source:
+            assert source.read(3) == "ä,".encode()
+
+
+def test_more_than_the_limit_is_refused_before_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, "1")
+    with opened_bytes(packed(tmp_path / "fits.gz", bytes(1 << 20))) as source:
+        assert len(source.read()) == 1 << 20
+    bomb = Unpacked(packed(tmp_path / "bomb.csv.gz", b"a\n" + bytes(64 << 20)))
+    read = 0
+    with pytest.raises(InputError, match=r"bomb\.csv\.gz: found more than 1 MiB when unpacked, expected at most 1 MiB"):
+        while piece := bomb.read(1 << 16):
+            read += len(piece)
+    assert read <= 1 << 20
+    bomb.close()
+    packed(tmp_path / "rows.csv.gz", b"a\n" + b"1\n" * (1 << 20))
+    with pytest.raises(InputError, match=rf"unpack it, or set {CHOICE}"):
+        read_csv(tmp_path / "rows.csv.gz", {"a": pa.int64()}, ("a",))
+
+
+@pytest.mark.parametrize("text", ["", "-1", "many", "²"])
+def test_a_limit_that_is_no_number_is_the_usual_one(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, text)
+    assert most_bytes() == MOST_MIB << 20
+
+
+def test_damaged_data_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a.csv.gz", b"a\n" + b"123\n" * 1000)
+    content = bytearray(path.read_bytes())
+    content[12] ^= 0xFF  # in the compressed data, after the header of ten bytes
+    path.write_bytes(bytes(content))
+    with pytest.raises(OSError, match=r"gzip|CRC|damaged"), opened_text(path) as text:
+        text.read()
+    with pytest.raises(InputError, match=r"a\.csv\.gz: found"):
+        read_csv(path, {"a": pa.int64()}, ("a",))

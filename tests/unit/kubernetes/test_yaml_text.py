@@ -1,0 +1,61 @@
+"""YAML is measured before anything is built of it: depth, values, and what aliases repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastsim.errors import InputError
+from fastsim.kubernetes import yaml_text
+from fastsim.kubernetes.objects import manifests
+from fastsim.kubernetes.yaml_text import yaml_documents
+
+pytest.importorskip("yaml")
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+)
+
+
+def test_documents_are_those_of_the_safe_loader() -> None:
+    text = "a: &x [1, {b: null}]\nc: *x\n---\nwhen: 2024-01-01T00:00:00Z\n---\n"
+    assert yaml_documents("here", text) == [
+        {"a": [1, {"b": None}], "c": [1, {"b": None}]}, {"when": "2024-01-01T00:00:00Z"}, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "- " * 100_000, "{a: " * 50_000, "? " * 50_000, "[" * 101 + "]" * 101])
+def test_what_is_too_deep_is_refused_before_it_is_built(text: str) -> None:
+    with pytest.raises(ValueError, match=r"nested more than 100 deep|maximum nesting depth"):
+        yaml_documents("here", text)
+
+
+def test_aliases_count_what_they_stand_for() -> None:
+    with pytest.raises(ValueError, match="aliases that stand for more than 1,000,000 values"):
+        yaml_documents("here", BOMB)
+    with pytest.raises(ValueError, match=r"the alias \*a inside what it stands for"):
+        yaml_documents("here", "&a [1, *a]")
+    with pytest.raises(ValueError, match="undefined alias"):
+        yaml_documents("here", "[*a]")
+    few = "".join(BOMB.splitlines(keepends=True)[:5])
+    assert len(yaml_documents("here", few)[0]["a4"]) == 10
+
+
+def test_values_and_numbers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="a number to base 60"):
+        yaml_documents("here", "a: 1" + ":1" * 1_000_000)
+    with pytest.raises(ValueError, match="Exceeds the limit"):
+        yaml_documents("here", "a: " + "1" * 5000)
+    monkeypatch.setattr(yaml_text, "MOST_NODES", 10)
+    assert yaml_documents("here", "[1, 2, 3, 4, 5, 6, 7, 8, 9]")
+    with pytest.raises(ValueError, match="more than 10 values"):
+        yaml_documents("here", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, BOMB, "&a [*a]", "kind: " + "[1," * 90 + "]" * 90])
+def test_a_file_of_it_is_one_clear_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pods.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"pods\.yaml: found") as told:
+        manifests(tmp_path / "pods.yaml")
+    assert len(str(told.value)) < 500

@@ -1,0 +1,99 @@
+"""Files are data: a policy that imports code is refused wherever a file names it, unless the user allows it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastsim as fs
+from fastsim.cli.main import exit_code
+from fastsim.decisions.explain import explained
+from fastsim.errors import FastsimError, ScenarioError
+from fastsim.experiments.sweep.sweep import Sweep, sweep_from_toml
+from fastsim.reports.comparison import compare
+from fastsim.scenario.scenario import Scenario
+from fastsim.scenario.user_code import refuse_user_code
+
+SMALL = {"cluster": "openb:5", "workload": "synth:openb?pods=5&seed=1"}
+POLICY = "0.5*fgd + 0.5*python(scorer='planted:points')"
+TOLD = "allow it: --allow-code, allow_code=True"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that appears as soon as the module is imported."""
+    mark = tmp_path / "imported"
+    (tmp_path / "planted.py").write_text(
+        f"import numpy\nopen({str(mark)!r}, 'w').close()\n"
+        "def points(nodes, pod):\n    return numpy.zeros(len(nodes.cpu_free), numpy.int64)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "planted", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return mark
+
+
+def written(path: Path, policy: str = POLICY) -> Path:
+    lines = [f"{name} = {json.dumps(value)}" for name, value in {**SMALL, "policy": policy}.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_only_policies_that_import_are_refused() -> None:
+    for policy in ("fgd", "0.9*fgd + 0.1*pwr", None, object(), ["python"]):
+        refuse_user_code(policy, "here", False)
+    refuse_user_code(POLICY, "here", True)
+    for policy in (POLICY, "python ( scorer = 'os:abort' )", "fgd+python(scorer='a:b')"):
+        with pytest.raises(ScenarioError, match=f"here: policy: found .*{TOLD}"):
+            refuse_user_code(policy, "here", False)
+
+
+def test_files_of_scenarios_and_sweeps_import_nothing(planted: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "s.toml")
+    for load in (Scenario.from_toml, Sweep.from_toml, sweep_from_toml):
+        with pytest.raises(FastsimError, match=TOLD):
+            load(path)
+        load(path, allow_code=True)  # a text alone imports nothing either
+    with pytest.raises(ScenarioError, match=TOLD):
+        Scenario.from_json(json.dumps({"policy": POLICY}))
+    assert Scenario.from_json(json.dumps({"policy": POLICY}), allow_code=True).policy == POLICY
+    assert not planted.exists()
+
+
+def test_a_policy_put_together_from_parts_is_refused_too(planted: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "s.toml", "fgd")
+    path.write_text(path.read_text().replace('"fgd"', json.dumps(["fgd", POLICY])))
+    with pytest.raises(FastsimError, match=TOLD):
+        sweep_from_toml(path)
+    assert not planted.exists()
+
+
+def test_verbs_say_how_to_allow_it(planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "s.toml")
+    sweep = ["sweep", path, "--out", "out"]
+    for words in (
+        ["run", "--scenario", path],
+        sweep,
+        [*sweep, "--dry-run"],
+        ["plan", "--scenario", path, "--add", "g2"],
+    ):
+        assert exit_code([str(word) for word in words]) == 2
+        assert "--allow-code" in capsys.readouterr().err
+    assert exit_code(["sweep", str(path), "--out", "out", "--dry-run", "--allow-code"]) == 0
+    assert not planted.exists() and not Path("out").exists()
+    assert exit_code(["run", "--scenario", str(path), "--allow-code"]) == 0
+    assert planted.exists()
+
+
+def test_an_edited_record_runs_nothing(planted: Path, tmp_path: Path) -> None:
+    fs.simulate(SMALL["cluster"], SMALL["workload"], out=tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record["provenance"]["scenario"]["policy"] = POLICY
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    with pytest.raises(ScenarioError, match=TOLD):
+        explained(tmp_path / "run", [0])
+    compare([fs.Result.load(tmp_path / "run")])
+    assert not planted.exists()
