@@ -54,7 +54,7 @@ ATTEMPTS = ("first", "placed", "all")  # written out, because importing their ho
 )
 @click.option("--begin-s", type=float, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
-@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.")
+@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
 @click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
 @click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: part of the rates of sharing measured.  [default: 1]")

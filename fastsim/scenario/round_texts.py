@@ -3,7 +3,8 @@
 =========  ======================================================================================================
 rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
            ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
-           policy knows better; none: ``default`` for a workload that names what its jobs run, else a step a second
+           policy knows better; none: those that the workload brings, else ``default`` if it names what its jobs
+           run, else a step a second
 prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
 window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 =========  ======================================================================================================
