@@ -123,12 +123,12 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
 @click.option("--metric", default="jct_mean_s", show_default=True, metavar="M", help="Column of the summary.")
 @click.option("--over", default="policy", show_default=True, metavar="KEY", help="What competes.")
 @click.option("--pairs", default="seed", show_default=True, metavar="KEY", help="What repetitions differ in.")
-@click.option("--higher", is_flag=True, help="More is better.  [default: less is]")
+@click.option("--higher/--lower", default=None, help="More, or less, is better.  [default: as the metric is defined]")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and of the verdict.")
 @click.option("--bootstrap", is_flag=True, help="Intervals from resampling instead of Student's t.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def stats(
-    folder: str, metric: str, over: str, pairs: str, higher: bool, level: float, bootstrap: bool, as_json: bool
+    folder: str, metric: str, over: str, pairs: str, higher: bool | None, level: float, bootstrap: bool, as_json: bool
 ) -> None:
     """Means with confidence intervals, and who wins: DIR is the folder of a sweep.
 
