@@ -18,6 +18,7 @@ from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
 from fastsim.cli.report import plot, report
 from fastsim.cli.run import compare, demo, explain, fork, resume, run
+from fastsim.cli.standard_output import keep_for_results
 from fastsim.cli.strict import notice_key
 from fastsim.cli.trace import trace
 from fastsim.errors import FastsimError
@@ -48,6 +49,8 @@ def commands() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     interrupts.own_process()
+    keep_for_results()
+    sys.path.append("")  # modules of the user's stand in the current folder; last, so that they hide none of ours
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
     interrupts.ignore()
     sys.exit(code)
