@@ -171,11 +171,17 @@ def window_of(given: tuple[float, float] | None) -> Window | None:
 
 def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
     """The runs in these folders: each is that of a run, or has folders of runs in it, as a sweep makes them."""
-    found: list[Result] = []
+    return [Result.load(folder) for folder in run_folders(folders)]
+
+
+def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The folders of runs that these are or have in them at any depth, such as a level for each axis of a sweep."""
+    found: list[Path] = []
     for folder in map(Path, folders):
+        inside = [] if (folder / "run.json").exists() else sorted(folder.rglob("run.json"))
         # What is being written has a name with a leading dot.
-        inside = [] if (folder / "run.json").exists() else sorted(folder.glob("[!.]*/run.json"))
-        found += [Result.load(path.parent) for path in inside] or [Result.load(folder)]
+        whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
+        found += whole or [folder]
     return found
 
 

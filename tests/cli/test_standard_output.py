@@ -90,7 +90,7 @@ def test_a_scorer_in_the_current_folder_is_found_by_the_installed_command(tmp_pa
 def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
     run, kept, pods = tmp_path / "run", tmp_path / "kept", tmp_path / "pods.parquet"
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    rates = 'cluster = "gavel:2:2:2"\nworkload = "synth:gavel"\njobs = 8\npolicy = ["max_min_fairness"]\nseed = [0]\n'
+    rates = 'cluster = "gavel:2:2:2"\nworkload = "synth:gavel"\njobs = 40\npolicy = ["max_min_fairness"]\nseed = [0]\n'
     (tmp_path / "knee.toml").write_text(rates)
     assert fastsim("synth", "openb", "--pods", 12, "-o", pods).code == 0
     words = (*PODS[:2], "--workload", pods, "--checkpoint", 4)
