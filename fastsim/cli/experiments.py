@@ -203,9 +203,10 @@ def plan(
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
 
-    Each --add is searched for by itself, by bisection over runs; the answer suffices, and one less does not.
+    Each --add is searched for by itself, by bisection over runs; the answer suffices, and one less does not. Exit code
+    1 if no --add has an answer.
     """
-    from fastsim.experiments.capacity_plan import smallest_additions
+    from fastsim.experiments.capacity_plan import ENOUGH, FOUND, smallest_additions
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
@@ -217,6 +218,8 @@ def plan(
     with progress_bar("runs") as progress:
         table = smallest_additions(base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress)
     click.echo(text_tables.table_json(table) if as_json else text_tables.plan_text(table), nl=as_json)
+    if not set(table["outcome"]) & {FOUND, ENOUGH}:
+        click.get_current_context().exit(1)
 
 
 @click.command()
