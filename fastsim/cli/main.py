@@ -25,6 +25,8 @@ from fastsim.errors import FastsimError
 from fastsim.foundation import interrupts
 
 BROKEN_PIPE = 141
+COMPLETION = "_FASTSIM_COMPLETE"
+"""What a shell sets when it asks for completions, or for the function that asks: click's name for it."""
 
 
 VERBS: list[click.Command] = [
@@ -90,6 +92,10 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
+    if wanted := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(commands, {}, "fastsim", COMPLETION, wanted)
     try:
         with commands.make_context("fastsim", arguments) as context:
             commands.invoke(context)
