@@ -125,12 +125,12 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
 @click.option("--metric", default="jct_mean_s", show_default=True, metavar="M", help="Column of the summary.")
 @click.option("--over", default="policy", show_default=True, metavar="KEY", help="What competes.")
 @click.option("--pairs", default="seed", show_default=True, metavar="KEY", help="What repetitions differ in.")
-@click.option("--higher", is_flag=True, help="More is better.  [default: less is]")
+@click.option("--higher/--lower", default=None, help="More, or less, is better.  [default: as the metric is defined]")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and of the verdict.")
 @click.option("--bootstrap", is_flag=True, help="Intervals from resampling instead of Student's t.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def stats(
-    folder: str, metric: str, over: str, pairs: str, higher: bool, level: float, bootstrap: bool, as_json: bool
+    folder: str, metric: str, over: str, pairs: str, higher: bool | None, level: float, bootstrap: bool, as_json: bool
 ) -> None:
     """Means with confidence intervals, and the winner of each case: DIR is the folder of a sweep.
 
@@ -224,9 +224,10 @@ def plan(
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
 
-    Each --add is searched for by itself, by bisection over runs; the answer suffices, and one less does not.
+    Each --add is searched for by itself, by bisection over runs; the answer suffices, and one less does not. Exit code
+    1 if no --add has an answer.
     """
-    from fastsim.experiments.capacity_plan import smallest_additions
+    from fastsim.experiments.capacity_plan import ENOUGH, FOUND, smallest_additions
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
@@ -238,6 +239,8 @@ def plan(
     with progress_bar("runs") as progress:
         table = smallest_additions(base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress)
     click.echo(text_tables.table_json(table) if as_json else text_tables.plan_text(table), nl=as_json)
+    if not set(table["outcome"]) & {FOUND, ENOUGH}:
+        click.get_current_context().exit(1)
 
 
 @click.command()

@@ -18,12 +18,15 @@ from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
 from fastsim.cli.report import plot, report
 from fastsim.cli.run import compare, demo, explain, fork, resume, run
+from fastsim.cli.standard_output import keep_for_results
 from fastsim.cli.strict import notice_key
 from fastsim.cli.trace import trace
 from fastsim.errors import FastsimError
 from fastsim.foundation import interrupts
 
 BROKEN_PIPE = 141
+COMPLETION = "_FASTSIM_COMPLETE"
+"""What a shell sets when it asks for completions, or for the function that asks: click's name for it."""
 
 
 VERBS: list[click.Command] = [
@@ -48,6 +51,8 @@ def commands() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     interrupts.own_process()
+    keep_for_results()
+    sys.path.append("")  # modules of the user's stand in the current folder; last, so that they hide none of ours
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
     interrupts.ignore()
     sys.exit(code)
@@ -87,6 +92,10 @@ def exit_code(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
+    if wanted := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(commands, {}, "fastsim", COMPLETION, wanted)
     try:
         with commands.make_context("fastsim", arguments) as context:
             commands.invoke(context)

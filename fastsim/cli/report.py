@@ -71,13 +71,14 @@ def plot(
 ) -> None:  # fmt: skip
     """Draw completion times (jct_cdf, jct_over_load) or demand (demand_over_load) of saved runs.
 
+    DIR is the folder of a run, or of a sweep with runs in it.
     Runs of one policy and load, such as those of several seeds, are one point of the charts over load.
     """
-    from fastsim.engine.result import Result
     from fastsim.reports.charts.chart_files import written_chart
     from fastsim.reports.charts.job_charts import job_chart
+    from fastsim.reports.report import loaded_runs
 
-    results = [Result.load(folder) for folder in folders]
+    results = loaded_runs(folders)
     figure = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
     click.echo(f"{written_chart(figure, output)}: {chart} of {len(results)} runs")
 

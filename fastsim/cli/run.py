@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ ATTEMPTS = ("first", "placed", "all")
 )
 @click.option("--begin-s", type=float, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
-@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.")
+@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
 @click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
 @click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: part of the rates of sharing measured.  [default: 1]")
@@ -92,6 +93,7 @@ def run(
     with _resumable(out):
         with progress_bar("pods") as progress:
             result = simulation.run(base.with_(out=out), progress, force, keeping)
+        _warn_of_dropped(result)
         click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, out), nl=as_json)
 
 
@@ -110,6 +112,7 @@ def resume(folder: Path, force: bool, allow_code: bool, as_json: bool) -> None:
     with _resumable(folder):
         with progress_bar("pods") as progress:
             result = resuming.resume(folder, progress=progress, overwrite=force, allow_code=allow_code)
+        _warn_of_dropped(result)
         click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, folder), nl=as_json)
 
 
@@ -141,6 +144,7 @@ def fork(
             result = resuming.fork(
                 folder, out, at_s=at_s, progress=progress, overwrite=force, allow_code=allow_code, **changes
             )
+        _warn_of_dropped(result)
         click.echo(text_tables.result_json(result) if as_json else text_tables.summary_text(result, out), nl=as_json)
 
 
@@ -152,12 +156,17 @@ def fork(
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
-    """Compare saved runs: a table, and charts over the demand that has arrived."""
+    """Compare saved runs: a table, and charts over the demand that has arrived.
+
+    DIR is the folder of a run, or of a sweep with runs in it.
+    """
     from fastsim.engine.result import Result
     from fastsim.reports import comparison as plots
     from fastsim.reports import text_tables
+    from fastsim.reports.report import run_folders
 
-    comparison = plots.compare([Result.load(folder) for folder in folders], _labels(folders))
+    runs = run_folders(folders)
+    comparison = plots.compare([Result.load(folder) for folder in runs], _labels(runs))
     for kind, path in files.items():
         if path is not None:
             getattr(comparison, f"to_{kind}")(path, *([metrics] if metrics else []))
@@ -250,6 +259,15 @@ def _checkpoints(text: str | None, keep: bool) -> Any:
     return checkpoints
 
 
+def _warn_of_dropped(result: Any) -> None:
+    """Says on standard error how many pods were dropped, and what to do; where nobody leaves, waiting is vain."""
+    row = result.summary.row(0, named=True)
+    dropped, plan = row["pods_unplaced"], result.provenance.get("plan")
+    if dropped and row["pods_finished"] and isinstance(plan, dict) and plan.get("queue") == "drop":
+        told = f"{dropped:,} of {row['pods']:,} pods found no room and were dropped; to let them wait: --queue fifo"
+        click.echo(f"fastsim: warning: {told}", err=True)
+
+
 @contextmanager
 def _resumable(out: Path | None) -> Iterator[None]:
     """Adds to an interruption how to go on from the last checkpoint, or that the result is complete."""
@@ -290,6 +308,9 @@ def _check_folder(out: Path | None, force: bool) -> None:
         raise ScenarioError(f"--out {out}", found, "a folder that a run or demo wrote")
 
 
-def _labels(folders: tuple[Path, ...]) -> list[str] | None:
+def _labels(folders: Sequence[Path]) -> list[str] | None:
     names = [folder.name for folder in folders]
-    return names if len(set(names)) == len(names) else [str(folder) for folder in folders]
+    if len(set(names)) == len(names):
+        return names
+    above = os.path.commonpath(folders)
+    return [os.path.relpath(folder, above) if folder != Path(above) else str(folder) for folder in folders]

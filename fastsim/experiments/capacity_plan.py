@@ -136,7 +136,7 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
         return Cluster.from_kubernetes(kind)
     parts = [_PART.fullmatch(part) for part in kind.split("+")]
     if None in parts:
-        raise ScenarioError(f"--add {kind}", "something else", "a node type such as g2, 2*g2+t4, node:NAME or a file")
+        raise ScenarioError("--add", repr(kind), "a node type such as g2, 2*g2+t4, node:NAME or a file")
     counts: dict[str, int] = {}
     for part in parts:
         assert part is not None

@@ -115,9 +115,11 @@ def holm(p_values: Floats) -> list[float]:
 
 def winners(
     table: pl.DataFrame, metric: str, *, over: str = "policy", pairs: str | Sequence[str] = "seed",
-    by: Sequence[str] = (), higher: bool = False, level: float = 0.95, method: str = "t", seed: int = 0,
+    by: Sequence[str] = (), higher: bool | None = None, level: float = 0.95, method: str = "t", seed: int = 0,
 ) -> pl.DataFrame:  # fmt: skip
     """Candidates (values of ``over``) in the order of their mean ``metric``, the best first, for each case of ``by``.
+
+    Which of them is the best says the definition of the metric (see `fastsim describe metrics`), or ``higher``.
 
     ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
     corrected for the number of candidates. ``verdict``: ``best``; ``tie``, not significantly different from the best;
@@ -130,15 +132,26 @@ def winners(
     for name in (metric, over, *keys, *by):
         if name not in table.columns:
             raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}")
+    more = _more_is_better(metric) if higher is None else higher
     complete = table.drop_nulls(metric)
     rows: list[dict[str, Any]] = []
     cases = complete.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): complete}
     for case, part in cases.items():
-        ranked = _ranked(part, metric, over, keys, higher, (level, method, seed))
+        ranked = _ranked(part, metric, over, keys, more, (level, method, seed))
         rows += [dict(zip(by, case, strict=True)) | row for row in ranked]
     if not rows:
         raise ScenarioError("winners", f"no value of {metric}", "at least one")
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _more_is_better(metric: str) -> bool:
+    from fastsim.engine.audit.metric_definitions import better
+
+    found = better("summary", metric)
+    if not found:
+        where, expected = f"metric {metric!r}", "one of which more or less is better"
+        raise ScenarioError(where, "a column of which neither is known to be", expected, "or say --higher or --lower")
+    return found == "more"
 
 
 def _ranked(

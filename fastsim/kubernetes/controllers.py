@@ -1,4 +1,4 @@
-"""Pods that Kubernetes' controllers create: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob.
+"""Pods that Kubernetes' controllers create: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, gangs.
 
 A workload is not expanded if its pods, or the workloads that it owns, are among the objects.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
+from fastsim.kubernetes.gang_workloads import gangs_of, is_gang_kind
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.pod_rules.namespace_limits import Range, default_amounts, with_defaults
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, Places, allowed, constraints
@@ -61,6 +62,8 @@ def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> 
             yield _written(item)
         elif item.kind in WORKLOADS and _identity(item) not in owners:
             yield from _expanded(item, ranges, places, notices)
+        elif is_gang_kind(item) and _identity(item) not in owners:
+            yield from _of_roles(item, ranges)
 
 
 def without_pods(objects: Sequence[Manifest]) -> str:
@@ -76,7 +79,7 @@ def _podless(item: Manifest) -> tuple[str, str]:
     if kind == "Pod":
         held = bool(item.part("spec").get("schedulingGates")) and not item.part("spec").get("nodeName")
         return ("gated pod", "gated pods") if held else ("pod that is over", "pods that are over")
-    if kind not in WORKLOADS:
+    if kind not in WORKLOADS and not is_gang_kind(item):
         return f"object of kind {kind}", f"objects of kind {kind}"
     if item.part("spec").get("suspend"):
         return f"suspended {kind}", f"suspended {kind}s"
@@ -86,16 +89,20 @@ def _podless(item: Manifest) -> tuple[str, str]:
         body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
         if body.part("spec").get("suspend"):
             return f"{kind} of suspended Jobs", f"{kind}s of suspended Jobs"
+    if is_gang_kind(item):
+        return f"{kind} without pods", f"{kind}s without pods"
     why = "scaled to 0" if not _pod_counts(body.kind, body)[0] else "whose pods left no trace"
     return f"{kind} {why}", f"{kind}s {why}"
 
 
-def pod_spec(item: Manifest) -> Mapping[str, Any]:
-    """The ``spec`` of a pod, or of the pods of a workload."""
+def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
+    """The ``spec`` of a pod, or of the pods of a workload, once for each of its roles."""
     if item.kind == "Pod":
-        return item.part("spec")
+        return [item.part("spec")]
+    if is_gang_kind(item):
+        return [mapping(role.template, "spec", item.where) for role in gangs_of(item).roles]
     above = ("spec", "jobTemplate") if item.kind == "CronJob" else ()
-    return item.part(*above, "spec", "template", "spec")
+    return [item.part(*above, "spec", "template", "spec")] if item.kind in WORKLOADS else []
 
 
 def _written(item: Manifest) -> PodManifest:
@@ -148,6 +155,17 @@ def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator
         pod = pod._replace(spec={**shared, **pod.spec}, annotations={**queue, **pod.annotations}, together=least)
         for number in range(count):
             yield pod._replace(name=f"{pod.name}-{task.get('name') or f'default{place}'}-{number}")
+
+
+def _of_roles(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator[PodManifest]:
+    """The pods of a workload with roles, whose gangs start together."""
+    gangs = gangs_of(item)
+    for role in gangs.roles:
+        made = _template(item, Manifest(item.where, {"spec": {"template": role.template}}), ranges)
+        owner = f"{made.owner}/{role.gang}" if role.gang else made.owner
+        made = made._replace(owner=owner, together=gangs.together(role))
+        for number in range(role.pods):
+            yield made._replace(name=f"{made.name}-{role.name}-{number}")
 
 
 def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Range]]) -> PodManifest:

@@ -24,6 +24,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, alike
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
+from fastsim.kubernetes.gang_workloads import is_gang_kind
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, manifests
@@ -58,7 +59,7 @@ class Snapshot:
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices: Counter[str] = Counter()
         for item in self.objects:
-            if item.kind not in READ:
+            if item.kind not in READ and not is_gang_kind(item):
                 self.notices[f"objects of kind {item.kind}"] += 1
 
     @classmethod
@@ -176,17 +177,17 @@ class Snapshot:
     @cached_property
     def _steps(self) -> dict[str, MemoryStep]:
         """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
-        from fastsim.kubernetes.controllers import WORKLOADS, pod_spec
+        from fastsim.kubernetes.controllers import pod_specs
         from fastsim.kubernetes.requests import pod_amounts
 
         if self.nodes_of is not None:
             return self.nodes_of._steps
         amounts_of: dict[str, set[Fraction]] = {}
         for item in self.objects if self.one_source and self.of_kind("Node") else ():
-            if item.kind in ("Pod", *WORKLOADS):
-                # Errors in a pod are raised when it is read, not when nodes are.
-                with suppress(InputError):
-                    for name, amount in pod_amounts(pod_spec(item), item.where).items():
+            # Errors in a pod are raised when it is read, not when nodes are.
+            with suppress(InputError):
+                for spec in pod_specs(item):
+                    for name, amount in pod_amounts(spec, item.where).items():
                         if name == MEMORY or name.startswith(IN_BYTES):
                             amounts_of.setdefault(name, set()).add(amount)
         steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}

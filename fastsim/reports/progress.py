@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 PATIENCE_S = 1.0
@@ -15,13 +15,18 @@ PATIENCE_S = 1.0
 
 @contextmanager
 def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int], None] | None]:
-    """A callback that takes the number of finished ``unit``; None without a terminal."""
+    """A callback that takes the number of finished ``unit``; None without a terminal.
+
+    What is printed meanwhile, by a scorer for one, goes to standard error: standard output belongs to the result.
+    """
     if not sys.stderr.isatty():
-        yield None
+        with redirect_stdout(sys.stderr):
+            yield None
         return
     bar = _LateBar(unit, total)
     try:
-        yield bar.tell
+        with redirect_stdout(sys.stderr):
+            yield bar.tell
     finally:
         bar.close()
 
@@ -30,7 +35,8 @@ def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int]
 def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
     """A callback that takes the state of a sweep (``fastsim.experiments.sweep.run.State``); None without a terminal."""
     if not sys.stderr.isatty():
-        yield None
+        with redirect_stdout(sys.stderr):
+            yield None
         return
     bar = _LateBar("runs", None, ends=True)
 
@@ -46,7 +52,8 @@ def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
         bar.tell(state.done, "".join(f", {count:,} {label}" for count, label in notes if count))
 
     try:
-        yield tell
+        with redirect_stdout(sys.stderr):
+            yield tell
     finally:
         timer.cancel()
         bar.close()

@@ -171,12 +171,18 @@ def window_of(bounds: tuple[float, float] | None) -> Window | None:
 
 def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
     """The runs in these folders; each is the folder of a run, or has folders of runs in it, as that of a sweep."""
-    runs: list[Result] = []
+    return [Result.load(folder) for folder in run_folders(folders)]
+
+
+def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The folders of runs that these are or have in them at any depth, such as a level for each axis of a sweep."""
+    found: list[Path] = []
     for folder in map(Path, folders):
-        # Folders that are being written have a leading dot.
-        inside = [] if (folder / "run.json").exists() else sorted(folder.glob("[!.]*/run.json"))
-        runs += [Result.load(path.parent) for path in inside] or [Result.load(folder)]
-    return runs
+        inside = [] if (folder / "run.json").exists() else sorted(folder.rglob("run.json"))
+        # What is being written has a name with a leading dot.
+        whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
+        found += whole or [folder]
+    return found
 
 
 def still(figure: ReportChart) -> str:

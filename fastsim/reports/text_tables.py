@@ -80,6 +80,7 @@ DYNAMIC = {
 
 
 SWEEP = (
+    ("pods_unplaced", "failed\npods", 1, 0),
     ("jct_mean_s", "mean\nJCT h", 3600, 2),
     ("jct_p95_s", "95 %\nJCT h", 3600, 2),
     ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),

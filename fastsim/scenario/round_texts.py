@@ -3,7 +3,8 @@
 =========  ======================================================================================================
 rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
            ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
-           policy allocates CPUs and memory; none: ``default`` for jobs with workloads, else a step a second
+           policy allocates CPUs and memory; none: those that the workload brings, else
+           ``default`` for jobs with workloads, else a step a second
 prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
 window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 =========  ======================================================================================================

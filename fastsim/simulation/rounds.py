@@ -67,8 +67,9 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     round_texts.refuse_beyond(window, workload)
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)
-    sensitivity = round_texts.sensitivity_from(scenario.rates, cluster)
-    oracle = round_texts.rates_from(sensitivity or scenario.rates, workload, models)
+    rates = workload.rates if scenario.rates is None else scenario.rates
+    sensitivity = round_texts.sensitivity_from(rates, cluster)
+    oracle = round_texts.rates_from(sensitivity or rates, workload, models)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
     plan = with_estimates(plan, setting, scenario)

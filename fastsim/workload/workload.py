@@ -83,6 +83,11 @@ class Workload:
         required_columns(name, columns)
         self.schema: pa.Schema = s.pod_schema(columns)
 
+    @property
+    def rates(self) -> str | None:
+        """What the jobs run at, as the option `rates` of a run takes it, if whoever made them knows; None if not."""
+        return self.metadata.get("fastsim.rates")
+
     # ------------------------------------------------------------------ makers
 
     @classmethod

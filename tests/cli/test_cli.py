@@ -33,6 +33,18 @@ def test_run_prints_the_summary(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert out.startswith("pods") and "GPU allocation" in out and "pods/s" in out
 
 
+def test_pods_that_are_dropped_are_named_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("run", "--cluster", "openb:3?seed=1", "--workload", "synth:openb?pods=400&seed=2", "--policy", "fgd")
+    assert called(*words, "--out", tmp_path / "run") == 0
+    told = capsys.readouterr()
+    count = Result.load(tmp_path / "run").summary["pods_unplaced"][0]
+    assert count > 0 and told.out.splitlines()[1].split() == ["pods", "that", "fitted", "nowhere", str(count)]
+    advice = "pods found no room and were dropped; to let them wait: --queue fifo"
+    assert f"fastsim: warning: {count} of 400 {advice}\n" in told.err
+    assert called(*words, "--queue", "fifo") == 0
+    assert "dropped" not in capsys.readouterr().err
+
+
 def test_run_writes_a_folder_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "a"
     assert called("run", *SMALL, "--seed", 3, "--out", folder, "--json") == 0

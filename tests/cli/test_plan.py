@@ -44,3 +44,15 @@ def test_what_is_said_of_nodes_is_said_of_the_cluster(tmp_path: Path, capsys: py
     assert exit_code(["plan", *objects, "--add", "node:n1"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines and all(line.startswith(f"fastsim: warning: {now}: nodes: ") for line in lines)
+
+
+def test_no_answer_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code([*WORDS[:-1], "cpu32m64", "--most", "1"]) == 1
+    told = capsys.readouterr()
+    assert "cpu32m64" in told.out and "internal" not in told.err
+    assert exit_code([*WORDS, "--add", "cpu32m64"]) == 0  # one of the two has an answer
+
+
+def test_what_is_no_node_type_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code([*WORDS[:-1], "3 times g2!"]) == 2
+    assert capsys.readouterr().err.startswith("fastsim: --add: found '3 times g2!', expected a node type such as g2")

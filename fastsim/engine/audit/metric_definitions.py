@@ -67,6 +67,18 @@ def definition(engine: str, table: str, column: str) -> Definition | None:
     return next(matching, None)
 
 
+def better(table: str, column: str) -> str:
+    """Whether ``more`` or ``less`` of a column is better, as in ``BETTER``; "" also for undefined columns."""
+    found = (one.better for one in definitions() if one.better and one.defines(table, column))
+    return next(found, "")
+
+
+def unit(table: str, column: str) -> str:
+    """The unit of a column; "" for one without unit or without a definition."""
+    found = (one.unit for one in definitions() if one.unit and one.defines(table, column))
+    return next(found, "")
+
+
 def chosen(names: Sequence[str] = (), table: str = "") -> list[Definition]:
     """Definitions of columns with these names, in this table; all of them without names, of every table without one.
 

@@ -34,11 +34,12 @@ class Scorer(Protocol):
     """A user's scoring function: one vectorised call for each pod.
 
     ``nodes`` has one array per node column (milli-CPU, MiB, milli-GPU), ``pod`` one number per
-    request; the answer is one integer of points for every node, larger is better. Points of nodes
-    that cannot host the pod are ignored.
+    request; the answer is one number of points for every node, larger is better; floats are rounded
+    to the nearest whole number, halves to the even one. Points of nodes that cannot host the pod are
+    ignored.
     """
 
-    def __call__(self, nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64]:
+    def __call__(self, nodes: NodeColumns, pod: PodRequest) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
         """Points of every node for this pod."""
 
 

@@ -13,6 +13,9 @@ from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim.workload.pod_classes import PodClasses
 
+MOST_POINTS = 2.0**53
+"""Up to here a float tells whole numbers apart."""
+
 
 class UserScorers:
     """The plan's Python scorers behind one call, with read-only columns as their inputs."""
@@ -45,7 +48,16 @@ class UserScorers:
         assert scorer is not None
         interrupts.check()
         points = np.asarray(scorer(self.nodes, self.request(cls)))
-        if points.shape != self.feasible.shape or points.dtype.kind not in "iub":
+        if points.shape != self.feasible.shape or points.dtype.kind not in "iubf":
             found = f"an array of {points.dtype} with shape {points.shape}"
-            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} integers, one for every node")
-        return np.ascontiguousarray(points, np.int64)
+            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} numbers, one for every node")
+        return np.ascontiguousarray(self._rounded(points, scorer) if points.dtype.kind == "f" else points, np.int64)
+
+    def _rounded(self, points: Any, scorer: Any) -> Any:
+        """The nearest whole numbers, halves to the even one; of nodes that cannot host the pod any number will do."""
+        refused = (self.feasible != 0) & ~(np.abs(points) < MOST_POINTS)
+        if refused.any():
+            node = int(np.argmax(refused))
+            expected = f"numbers between -{MOST_POINTS:g} and {MOST_POINTS:g} for nodes that can host the pod"
+            raise PolicyError(f"scorer {scorer!r}", f"{points[node]} for the node at position {node}", expected)
+        return np.rint(np.where(self.feasible != 0, points, 0.0))

@@ -311,4 +311,13 @@ def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str
     columns = [(name, name.replace("_", " ")) for name in keys]
     columns += [("n", "runs"), ("mean", f"mean\n{metric}"), ("low", "from"), ("high", "to")]
     columns += [("difference", "to the\nbest"), ("p_value", "p"), ("verdict", "verdict")]
-    return text_table(ranking, columns, left=(*keys, "verdict"))
+    return text_table(ranking, columns, left=(*keys, "verdict")) + _legend(metric)
+
+
+def _legend(metric: str) -> str:
+    """The unit of a metric and which end of it is the better one, where they are known."""
+    from fastsim.engine.audit.metric_definitions import better, unit
+
+    known = (f"in {unit('summary', metric)}" * bool(unit("summary", metric)), better("summary", metric))
+    told = ", ".join(text for text in (known[0], f"{known[1]} is better" * bool(known[1])) if text)
+    return f"{metric}: {told}\n" if told else ""

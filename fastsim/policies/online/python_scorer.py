@@ -25,7 +25,8 @@ PLACE = re.compile(r"[^:\s]+:[^:\s]+")
 class PythonScorer(Summand):
     """Let a Python function score every node, one vectorised call for each pod.
 
-    score = scorer(nodes, pod), an int64 array with one number for each node, larger is better; ``normalise``
+    score = scorer(nodes, pod), an array with one number for each node, larger is better; floats are rounded to the
+    nearest whole number (halves to the even one), so scale them until one point is a difference. ``normalise``
     spreads it over 0..100 so that it can be mixed: ``0.8 * FGD() + 0.2 * PythonScorer(most_memory)``.
     """
 

@@ -98,7 +98,7 @@ def synth_gavel(
         "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
         "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
     }  # fmt: skip
-    metadata = _metadata("gavel", seed, parameters)
+    metadata = _metadata("gavel", seed, parameters) | _brought(rates)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
@@ -125,7 +125,7 @@ def synth_gavel_trace(
     table = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
-    metadata = _metadata("gavel-trace", seed, parameters)
+    metadata = _metadata("gavel-trace", seed, parameters) | _brought(rates)
     return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
 
 
@@ -154,6 +154,11 @@ def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
     if isinstance(rates, Oracle):
         return rates
     return Oracle.from_json(rates) if str(rates).endswith((".json", ".json.gz")) else Oracle.from_parquet(rates)
+
+
+def _brought(rates: Oracle | str | os.PathLike[str] | None) -> dict[str, str]:
+    """The metadata from which a run reads the same rates; an object has no text for it."""
+    return {} if rates is None or isinstance(rates, Oracle) else {"fastsim.rates": str(rates)}
 
 
 def _gpus(cluster: Cluster | str | None) -> tuple[int, ...]:

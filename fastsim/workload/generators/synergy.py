@@ -69,6 +69,8 @@ def synth_synergy(
         jobs = recipe.end
     jobs = jobs if recipe.end is None else min(jobs, recipe.end)
     metadata = _metadata(recipe, jobs, cpus_per_gpu)
+    if not isinstance(sensitivity, Sensitivity):  # an object has no text that a run could read it from
+        metadata["fastsim.rates"] = "synergy" if sensitivity is None else str(sensitivity)
     columns = [*s.REQUIRED, s.DURATION_S, s.WORKLOAD, s.TOTAL_WORK]
     return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
 

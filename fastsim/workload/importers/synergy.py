@@ -62,6 +62,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
         "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
         "fastsim.converter": "fastsim import synergy",
         "fastsim.work_unit": "iterations",
+        "fastsim.rates": "synergy",
     }
     return Workload(Held(table), table.column_names, name=str(path), rows=count, metadata=metadata)
 

@@ -107,3 +107,12 @@ def test_one_seed_tells_nobody_apart() -> None:
         winners(table(), "jct")
     with pytest.raises(ScenarioError, match="no value"):
         winners(table().with_columns(jct_mean_s=pl.lit(None, pl.Float64)), "jct_mean_s")
+
+
+def test_the_metric_says_which_end_is_the_better_one() -> None:
+    rows = table().filter(pl.col("load") == 1).with_columns(gpu_alloc_pct="jct_mean_s", gpu_hours="jct_mean_s")
+    assert winners(rows, "gpu_alloc_pct")["policy"].to_list() == ["c", "b", "a"]
+    assert winners(rows, "gpu_alloc_pct", higher=False)["policy"].to_list() == ["a", "b", "c"]
+    assert winners(rows, "gpu_hours", higher=True)["policy"].to_list() == ["c", "b", "a"]
+    with pytest.raises(ScenarioError, match=r"metric 'gpu_hours': found a column of which neither .* --lower"):
+        winners(rows, "gpu_hours")

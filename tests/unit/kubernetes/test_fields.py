@@ -31,7 +31,7 @@ NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(/[A-Za-z0-9_.-]*)?|[A-Z_]+")
 OWN = {
     "CPU", "GPU", "GiB", "MiB", "constraints", "gang", "group", "kubernetes", "mig", "mig-", "now", "op", "owner",
     "qos", "tenant", "times", "trace", "fastsim.converter", "fastsim.params", "fastsim.source",
-    "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity",
+    "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {

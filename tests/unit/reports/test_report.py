@@ -102,3 +102,11 @@ def test_markdown_keeps_its_columns_whatever_the_names() -> None:
     told = table_markdown(table).splitlines()
     assert told[2].startswith("| a\\|b | 150 |")
     assert len({line.replace("\\|", "").count("|") for line in told}) == 1
+
+
+def test_runs_of_a_sweep_with_two_axes_are_found(tmp_path: Path) -> None:
+    texts = {"cluster": "gavel:2:2:2", "jobs": 6, "record": "all"}
+    fs.Sweep({**texts, "policy": ["fifo", "isolated"], "seed": [0, 1]}).run(tmp_path)
+    runs = loaded_runs([tmp_path])
+    assert [run.provenance["policy"] for run in runs] == ["fifo", "fifo", "isolated", "isolated"]
+    assert fs.report(runs).figures

@@ -12,10 +12,12 @@ import fastsim as fs
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
 from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.performance.oracle import Oracle
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.reports.text_tables import summary_text
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import with_estimates
+from fastsim.workload import Workload
 from tests.rounds import oracle, setting
 
 JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
@@ -216,3 +218,38 @@ def test_mistakes_in_estimates_are_one_clear_error(options: dict[str, Any], word
 def test_gangs_have_no_profile() -> None:
     with pytest.raises(PolicyError, match="of a kind without a profile, expected known workloads on 1 GPU"):
         fs.simulate("gavel:8:8:8", "synth:gavel?jobs=30&multi_gpu=true", PACKED, profiling=0.5)
+
+
+BRINGING = "synth:synergy?jobs=8&rate_per_hour=20&seed=1"
+TRACE = "0,alexnet,0,9000,1\n1,gnmt,60,400,2\n"
+
+
+@pytest.mark.parametrize("policy", ["srtf+tune", "tetris", "max_min_fairness"])
+def test_generated_jobs_of_synergy_bring_its_sensitivities(policy: str) -> None:
+    brought = fs.simulate("synergy:2", BRINGING, policy, seed=1)
+    named = fs.simulate("synergy:2", BRINGING, policy, seed=1, rates="synergy")
+    assert brought.jobs.equals(named.jobs) and brought.provenance["rates"] == named.provenance["rates"]
+
+
+def test_they_bring_them_through_a_file_and_through_tuning(tmp_path: Path) -> None:
+    Workload.synth("synergy", jobs=8, rate_per_hour=20, seed=1).write(tmp_path / "jobs.parquet")
+    named = fs.simulate("synergy:2", BRINGING, "srtf+tune", rates="synergy")
+    assert fs.simulate("synergy:2", str(tmp_path / "jobs.parquet"), "srtf+tune").jobs.equals(named.jobs)
+    assert fs.simulate("synergy:2", f"{BRINGING}&tune=0.5", "srtf+tune").jobs.height > 0
+
+
+def test_jobs_of_a_trace_of_synergy_bring_its_sensitivities(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(TRACE)
+    found = fs.simulate("synergy:2", f"synergy:{tmp_path / 'jobs.csv'}", "srtf+tune")
+    assert found.jobs["state"].to_list() == ["finished", "finished"]
+
+
+def test_jobs_drawn_by_rates_of_a_file_run_at_these_rates(tmp_path: Path) -> None:
+    Oracle.default().to_parquet(tmp_path / "rates.parquet")
+    found = fs.simulate("gavel:2:2:2", f"synth:gavel?jobs=5&rates={tmp_path / 'rates.parquet'}", "max_min_fairness")
+    assert found.provenance["rates"]["name"] == str(tmp_path / "rates.parquet")
+
+
+def test_other_rates_override() -> None:
+    with pytest.raises(InputError, match="alexnet"):
+        fs.simulate("synergy:2", BRINGING, "max_min_fairness", rates="default")

@@ -156,9 +156,9 @@ def test_a_users_scorer_may_not_write() -> None:
         played(one_gpu_nodes(3), pods({}), scored(greedy))
 
 
-@pytest.mark.parametrize("answer", [np.zeros(3), np.zeros(2, int), "abc"])
-def test_a_users_scorer_must_answer_one_integer_a_node(answer: Any) -> None:
-    with pytest.raises(PolicyError, match="3 integers, one for every node"):
+@pytest.mark.parametrize("answer", [np.array(["a", "b", "c"]), np.zeros(2, int), "abc"])
+def test_a_users_scorer_must_answer_one_number_a_node(answer: Any) -> None:
+    with pytest.raises(PolicyError, match="3 numbers, one for every node"):
         played(one_gpu_nodes(3), pods({}), scored(lambda nodes, pod: answer))
 
 

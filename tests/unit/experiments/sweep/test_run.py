@@ -208,7 +208,8 @@ def test_a_sweep_is_read_back_and_told(tmp_path: Path) -> None:
     assert axes == ("policy", "seed") and len(rows) == 6
     text = winners_text(winners(rows, "jct_mean_s"), "jct_mean_s", ["policy"])
     lines = text.splitlines()
-    assert "policy" in lines[1] and "verdict" in lines[1] and len(lines) == 5
+    assert "policy" in lines[1] and "verdict" in lines[1] and len(lines) == 6
+    assert lines[5] == "jct_mean_s: in s, less is better"
     assert lines[3].split()[1] == "3" and lines[3].split()[-1] == "best"
 
 

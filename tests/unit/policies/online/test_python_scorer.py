@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fastsim as fs
 from fastsim.errors import PolicyError
 from fastsim.policies import PythonScorer, parse
 
@@ -72,3 +73,23 @@ def test_a_module_that_fails_in_its_own_way_is_told(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PolicyError, match="no lab today"):
         PythonScorer("lab_broken:f").term()
+
+
+def played(scorer: Any) -> Any:
+    return fs.simulate("openb:6?seed=1", "synth:openb?pods=10&seed=2", PythonScorer(scorer), seed=1).placements
+
+
+def test_floats_are_rounded_halves_to_the_even_number() -> None:
+    def whole(nodes: Any, pod: Any) -> Any:
+        return np.array([0, 2, 2, 1, 2, 2])
+
+    def floats(nodes: Any, pod: Any) -> Any:
+        return np.where(nodes.feasible != 0, np.array([0.4, 1.5, 2.5, 1.4, 2.4, 1.6]), np.nan)
+
+    assert played(floats).equals(played(whole))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_points_without_a_whole_number_are_refused(value: float) -> None:
+    with pytest.raises(PolicyError, match="for the node at position 0, expected numbers between"):
+        played(lambda nodes, pod: np.full(len(nodes.cpu_free), value))

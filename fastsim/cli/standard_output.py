@@ -1,0 +1,25 @@
+"""Standard output belongs to results: whatever else is written to it goes to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+
+def keep_for_results() -> None:
+    """Give ``sys.stdout`` a file descriptor of its own, and let the one of the process lead to standard error.
+
+    Compiled libraries and processes that are started write to descriptor 1, past ``sys.stdout``. What stays as it was
+    where there is no standard output or error at all.
+    """
+    told = sys.stdout
+    with suppress(OSError, ValueError, AttributeError):
+        told.flush()
+        shown, errors = told.fileno(), sys.stderr.fileno()
+        own = os.dup(shown)
+        os.dup2(errors, shown)
+        ours = open(  # noqa: SIM115 (it is there until the process ends)
+            own, "w", buffering=1 if told.isatty() else -1, encoding=told.encoding, errors=told.errors
+        )
+        sys.stdout = sys.__stdout__ = ours  # type: ignore[misc]

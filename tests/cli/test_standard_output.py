@@ -1,0 +1,122 @@
+"""Standard output carries the result and nothing else, whatever a library or a scorer of the user's prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastsim.policies import registry
+from tests.cli.terminal import Outcome, environment, fastsim
+
+NOISY = """
+import os
+import sys
+
+import numpy as np
+
+
+def points(nodes, pod):
+    print("printed by a scorer")
+    os.write(1, b"written past Python\\n")
+    os.system("echo said by a process")
+    return np.zeros(len(nodes.cpu_free), np.int64)
+"""
+PODS = ("--cluster", "openb:8?seed=1", "--workload", "synth:openb?pods=12&seed=2")
+JOBS = ("--cluster", "gavel:2:2:2", "--workload", "synth:gavel?jobs=6&seed=1")
+ADAPTIVE = ("--cluster", "sia:6:2:3", "--workload", "synth:sia?jobs=4&seed=1")
+SERVERS = ("--cluster", "synergy:2", "--workload", "synth:synergy?jobs=6&seed=1")
+GPUS = ("--cluster", "uniform?nodes=1&gpu=V100M32&gpus=1", "--workload", "synth:detectors?over=2&unit=gib")
+INPUTS = {
+    "fastsim.policies.online": PODS, "fastsim.policies.shares": JOBS, "fastsim.policies.adaptive": ADAPTIVE,
+    "fastsim.policies.orders": SERVERS, "fastsim.policies.monitored": GPUS,
+}  # fmt: skip
+"""What each family of policies is played on."""
+SOLVING = ("finish_time_fairness", "max_min_fairness(mode=packed)", "max_min_fairness_water_filling", "planned", "sia")
+"""Policies that build solvers, and one of each family, without FASTSIM_LONG."""
+SWEEP = 'cluster = "openb:8"\nworkload = "synth:openb?pods=12"\npolicy = ["fgd", "random"]\nseed = [0, 1]\n'
+
+
+def parsed(told: Outcome) -> object:
+    """The JSON of a command that ended well."""
+    assert told.code == 0, told.err
+    return json.loads(told.out)
+
+
+def of_policy(policy: str) -> None:
+    """Runs a policy and parses what it prints; a policy without a name of its own takes none."""
+    family = registry.policy_class(policy.partition("(")[0]).__module__
+    words = next(words for start, words in INPUTS.items() if family.startswith(start))
+    told = parsed(fastsim("run", *words, "--policy", policy, "--json"))
+    assert isinstance(told, dict) and told["summary"]["pods"] > 0
+
+
+@pytest.mark.parametrize("policy", SOLVING)
+def test_policies_that_solve_programs_print_json_alone(policy: str) -> None:
+    of_policy(policy)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("policy", [name for name in registry.names() if name not in (*SOLVING, "python")])
+def test_every_policy_prints_json_alone(policy: str) -> None:
+    of_policy(policy)
+
+
+def test_what_a_scorer_prints_goes_to_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    told = fastsim("run", *PODS, "--policy", "python(scorer='noisy:points')", "--json")
+    assert isinstance(parsed(told), dict)
+    assert all(told.err.count(line) == 12 for line in ("printed by a scorer", "written past", "said by a process"))
+    (tmp_path / "sweep.toml").write_text(SWEEP.replace('"random"', "\"python(scorer='noisy:points')\""))
+    told = fastsim("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs", "--workers", 2, "--json")
+    assert isinstance(parsed(told), list)
+    assert told.err.count("printed by a scorer") > 12
+
+
+def test_a_scorer_in_the_current_folder_is_found_by_the_installed_command(tmp_path: Path) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    words = ["run", *PODS, "--policy", "python(scorer='noisy:points')", "--json"]
+    # -P: as the installed command, whose folder is the one that Python looks in first.
+    command = [sys.executable, "-P", "-m", "fastsim.cli.main", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    assert parsed(Outcome(done.returncode, done.stdout, done.stderr))
+
+
+def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
+    run, kept, pods = tmp_path / "run", tmp_path / "kept", tmp_path / "pods.parquet"
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    rates = 'cluster = "gavel:2:2:2"\nworkload = "synth:gavel"\njobs = 40\npolicy = ["max_min_fairness"]\nseed = [0]\n'
+    (tmp_path / "knee.toml").write_text(rates)
+    assert fastsim("synth", "openb", "--pods", 12, "-o", pods).code == 0
+    words = (*PODS[:2], "--workload", pods, "--checkpoint", 4)
+    for verb in (
+        ("run", *PODS, "--out", run),
+        ("run", *words, "--keep-checkpoint", "--out", kept),
+        ("fork", kept, "--policy", "pwr", "-o", tmp_path / "other"),
+        ("resume", kept, "--force"),
+        ("compare", run, kept),
+        ("explain", run, "3"),
+        ("audit", run),
+        ("trace", "lint", pods),
+        ("trace", "stats", pods),
+        ("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs"),
+        ("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "none", "--dry-run"),
+        ("sweep", "stats", tmp_path / "runs", "--metric", "gpu_alloc_pct"),
+        ("sweep", "knee", tmp_path / "knee.toml", "--low", 0.1, "--high", 30, "--tolerance", 0.9),
+        ("plan", "--cluster", "openb:2", "--workload", pods, "--add", "g2"),
+        ("demo", "--nodes", 4, "--pods", 8, "--out", tmp_path / "demo"),
+        ("list", "policies"),
+        ("describe", "sia"),
+        ("describe", "metrics"),
+    ):
+        assert isinstance(parsed(fastsim(*verb, "--json", cwd=tmp_path)), list | dict), verb
+
+
+@pytest.mark.long
+def test_a_reproduction_prints_json_alone(tmp_path: Path) -> None:
+    assert parsed(fastsim("reproduce", "gavel", "--quick", "--out", tmp_path / "gavel", "--json"))
