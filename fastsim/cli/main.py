@@ -13,6 +13,7 @@ import click
 from fastsim.cli.audit import audit
 from fastsim.cli.data import import_, profile, synth
 from fastsim.cli.experiments import plan, reproduce, sweep
+from fastsim.cli.guide import guide
 from fastsim.cli.kubernetes import export, serve_extender
 from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
@@ -32,7 +33,7 @@ COMPLETION = "_FASTSIM_COMPLETE"
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, import_, synth,
     trace, profile, monitor, plan, export, serve_extender, list_, describe,
-    new_policy,
+    new_policy, guide,
 ]  # fmt: skip
 
 

@@ -1,25 +1,25 @@
-"""README.md is executed: sessions with their output, scripts, and the options of its commands."""
+"""What README and guides show is run: sessions with their output, scripts, and commands."""
 
 from __future__ import annotations
 
 import doctest
 import os
-import re
-import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+from fastsim.cli.main import commands as verbs
+from fastsim.cli.main import exit_code
+from tests.docs.pages import PAGES, ROOT, all_blocks, blocks, commands
 
-
-def blocks(kind: str) -> list[str]:
-    """The fenced blocks of one kind, in order."""
-    return re.findall(rf"^```{kind}\n(.*?)^```$", README, re.M | re.S)
+SCRIPTS = [(page, block) for page, block in all_blocks("python") if "sys.argv" not in block]
+FIRST_SCREEN = 150
+"""Lines of README.md: what is longer belongs to a guide."""
 
 
 def ran(script: str, folder: Path, *arguments: str) -> str:
@@ -36,24 +36,29 @@ def ran(script: str, folder: Path, *arguments: str) -> str:
 
 
 def test_the_page_begins_with_an_example() -> None:
-    assert README.splitlines().index("```pycon") < 30
+    lines = PAGES["README"].splitlines()
+    assert lines.index("```pycon") < 25 and len(lines) <= FIRST_SCREEN
 
 
-def test_sessions_print_what_they_show() -> None:
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")])
+def test_sessions_print_what_they_show(page: str) -> None:
+    """All sessions of a page are one: later ones know the names of earlier ones."""
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for number, block in enumerate(blocks("pycon")):
-        runner.run(doctest.DocTestParser().get_doctest(block, {}, f"README session {number}", "README.md", 0))
+    session = "\n".join(blocks(page, "pycon"))
+    if "rl_environment" in session:
+        pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra rl)")
+    runner.run(doctest.DocTestParser().get_doctest(session, {}, page, f"{page}.md", 0))
     assert runner.tries > 0
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("script", [b for b in blocks("python") if "sys.argv" not in b])
+@pytest.mark.parametrize("script", [block for _, block in SCRIPTS], ids=[page for page, _ in SCRIPTS])
 def test_scripts_run(script: str, tmp_path: Path) -> None:
     assert ran(script, tmp_path).count("\n") == 2
 
 
 def test_the_script_on_the_real_trace(shared: Callable[[str], Path], tmp_path: Path) -> None:
-    (script,) = (b for b in blocks("python") if "sys.argv" in b)
+    (script,) = (block for _, block in all_blocks("python") if "sys.argv" in block)
     assert len(script.splitlines()) <= 25
     printed = ran(script, tmp_path, str(shared("data/openb/native")))
     assert "weng2023fgd" in printed
@@ -61,22 +66,30 @@ def test_the_script_on_the_real_trace(shared: Callable[[str], Path], tmp_path: P
     assert (tmp_path / "fragmentation.svg").read_text().startswith("<svg")
 
 
-def shown_commands() -> list[list[str]]:
-    """The words of every ``fastsim`` command on the page."""
-    lines = re.findall(r"^\$ (.*)$", "".join(blocks("console")), re.M)
-    commands = [part.strip() for line in lines for part in line.split("&&")]
-    return [shlex.split(command) for command in commands if command.startswith("fastsim ")]
-
-
-@pytest.mark.parametrize("words", shown_commands(), ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [words for page in PAGES for kind in ("console", "sh") for words in commands(page, kind)], ids=" ".join
+)
 def test_commands_and_their_options_exist(words: list[str]) -> None:
-    import click
-
-    from fastsim.cli.main import commands
-
-    found: click.Command = commands
+    found: click.Command = verbs
     for word in words[1:]:
         if isinstance(found, click.Group):
             found = found.commands.get(word) or found.commands["run"]  # a sweep file stands where a verb may
     known = {option for parameter in found.params for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page, "console")])
+def test_commands_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``console`` blocks need nothing but the package; those that need files or servers of the reader are ``sh``."""
+    if "report" in {words[1] for words in commands(page, "console")}:
+        pytest.importorskip("altair", reason="altair is not installed (extra report)")
+    monkeypatch.chdir(tmp_path)
+    for words in commands(page, "console"):
+        if words != ["fastsim", "demo"]:  # CI runs it as it stands
+            assert exit_code(words[1:]) in expected_codes(words), words
+    shutil.rmtree(tmp_path)
+
+
+def expected_codes(words: list[str]) -> set[int]:
+    """Exit codes of a command that is fine: ``trace lint`` says 1 where it found something."""
+    return {0, 1} if words[1:3] == ["trace", "lint"] else {0}

@@ -1,0 +1,30 @@
+"""README and guides as tests see them: their fenced blocks, and the commands in these."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = sorted((ROOT / "fastsim/guides").glob("*.md"))
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *GUIDES)}
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    """The fenced blocks of one kind of a page, in order."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGES[page], re.M | re.S)
+
+
+def all_blocks(kind: str) -> list[tuple[str, str]]:
+    """Page and text of every block of a kind."""
+    return [(page, block) for page in PAGES for block in blocks(page, kind)]
+
+
+def commands(page: str, kind: str) -> list[list[str]]:
+    """The words of every ``fastsim`` command in blocks of a kind; several stand in a line with && between them."""
+    lines = "".join(blocks(page, kind)).splitlines()
+    if kind == "console":
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    parts = [shlex.split(part.strip(), comments=True) for line in lines for part in line.split("&&")]
+    return [words for words in parts if words[:1] == ["fastsim"]]
