@@ -231,7 +231,9 @@ def explain(
     if strict:
         refuse_run(folder)
     with progress_bar("pods") as progress:
-        explanation = explained(folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code)
+        explanation = explained(
+            folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code
+        )
     if csv:
         write_csv(explanation.frame(), csv)
     click.echo(

@@ -297,7 +297,7 @@ def _origin(source: Source, allow_code: bool) -> tuple[Scenario, Result | None]:
         found = "a run of objects in memory"
         expected = "one whose cluster, workload and policy are texts"
         raise InputError(where, found, expected, "explain the Scenario itself, or save its tables to files")
-    refuse_user_code(written.get("policy"), where, allow_code)
+    refuse_user_code(fields.get("policy"), where, allow_code)
     return Scenario.from_dict(fields, where), result
 
 

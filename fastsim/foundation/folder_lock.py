@@ -52,7 +52,7 @@ def lock_file(folder: Path) -> Path:
 
 
 def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
-    """ResultError if the path is a file or a folder with files in it, unless it may be overwritten and fastsim wrote it."""
+    """ResultError if the path is a file or a folder with files, unless it may be overwritten and fastsim wrote it."""
     if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
     refuse_replacing(folder)
