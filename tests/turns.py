@@ -64,7 +64,7 @@ class Case:
 
     def twin(self) -> Turns:
         """The run in plain Python."""
-        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.tell)
+        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.shares_of)
         turns.play()
         return turns
 

@@ -21,7 +21,7 @@ class ScoreColumns:
     n_terms: int
     limit: int
     frag_term: int
-    stretched: bool
+    normalised: bool
     bounded: bool
     def __init__(self, nodes: NodeTable, plan: Mapping[str, Any], memo: Memo, kind: Any, state: Any) -> None: ...
     def restart(self, memo: Memo) -> None:

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from fastsim.decisions.kube_extender import Extender
-from fastsim.decisions.live_cluster import State
+from fastsim.decisions.live_cluster import ClusterState
 from fastsim.kubernetes.objects import Manifest
 from tests.conftest import SHARED
 
@@ -93,22 +93,22 @@ class Recording:
                 bound.pop(pod, None)
                 nominated.discard(pod)
 
-    def moment(self, attempt: Attempt) -> State:
+    def moment(self, attempt: Attempt) -> ClusterState:
         """The cluster before an attempt."""
         placed = [
             {**self.pods[name], "spec": {**self.pods[name]["spec"], "nodeName": node}, "status": {"phase": "Running"}}
             for name, node in attempt.bound.items()
         ]
         bodies = [*self.scenario["nodes"], *self.scenario.get("objects", ()), *placed]
-        return State([Manifest(f"{body['kind']} {body['metadata']['name']}", body) for body in bodies])
+        return ClusterState([Manifest(f"{body['kind']} {body['metadata']['name']}", body) for body in bodies])
 
 
 class Still(NamedTuple):
     """A cluster that stands still."""
 
-    moment: State
+    moment: ClusterState
 
-    def state(self) -> State:
+    def state(self) -> ClusterState:
         """As it is."""
         return self.moment
 

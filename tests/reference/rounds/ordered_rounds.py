@@ -48,7 +48,7 @@ class Turns:
     needs: ServerDemands
     options: RoundOptions
     jobs: Sequence[Job]
-    tell: Tell | None = None
+    shares_of: Tell | None = None
     now_s: float = 0.0
     active: list[Active] = field(default_factory=list)
     """In the order of the last round."""
@@ -155,7 +155,7 @@ class Turns:
         self.place.clear()
         chosen = self.chosen()
         if self.plan.mechanism == "opt":
-            assert self.tell is not None
+            assert self.shares_of is not None
             for a, (given, speedup) in zip(chosen, self.shares_of(chosen), strict=True):
                 a.given, a.speedup, a.plain = given, speedup, False
         running = self.seated(chosen)

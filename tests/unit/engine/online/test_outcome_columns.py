@@ -17,7 +17,7 @@ from fastsim.engine.online.outcome_columns import NODE, JobColumns, PlacementCol
 from fastsim.engine.online.recorder import FileTables
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, REASONS, arrow, jobs_frame, placements_frame
 from fastsim.foundation import parquet
-from fastsim_ext.state.outcome_columns import gone, placed
+from fastsim_ext.state.outcome_columns import add_jobs, add_placements
 
 NAMES = pl.Series(["node-a", "node-b", "node-c"], dtype=pl.String)
 NONE = np.zeros(0, OUTCOME)
@@ -129,6 +129,6 @@ def test_what_is_no_row_or_no_room_is_refused(more: int, first: int, at: int) ->
         schema = arrow(placements_frame(NONE, None, NAMES)).schema.set(4, pa.field("node", NODE))
         there, over = PlacementColumns(schema, NAMES).room, JobColumns(arrow(jobs_frame(NONE, None)).schema).room
     with pytest.raises((ValueError, IndexError), match=r"no outcome rows|no row"):
-        placed(np.zeros(rows, np.uint8), first, there, at)
+        add_placements(np.zeros(rows, np.uint8), first, there, at)
     with pytest.raises((ValueError, IndexError), match=r"no outcome rows|no row"):
-        gone(np.zeros(rows, np.uint8), first, np.zeros(len(REASONS), np.uint8), over, at)
+        add_jobs(np.zeros(rows, np.uint8), first, np.zeros(len(REASONS), np.uint8), over, at)

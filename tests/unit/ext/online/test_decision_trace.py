@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.decisions.explain import explained
-from fastsim.decisions.replay import AskedPod, Replay
+from fastsim.decisions.replay import SelectedPod, Replay
 from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.tables import REASONS
@@ -200,7 +200,7 @@ def test_every_decision_is_heard_and_none_is_changed(queue: str, data: st.DataOb
     s: Scenario = data.draw(ruled(queues=(queue,), crowded=queue != "drop" and data.draw(st.booleans())))
     options = OnlineOptions(seed=s.seed, until_s=s.until_s, rules=s.rules, record="placements")
     table = s.workload.table()
-    asked = {seq: AskedPod(seq, pod_id, None) for seq, pod_id in enumerate(table["pod_id"].to_pylist())}
+    asked = {seq: SelectedPod(seq, pod_id, None) for seq, pod_id in enumerate(table["pod_id"].to_pylist())}
     policy: Any = None
     replay = Replay(Prepared(s.cluster, s.workload, policy, s.plan, s.typical, options), asked, "all")
     if replay.rule_columns is None:
@@ -210,12 +210,12 @@ def test_every_decision_is_heard_and_none_is_changed(queue: str, data: st.DataOb
     result = run_online(s.cluster, s.workload, s.plan, s.typical, options)
     stays = result.placements.filter(pl.col("node_id").is_not_null())
     expected = sorted(stays.select("pod_id", "start_s", "node_id", "gpu_ids").rows())
-    heard = [d for d in replay.notes.decisions() if d.node >= 0]
+    heard = [d for d in replay.decision_recorder.decisions() if d.node >= 0]
     found = [(d.pod.pod_id, d.t_s, d.node, [g for g in range(64) if d.gpus >> g & 1]) for d in heard]
     assert sorted(found) == expected
     for decision in heard:
         if decision.how == "":
-            totals = np.where(decision.reason__n == 0, replay.notes.weights @ decision.points__tn, -(2**62))
+            totals = np.where(decision.reason__n == 0, replay.decision_recorder.weights @ decision.points__tn, -(2**62))
             assert decision.node == totals.argmax() and decision.gpus == decision.gpus__n[decision.node]
         elif decision.how == "preemption":
             assert (decision.reason__n != 0).all()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from fastsim.engine.online.kernel_columns import node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim_ext.online.loop import OnlineLoop
-from fastsim_ext.select.byte_columns import ByteScoreColumns, table_of
+from fastsim_ext.select.byte_columns import ByteScoreColumns, columns_class
 from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
 from fastsim_ext.select.score_columns import ScoreColumns
@@ -53,7 +53,7 @@ class CoarseDecision(KeptDecision):
 
 def test_the_plan_tells_which_columns_there_are() -> None:
     def kind(*terms: ScoreTerm) -> type[ScoreColumns]:
-        return table_of(KeptDecision(t4(1), OnlinePlan(terms), {}).plan)
+        return columns_class(KeptDecision(t4(1), OnlinePlan(terms), {}).plan)
 
     assert kind(ScoreTerm("fgd")) is kind(ScoreTerm("fgd", weight=7)) is ByteScoreColumns
     assert kind(ScoreTerm("gpu_packing")) is kind(ScoreTerm("fgd", weight=-1)) is ScoreColumns

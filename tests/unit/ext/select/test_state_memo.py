@@ -84,7 +84,7 @@ def test_it_knows_what_a_dict_knows_until_it_forgets(asked: list[tuple[State, Cl
         both.note(state, cls, term, figure)
         both.memo.verify()
     for state, cls, term in list(both.known):
-        both.ask(state, cls, term)
+        both.checked(state, cls, term)
     assert both.memo.n_lanes == len({cls for _, cls, _, _ in asked})
 
 

@@ -71,8 +71,8 @@ def test_pods_that_run_keep_others_away() -> None:
 def test_namespaces() -> None:
     other = runs("d", "a", DB, "else")
     scopes: list[dict[str, Any]] = [{"namespaces": ["else"]}, {"namespaceSelector": {}}]
-    for scope in scopes:
-        assert rules(pod(labels=WEB, **apart(term(DB, **scope))), other) == away("a")
+    for reach in scopes:
+        assert rules(pod(labels=WEB, **apart(term(DB, **reach))), other) == away("a")
     scope: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
     waiting = pod(labels=WEB, **apart(term(DB, **scope)))
     assert rules(waiting, other, namespaces={"else": {"team": "t"}}) == away("a")
